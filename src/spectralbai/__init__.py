@@ -1,0 +1,64 @@
+"""Best-arm identification on a similarity graph: find the best of K related options with the fewest noisy trials.
+
+Names are loaded when first used, so that importing the package, and the command line, stay quick.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Allocation",
+    "Alternative",
+    "Graph",
+    "Instance",
+    "InvalidInput",
+    "Problem",
+    "SpectralBAIError",
+    "__version__",
+    "closest_alternative",
+    "estimate",
+    "instances",
+    "lower_bound",
+    "solve_allocation",
+]
+
+if TYPE_CHECKING:
+    from spectralbai import instances
+    from spectralbai.allocation import Allocation, lower_bound, solve_allocation
+    from spectralbai.errors import InvalidInput, SpectralBAIError
+    from spectralbai.estimation import estimate
+    from spectralbai.graph import Graph
+    from spectralbai.instance import Instance
+    from spectralbai.oracle import Alternative, closest_alternative
+    from spectralbai.problem import Problem
+else:  # hidden from type checkers, which would otherwise accept any name
+
+    def __getattr__(name: str) -> object:
+        from importlib import import_module
+
+        home_of = {
+            "Allocation": "allocation",
+            "Alternative": "oracle",
+            "Graph": "graph",
+            "Instance": "instance",
+            "InvalidInput": "errors",
+            "Problem": "problem",
+            "SpectralBAIError": "errors",
+            "closest_alternative": "oracle",
+            "estimate": "estimation",
+            "instances": "instances",
+            "lower_bound": "allocation",
+            "solve_allocation": "allocation",
+        }
+        if name not in home_of:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        module = import_module(f"{__name__}.{home_of[name]}")
+        value = module if name == home_of[name] else getattr(module, name)
+        globals()[name] = value
+        return value
+
+    def __dir__() -> list[str]:
+        return __all__

@@ -1,0 +1,88 @@
+"""Checks shared by the public boundary: each returns a clean value or raises `InvalidInput`.
+
+`name` is an argument, or a path such as $.mu inside a JSON document.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spectralbai.errors import InvalidInput
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+def _subject(name: str) -> str:
+    return name if name.startswith("$") else f"`{name}`"
+
+
+def check_number(name: str, value: Any, rule: str, *, low: float, strict: bool, allow_inf: bool = False) -> float:
+    """Returns `value` as a float above `low` (strictly or not); `rule` completes "`name` must be ..."."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise InvalidInput(f"{_subject(name)} must be {rule}, got {reprlib.repr(value)}; give a number")
+    try:
+        number = float(value)
+    except OverflowError:  # an int beyond the floats
+        number = math.inf if value > 0 else -math.inf
+    in_range = number > low if strict else number >= low
+    if not in_range or (math.isinf(number) and not allow_inf):
+        raise InvalidInput(f"{_subject(name)} must be {rule}, got {number if math.isinf(number) else value}")
+    return number
+
+
+def check_integer(name: str, value: Any, low: int) -> int:
+    """Returns `value` as an int of at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
+        raise InvalidInput(f"{_subject(name)} must be a whole number of at least {low}, got {reprlib.repr(value)}")
+    return int(value)
+
+
+def check_delta(delta: Any) -> float:
+    """Returns the risk `delta` as a float in (0, 1)."""
+    value = check_number("delta", delta, "a risk between 0 and 1, such as 0.05", low=0.0, strict=True)
+    if value >= 1:
+        raise InvalidInput(f"`delta` must be a risk between 0 and 1, such as 0.05, got {delta!r}")
+    return value
+
+
+def check_vector(name: str, value: ArrayLike, n_arms: int) -> Vector:
+    """Returns `value` as a finite read-only vector with one entry per arm."""
+    try:
+        given = np.asarray(value)
+    except (TypeError, ValueError):  # ragged
+        given = np.array(None)
+    if given.dtype.kind not in "iuf":  # numpy would turn strings, booleans and None into numbers
+        raise InvalidInput(f"`{name}` must hold one number per arm, got {reprlib.repr(value)}")
+    vector = np.array(given, dtype=np.float64)
+    if vector.shape != (n_arms,):
+        raise InvalidInput(f"`{name}` must have shape (n_arms,) = ({n_arms},), got {vector.shape}; give one entry per arm")
+    bad = np.flatnonzero(~np.isfinite(vector))
+    if bad.size:
+        raise InvalidInput(f"`{name}` must be finite, got {vector[bad[0]]} at arm {bad[0]}")
+    vector.setflags(write=False)
+    return vector
+
+
+def check_weights_of_arms(name: str, value: ArrayLike, n_arms: int) -> Vector:
+    """Returns `value` (an allocation or counts) as non-negative numbers, one per arm, not all zero."""
+    vector = check_vector(name, value, n_arms)
+    bad = np.flatnonzero(vector < 0)
+    if bad.size:
+        raise InvalidInput(f"`{name}` must be non-negative, got {vector[bad[0]]} at arm {bad[0]}")
+    if not vector.any():
+        raise InvalidInput(f"`{name}` must have a positive entry, got zeros only")
+    return vector
+
+
+def check_arm(name: str, value: Any, n_arms: int) -> int:
+    """Returns `value` as the 0-based index of an arm."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < n_arms:
+        raise InvalidInput(f"{_subject(name)} must be an arm between 0 and {n_arms - 1}, got {reprlib.repr(value)}")
+    return int(value)

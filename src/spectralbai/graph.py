@@ -1,0 +1,187 @@
+"""Similarity graphs: weights, Laplacian, smoothness, components, and the ways to build one."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from spectralbai.checks import Indices, Vector, check_integer, check_number, check_vector
+from spectralbai.errors import InvalidInput
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """An undirected weighted graph whose vertices are the arms; build it with a `from_*` method.
+
+    Edges of weight zero are dropped: they say nothing.
+    """
+
+    n_arms: int
+    """Number of vertices, at least 2."""
+    pairs: Indices
+    """Edges, each once: shape (n_edges, 2), first end below the second, sorted."""
+    weights: Vector
+    """Weights of the edges, positive: shape (n_edges,)."""
+
+    def __post_init__(self) -> None:
+        self.pairs.setflags(write=False)
+        self.weights.setflags(write=False)
+
+    @classmethod
+    def from_edges(cls, n_arms: int, edges: Iterable[Sequence[float]]) -> Graph:
+        """Returns the graph with the given edges `(a, b, weight)`, or `(a, b)` for weight 1."""
+        n_arms = _check_n_arms(n_arms)
+        if not isinstance(edges, Iterable):
+            raise InvalidInput(f"`edges` must be a list of (a, b, weight), got {edges!r}")
+        weight_of: dict[tuple[int, int], float] = {}
+        for position, edge in enumerate(edges):
+            if isinstance(edge, np.ndarray):
+                edge = edge.tolist()
+            if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) not in (2, 3):
+                raise InvalidInput(f"edge {position} must be (a, b) or (a, b, weight), got {reprlib.repr(edge)}")
+            ends = []
+            for end in edge[:2]:
+                whole = isinstance(end, int | np.integer) or (isinstance(end, float | np.floating) and float(end).is_integer())
+                if isinstance(end, bool) or not whole or not 0 <= end < n_arms:
+                    raise InvalidInput(
+                        f"edge {position} must join arms between 0 and {n_arms - 1}, got arm {reprlib.repr(end)}; arms are numbered from 0"
+                    )
+                ends.append(int(end))
+            a, b = min(ends), max(ends)
+            if a == b:
+                raise InvalidInput(f"edge {position} must join two different arms, got ({a}, {b}); remove the self-loop")
+            if (a, b) in weight_of:
+                raise InvalidInput(f"edge {position} must be new, got ({a}, {b}) again; give each edge once, in one direction")
+            rule = "a finite non-negative number"
+            weight_of[a, b] = check_number(f"weight of edge {position}", edge[2] if len(edge) == 3 else 1.0, rule, low=0.0, strict=False)
+        kept = sorted(pair for pair, weight in weight_of.items() if weight > 0)
+        pairs = np.array(kept, dtype=np.intp).reshape(-1, 2)
+        return cls(n_arms, pairs, np.array([weight_of[pair] for pair in kept], dtype=np.float64))
+
+    @classmethod
+    def from_weights(cls, weights: ArrayLike | sparse.sparray | sparse.spmatrix) -> Graph:
+        """Returns the graph of a symmetric matrix of weights, dense or scipy sparse, with a zero diagonal."""
+        try:
+            given: Any = weights if sparse.issparse(weights) else np.asarray(weights)
+        except (TypeError, ValueError):  # ragged
+            given = np.array(None)
+        if given.dtype.kind not in "biuf":
+            raise InvalidInput(f"`weights` must be a matrix of numbers, got {reprlib.repr(weights)}")
+        if given.ndim != 2 or given.shape[0] != given.shape[1]:
+            raise InvalidInput(f"`weights` must have shape (n_arms, n_arms), got {given.shape}; give one row and one column per arm")
+        matrix = sparse.coo_array(given, dtype=np.float64)
+        matrix.sum_duplicates()
+        rows, columns = matrix.coords
+        values = matrix.data
+        for bad, what in ((~np.isfinite(values), "finite"), (values < 0, "non-negative")):
+            if bad.any():
+                at = int(np.argmax(bad))
+                raise InvalidInput(f"`weights` must be {what}, got {values[at]} at ({rows[at]}, {columns[at]})")
+        loops = (rows == columns) & (values != 0)
+        if loops.any():
+            at = int(np.argmax(loops))
+            raise InvalidInput(f"`weights` must have a zero diagonal, got {values[at]} at arm {rows[at]}; remove the self-loop")
+        difference = abs(matrix.tocsr() - matrix.tocsr().T).tocoo()
+        if difference.nnz and difference.data.max() > 1e-12 * values.max():
+            at = int(np.argmax(difference.data))
+            a, b = (int(axis[at]) for axis in difference.coords)
+            dense = matrix.tocsr()
+            raise InvalidInput(
+                f"`weights` must be symmetric, got {dense[a, b]} at ({a}, {b}) but {dense[b, a]} at ({b}, {a}); use (W + W.T)/2"
+            )
+        upper = (rows < columns) & (values > 0)
+        return cls.from_edges(
+            matrix.shape[0], list(zip(rows[upper].tolist(), columns[upper].tolist(), values[upper].tolist(), strict=True))
+        )
+
+    @classmethod
+    def from_features(cls, features: ArrayLike, neighbors: int = 5) -> Graph:
+        """Returns the graph joining each arm to its nearest neighbours in feature space.
+
+        Two arms are joined if one is among the `neighbors` nearest of the other; the weight is
+        exp(-d^2 / (2 h^2)), d their Euclidean distance and h the median distance of joined arms.
+        Features of different units should be standardised first.
+        """
+        from scipy.spatial import cKDTree
+
+        try:
+            points = np.array(features, dtype=np.float64)
+        except (TypeError, ValueError):
+            raise InvalidInput("`features` must be a table of numbers, one row per arm") from None
+        if points.ndim != 2 or points.shape[1] == 0:
+            raise InvalidInput(f"`features` must have shape (n_arms, n_features), got {points.shape}; one row per arm")
+        if not np.isfinite(points).all():
+            row, column = np.argwhere(~np.isfinite(points))[0]
+            raise InvalidInput(f"`features` must be finite, got {points[row, column]} at row {row}, column {column}")
+        n_arms = _check_n_arms(points.shape[0])
+        neighbors = check_integer("neighbors", neighbors, 1)
+        if neighbors >= n_arms:
+            raise InvalidInput(f"`neighbors` must be below the number of arms {n_arms}, got {neighbors}")
+        points = np.ldexp(points, -int(np.frexp(np.abs(points).max())[1]))  # exact, and squared distances can no longer overflow
+        distances, nearest = cKDTree(points).query(points, k=neighbors + 1)
+        joined: dict[tuple[int, int], float] = {}
+        for a in range(n_arms):
+            # With duplicated points an arm may not come first among its own neighbours, or not be there at all.
+            others = [(b, d) for b, d in zip(nearest[a].tolist(), distances[a].tolist(), strict=True) if b != a]
+            joined |= {(min(a, b), max(a, b)): d for b, d in others[:neighbors]}
+        lengths = np.array(list(joined.values()))
+        width = float(np.median(lengths)) or float(lengths.max()) or 1.0
+        kernel = np.exp(-0.5 * (lengths / width) ** 2)
+        return cls.from_edges(n_arms, [(a, b, w) for (a, b), w in zip(joined, kernel.tolist(), strict=True)])
+
+    @classmethod
+    def from_networkx(cls, graph: nx.Graph[Any], weight: str = "weight") -> Graph:
+        """Returns the graph of an undirected networkx graph, arms in the order of its nodes, missing weights 1."""
+        if not hasattr(graph, "is_directed"):
+            raise InvalidInput(f"`graph` must be a networkx Graph, got {type(graph).__name__}; use Graph.from_edges or Graph.from_weights")
+        if graph.is_directed() or graph.is_multigraph():
+            raise InvalidInput(f"`graph` must be a plain undirected networkx Graph, got {type(graph).__name__}; use networkx.Graph(graph)")
+        arm_of = {node: arm for arm, node in enumerate(graph.nodes)}
+        return cls.from_edges(len(arm_of), [(arm_of[a], arm_of[b], data.get(weight, 1.0)) for a, b, data in graph.edges(data=True)])
+
+    @cached_property
+    def laplacian(self) -> sparse.csr_array:
+        """The Laplacian diag(W 1) - W, sparse."""
+        a, b = self.pairs.T
+        w = self.weights
+        rows, columns = np.concatenate([a, b, a, b]), np.concatenate([b, a, a, b])
+        laplacian = sparse.csr_array((np.concatenate([-w, -w, w, w]), (rows, columns)), shape=(self.n_arms, self.n_arms))
+        laplacian.data.setflags(write=False)
+        return laplacian
+
+    @cached_property
+    def components(self) -> Indices:
+        """The number of the connected component of each arm, from 0: shape (n_arms,)."""
+        labels: Indices = connected_components(self.laplacian, directed=False)[1].astype(np.intp)
+        labels.setflags(write=False)
+        return labels
+
+    @property
+    def n_components(self) -> int:
+        return int(self.components.max()) + 1
+
+    @property
+    def n_edges(self) -> int:
+        return len(self.weights)
+
+    def smoothness(self, mu: ArrayLike) -> float:
+        """Returns S(mu) = mu' L mu = sum over edges of w_ab (mu_a - mu_b)^2."""
+        mu = check_vector("mu", mu, self.n_arms)
+        return float(self.weights @ (mu[self.pairs[:, 0]] - mu[self.pairs[:, 1]]) ** 2)
+
+
+def _check_n_arms(n_arms: Any) -> int:
+    if check_integer("n_arms", n_arms, 0) < 2:
+        raise InvalidInput(f"`n_arms` must be at least 2, got {n_arms}; with fewer arms there is nothing to find")
+    return int(n_arms)

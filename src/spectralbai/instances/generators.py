@@ -1,0 +1,146 @@
+"""Generators of instances: a graph of a named topology and means on it, the same for the same seed.
+
+Every generator takes `slack`, sigma and tolerance: the instance has R = slack S(mu), so below 1 the hypothesis S(mu) <= R is false.
+A smooth signal runs from 0 to 1 and `lead` is added to its best arm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spectralbai.checks import Vector, check_integer, check_number
+from spectralbai.errors import InvalidInput
+from spectralbai.graph import Graph
+from spectralbai.instance import Instance
+from spectralbai.instances import signals, topologies
+from spectralbai.problem import Problem
+
+
+def path(n_arms: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0) -> Instance:
+    """Returns a smooth signal on a path."""
+    return _smooth(topologies.path(n_arms), lead, slack, sigma, tolerance, _generator(seed))
+
+
+def ring(n_arms: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0) -> Instance:
+    """Returns a smooth signal on a cycle of at least 3 arms."""
+    return _smooth(topologies.ring(n_arms), lead, slack, sigma, tolerance, _generator(seed))
+
+
+def grid(
+    rows: int, columns: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0
+) -> Instance:
+    """Returns a smooth signal on a grid, whose arm number is row * columns + column."""
+    return _smooth(topologies.grid(rows, columns), lead, slack, sigma, tolerance, _generator(seed))
+
+
+def star(n_arms: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0) -> Instance:
+    """Returns a signal, as smooth as can be, on a star with arm 0 at its centre."""
+    return _smooth(topologies.star(n_arms), lead, slack, sigma, tolerance, _generator(seed))
+
+
+def complete(
+    n_arms: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0
+) -> Instance:
+    """Returns white noise, scaled, on the complete graph, where no signal is smoother than another."""
+    return _smooth(topologies.complete(n_arms), lead, slack, sigma, tolerance, _generator(seed))
+
+
+def cliques(
+    n_cliques: int,
+    size: int,
+    *,
+    lone_best: bool = True,
+    levels: tuple[float, float] = (0.2, 0.6),
+    spread: float = 0.01,
+    best: float = 0.9,
+    slack: float = 1.5,
+    sigma: ArrayLike = 1.0,
+    tolerance: float = 0.0,
+    seed: int = 0,
+) -> Instance:
+    """Returns cliques of `size` arms, each at a level uniform in `levels` plus `spread` times white noise per arm.
+
+    The best arm has mean `best`: a last arm without edges, or, if not `lone_best`, an arm of the cliques drawn at random.
+    """
+    if not isinstance(lone_best, bool):
+        raise InvalidInput(f"`lone_best` must be True or False, got {lone_best!r}")
+    rng = _generator(seed)
+    graph = topologies.cliques(n_cliques, size, n_lone=int(lone_best))
+    best = check_number("best", best, "a finite number", low=-np.inf, strict=True)
+    mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
+    best_arm = graph.n_arms - 1 if lone_best else int(rng.integers(graph.n_arms))
+    highest = float(np.delete(mu, best_arm).max())
+    if best <= highest:
+        raise InvalidInput(f"`best` must be above the mean of every other arm, got {best} and another mean of {highest:.6g}; raise best")
+    mu[best_arm] = best
+    return _instance(graph, mu, slack, sigma, tolerance)
+
+
+def stochastic_block(
+    n_blocks: int,
+    size: int,
+    *,
+    p_inside: float = 0.5,
+    p_across: float = 0.02,
+    levels: tuple[float, float] = (0.2, 0.6),
+    spread: float = 0.01,
+    lead: float = 0.05,
+    slack: float = 1.5,
+    sigma: ArrayLike = 1.0,
+    tolerance: float = 0.0,
+    seed: int = 0,
+) -> Instance:
+    """Returns blocks of `size` arms at levels uniform in `levels` plus `spread` times white noise, `lead` added to the best arm.
+
+    Two arms are joined with probability `p_inside` in one block and `p_across` otherwise.
+    """
+    rng = _generator(seed)
+    graph = topologies.stochastic_block(n_blocks, size, p_inside, p_across, rng)
+    mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
+    return _instance(graph, signals.raise_best(mu, lead), slack, sigma, tolerance)
+
+
+def barabasi_albert(
+    n_arms: int,
+    attachments: int = 2,
+    *,
+    lead: float = 0.05,
+    slack: float = 1.5,
+    sigma: ArrayLike = 1.0,
+    tolerance: float = 0.0,
+    seed: int = 0,
+) -> Instance:
+    """Returns a smooth signal on a graph grown by preferential attachment."""
+    rng = _generator(seed)
+    return _smooth(topologies.barabasi_albert(n_arms, attachments, rng), lead, slack, sigma, tolerance, rng)
+
+
+def nearest_neighbors(
+    n_arms: int,
+    neighbors: int = 5,
+    *,
+    lead: float = 0.05,
+    slack: float = 1.5,
+    sigma: ArrayLike = 1.0,
+    tolerance: float = 0.0,
+    seed: int = 0,
+) -> Instance:
+    """Returns a smooth signal on the graph of the nearest neighbours among random points of the unit square."""
+    rng = _generator(seed)
+    return _smooth(topologies.nearest_neighbors(n_arms, neighbors, rng), lead, slack, sigma, tolerance, rng)
+
+
+def _generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng(check_integer("seed", seed, 0))
+
+
+def _smooth(graph: Graph, lead: float, slack: float, sigma: ArrayLike, tolerance: float, rng: np.random.Generator) -> Instance:
+    return _instance(graph, signals.smooth(graph, lead, rng), slack, sigma, tolerance)
+
+
+def _instance(graph: Graph, mu: Vector, slack: float, sigma: ArrayLike, tolerance: float) -> Instance:
+    slack = check_number("slack", slack, "a finite positive number", low=0.0, strict=True)
+    problem = Problem(graph, slack * graph.smoothness(mu), sigma, tolerance)
+    problem.best_arm(mu)
+    return Instance(problem, mu)
