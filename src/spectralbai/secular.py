@@ -1,0 +1,300 @@
+"""Root searches for the price of smoothness gamma, compiled: one challenger, every challenger, or none.
+
+All kernels that call one another stand in this file: the cache of compiled code follows the file it was made from.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from spectralbai.checks import Indices, Matrix, Vector
+
+ROOT_STEPS = 200
+"""Limit on the steps of a root search; Newton needs about five, safeguarded bisection fewer than this."""
+
+
+@njit(cache=True)
+def secular(
+    gamma: float, y: Vector, theta: Vector, rough: Vector, q: Vector, offset: float, coef: Vector
+) -> tuple[float, float, float]:
+    """Returns (S, dS/dgamma, nu) of the minimiser of the Lagrangian at `gamma`, its coordinates in `coef`.
+
+    The minimiser of 1/2 theta.(coef - y/theta)^2 + gamma rough.coef^2 subject to q.coef + offset <= 0 (theory 3.4-3.6).
+    At gamma = 0 coordinates with theta = 0 are free: the limit gamma -> 0+ is returned, the least rough minimiser.
+    """
+    gain = 0.0  # q' M^-1 q
+    lead = offset  # what lam0 violates the constraint by
+    free = 0.0  # q' L^-1 q over coordinates that cost nothing but roughness
+    costless = -1  # a coordinate that costs nothing at all: the level of a component without weight
+    for j in range(y.size):
+        den = theta[j] + (2.0 * gamma * rough[j] if rough[j] > 0.0 else 0.0)  # gamma may be inf
+        if den > 0.0:
+            coef[j] = y[j] / den
+            gain += q[j] * q[j] / den
+            lead += q[j] * coef[j]
+        else:
+            coef[j] = 0.0
+            if rough[j] > 0.0:
+                free += q[j] * q[j] / rough[j]
+            elif q[j] != 0.0:
+                costless = j
+    nu = 0.0
+    if lead > 0.0 and costless >= 0:
+        coef[costless] = -lead / q[costless]
+    elif lead > 0.0 and free > 0.0:
+        for j in range(y.size):
+            if theta[j] == 0.0 and rough[j] > 0.0:
+                coef[j] = -lead * q[j] / (rough[j] * free)
+    elif lead > 0.0:
+        nu = lead / gain  # (3.5)
+    smooth = 0.0
+    slope = 0.0
+    cross = 0.0
+    for j in range(y.size):
+        den = theta[j] + (2.0 * gamma * rough[j] if rough[j] > 0.0 else 0.0)  # gamma may be inf
+        if den > 0.0:
+            if nu > 0.0:
+                coef[j] = (y[j] - nu * q[j]) / den  # (3.4)
+            push = rough[j] * coef[j]
+            smooth += push * coef[j]
+            slope -= 4.0 * push * push / den
+            cross += push * q[j] / den
+        else:
+            smooth += rough[j] * coef[j] * coef[j]
+    if nu > 0.0:
+        slope += 4.0 * cross * cross / gain  # (3.7)
+    return smooth, slope, nu
+
+
+@njit(cache=True)
+def solve_secular(
+    start: float, R: float, y: Vector, theta: Vector, rough: Vector, q: Vector, offset: float, coef: Vector
+) -> tuple[float, float]:
+    """Returns (gamma, nu) of the minimiser with S <= R, its coordinates in `coef`; `start` is a guess of gamma.
+
+    Newton on 1/sqrt(S) - 1/sqrt(R), nearly linear in gamma, kept inside a bracket (theory 3.8).
+    """
+    if R == 0.0:
+        smooth, _, nu = secular(0.0, y, theta, rough, q, offset, coef)
+        return (0.0, nu) if smooth == 0.0 else (np.inf, secular(np.inf, y, theta, rough, q, offset, coef)[2])
+    low, high = 0.0, np.inf
+    gamma = start
+    tried_zero = False
+    for _ in range(ROOT_STEPS):
+        smooth, slope, nu = secular(gamma, y, theta, rough, q, offset, coef)
+        if gamma == 0.0:
+            tried_zero = True
+            if smooth <= R:
+                return 0.0, nu
+            gamma = 1.0 if np.isinf(high) else high * 1e-3
+            # A slope of -inf or 0 at zero says nothing: start inside.
+            if slope < 0.0 and np.isfinite(slope):
+                guess = 2.0 * smooth * (np.sqrt(smooth / R) - 1.0) / -slope
+                if 0.0 < guess < high:
+                    gamma = guess
+            continue
+        if smooth > R:
+            low = gamma
+        else:
+            high = gamma
+        if abs(smooth - R) <= 4e-15 * R or high <= low * (1.0 + 4e-16):
+            break
+        guess = gamma + 2.0 * smooth * (np.sqrt(smooth / R) - 1.0) / -slope if slope < 0.0 else np.nan
+        if low < guess < high:
+            if guess == gamma:
+                break
+            gamma = guess
+        elif low == 0.0 and not tried_zero:
+            gamma = 0.0
+        elif np.isinf(high):
+            gamma = low * 16.0
+        elif low == 0.0:
+            gamma = high / 16.0
+        else:
+            gamma = np.sqrt(low) * np.sqrt(high)
+    return gamma, nu
+
+
+@njit(cache=True)
+def centre_means(mu: Vector, u: Vector, basis: Matrix, theta: Vector, offsets: Indices) -> tuple[Vector, Vector, Vector]:
+    """Returns (centre, centred, y): the weighted mean of each component less mu[0], mu without both, and B' diag(u) of that.
+
+    Centred means, and centres relative to one of the means, make a common shift of all outcomes cost no accuracy.
+    """
+    centre = np.zeros(offsets.size - 1)
+    centred = np.zeros(mu.size)
+    y = np.zeros(mu.size)
+    for c in range(offsets.size - 1):
+        low, high = offsets[c], offsets[c + 1]
+        total = 0.0
+        for a in range(low, high):
+            total += u[a]
+        # Relative to one of the means, so that the weighted mean of equal numbers is that number.
+        for a in range(low, high):
+            centre[c] += (mu[a] - mu[low]) * (u[a] / total if total > 0.0 else 1.0 / (high - low))
+        centre[c] += mu[low] - mu[0]
+        for a in range(low, high):
+            centred[a] = (mu[a] - mu[0]) - centre[c]
+            for j in range(low + 1, high):  # the constant vector, first, has coordinate 0 after centring
+                if theta[j] > 0.0:
+                    y[j] += basis[a, j] * u[a] * centred[a]
+    return centre, centred, y
+
+
+@njit(cache=True)
+def project(R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices) -> Vector:
+    """Returns the closest means with S <= R, the least rough where u = 0 leaves a choice."""
+    centre, centred, y = centre_means(mu, u, basis, theta, offsets)
+    coef = np.zeros(mu.size)
+    gamma = solve_secular(0.0, R, y, theta, rough, np.zeros(mu.size), -1.0, coef)[0]
+    lam = basis @ coef
+    for c in range(offsets.size - 1):
+        for a in range(offsets[c], offsets[c + 1]):
+            lam[a] = mu[a] if gamma == 0.0 and u[a] > 0.0 else (lam[a] + centre[c]) + mu[0]  # smooth enough: not even rounded
+    return lam
+
+
+@njit(cache=True)
+def relax(R: float, allowed: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices) -> tuple[float, float]:
+    """Returns (misfit, relaxed): the least cost of means with S <= R; and R, or S(mu) where the misfit is not `allowed`."""
+    y = centre_means(mu, u, basis, theta, offsets)[2]
+    nothing = np.zeros(mu.size)
+    coef = np.zeros(mu.size)
+    solve_secular(0.0, R, y, theta, rough, nothing, -1.0, coef)
+    misfit = _coordinate_cost(y, theta, coef)
+    if misfit <= allowed:
+        return misfit, R
+    return misfit, secular(0.0, y, theta, rough, nothing, -1.0, coef)[0]
+
+
+@njit(cache=True)
+def respond_all(
+    best: int,
+    R: float,
+    tolerance: float,
+    mu: Vector,
+    u: Vector,
+    basis: Matrix,
+    theta: Vector,
+    rough: Vector,
+    offsets: Indices,
+    component: Indices,
+    start: Vector,
+) -> tuple[Vector, Vector, Matrix, Matrix, Vector, float]:
+    """Returns (gamma, nu, coef, gap, cost, misfit) of every challenger from one decomposition (theory, section 3).
+
+    The row of the best arm holds the closest means with S <= R, whatever their best arm; `misfit` is their cost.
+    """
+    n_arms = mu.size
+    gamma = np.zeros(n_arms)
+    nu = np.zeros(n_arms)
+    coef = np.zeros((n_arms, n_arms))
+    gap = np.zeros((n_arms, n_arms))
+    cost = np.zeros(n_arms)
+    centre, centred, y = centre_means(mu, u, basis, theta, offsets)
+
+    home = component[best]
+    q = np.zeros(n_arms)  # coordinates of e_best - e_i
+    for i in range(n_arms):
+        away = component[i]
+        for j in range(n_arms):
+            q[j] = 0.0
+        offset = tolerance
+        if i == best:
+            offset = -1.0  # no constraint but smoothness
+        elif home == away:
+            resistance = 0.0
+            for j in range(offsets[home] + 1, offsets[home + 1]):
+                q[j] = basis[best, j] - basis[i, j]
+                resistance += q[j] ** 2 / rough[j]
+            if tolerance > 0.0 and tolerance**2 >= R * resistance:
+                cost[i] = np.inf  # no smooth means separate the two arms by the tolerance (3.9)
+                continue
+        else:
+            offset += centre[home] - centre[away]
+            for j in range(offsets[home], offsets[home + 1]):
+                q[j] = basis[best, j]
+            for j in range(offsets[away], offsets[away + 1]):
+                q[j] = -basis[i, j]
+        gamma[i], nu[i] = solve_secular(start[i], R, y, theta, rough, q, offset, coef[i])
+
+    for c in range(offsets.size - 1):
+        low, high = offsets[c], offsets[c + 1]
+        if high - low == 1:
+            for i in range(n_arms):
+                gap[i, low] = centred[low] - basis[low, low] * coef[i, low]
+        else:
+            moved = coef[:, low:high].copy() @ basis[low:high, low:high].copy().T
+            for i in range(n_arms):
+                for a in range(low, high):
+                    gap[i, a] = centred[a] - moved[i, a - low]
+    for i in range(n_arms):
+        for a in range(n_arms):
+            cost[i] += 0.5 * u[a] * gap[i, a] ** 2
+    misfit = cost[best]
+    cost[best] = np.inf
+    return gamma, nu, coef, gap, cost, misfit
+
+
+@njit(cache=True)
+def respond_pairs(
+    best: int,
+    R: float,
+    tolerance: float,
+    mu: Vector,
+    u: Vector,
+    basis: Matrix,
+    theta: Vector,
+    rough: Vector,
+    offsets: Indices,
+    component: Indices,
+) -> tuple[Vector, Vector]:
+    """Returns (cost, misfit) of each challenger when only its own component and that of the best arm count.
+
+    The other components cost nothing, so these costs are lower bounds of those of `respond_all` (theory 6.8).
+    """
+    n_arms = mu.size
+    cost = np.full(n_arms, np.inf)
+    misfit = np.zeros(n_arms)
+    centre, _, y = centre_means(mu, u, basis, theta, offsets)
+    home = component[best]
+    home_size = offsets[home + 1] - offsets[home]
+    for c in range(offsets.size - 1):
+        low, high = offsets[c], offsets[c + 1]
+        size = home_size if c == home else home_size + high - low
+        kept = np.empty(size, dtype=np.intp)  # coordinates of the two components, the best arm's first
+        for j in range(home_size):
+            kept[j] = offsets[home] + j
+        for j in range(home_size, size):
+            kept[j] = low + j - home_size
+        y_kept, theta_kept, rough_kept = y[kept], theta[kept], rough[kept]
+        q = np.zeros(size)
+        coef = np.zeros(size)
+        gamma = solve_secular(0.0, R, y_kept, theta_kept, rough_kept, q, -1.0, coef)[0]
+        shared = _coordinate_cost(y_kept, theta_kept, coef)
+        for i in range(low, high):
+            misfit[i] = shared
+            if i == best:
+                continue
+            resistance = 0.0
+            for j in range(size):
+                q[j] = basis[best, kept[j]] - basis[i, kept[j]]
+                if c == home and rough_kept[j] > 0.0:
+                    resistance += q[j] ** 2 / rough_kept[j]
+            offset = tolerance + centre[home] - centre[c]
+            if c == home and tolerance > 0.0 and tolerance**2 >= R * resistance:
+                continue
+            gamma = solve_secular(gamma, R, y_kept, theta_kept, rough_kept, q, offset, coef)[0]
+            cost[i] = _coordinate_cost(y_kept, theta_kept, coef)
+    return cost, misfit
+
+
+@njit(cache=True)
+def _coordinate_cost(y: Vector, theta: Vector, coef: Vector) -> float:
+    """Returns 1/2 sum_a u_a (mu_a - lam_a)^2 from coordinates."""
+    cost = 0.0
+    for j in range(y.size):
+        if theta[j] > 0.0:
+            cost += 0.5 * theta[j] * (coef[j] - y[j] / theta[j]) ** 2
+    return cost

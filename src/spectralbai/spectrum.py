@@ -1,0 +1,168 @@
+"""One decomposition for every best response: diag(u) and the Laplacian diagonalised together.
+
+With u = omega / sigma^2 >= 0, each component of the graph that has some weight gets a basis B with
+
+    B' diag(u) B = diag(theta),    B' L B = diag(rough),
+
+so that M(gamma) = diag(u) + 2 gamma L becomes diag(theta + 2 gamma rough) for every gamma at once
+(docs/theory.md, section 3). Zeros in u are allowed. The obvious route, the eigenvectors of
+u^-1/2 L u^-1/2, is not safe: it divides by small weights. Here D = diag(u) + t L is factorised
+instead, and its known eigenvector, the constant one, is deflated exactly.
+
+Arms are ordered by component throughout this module, so that every matrix is block diagonal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numba import njit
+from scipy import sparse
+
+from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The graph with its arms ordered by component, as the compiled kernels want it."""
+
+    order: Indices
+    """order[k] is the arm at position k."""
+    position: Indices
+    """position[a] is where arm a stands: the inverse of `order`."""
+    offsets: Indices
+    """Component c holds the positions offsets[c] to offsets[c + 1] - 1."""
+    component: Indices
+    """Component of each position."""
+    ends: Indices
+    """Edges as pairs of positions, grouped by component: shape (n_edges, 2)."""
+    weights: Vector
+    """Weights of these edges."""
+    edge_offsets: Indices
+    """Component c holds the edges edge_offsets[c] to edge_offsets[c + 1] - 1."""
+
+    @cached_property
+    def incidence(self) -> sparse.csr_array:
+        """Signed incidence matrix: one row per edge, +1 at its first end and -1 at its second."""
+        n_edges = len(self.weights)
+        rows = np.repeat(np.arange(n_edges), 2)
+        return sparse.csr_array((np.tile([1.0, -1.0], n_edges), (rows, self.ends.ravel())), shape=(n_edges, len(self.order)))
+
+    @classmethod
+    @lru_cache(maxsize=32)  # problems are immutable and compared by identity
+    def from_problem(cls, problem: Problem) -> Blocks:
+        """Returns the blocks of the problem's graph, or of the edgeless one if R is infinite."""
+        n_arms = problem.n_arms
+        if problem.unstructured:
+            labels, pairs, weights = np.arange(n_arms), np.zeros((0, 2), dtype=np.intp), np.zeros(0)
+        else:
+            labels, pairs, weights = problem.graph.components, problem.graph.pairs, problem.graph.weights
+        order = np.argsort(labels, kind="stable")
+        position = np.empty_like(order)
+        position[order] = np.arange(n_arms)
+        offsets = np.searchsorted(labels[order], np.arange(labels.max() + 2))
+        ends = position[pairs]
+        edge_component = labels[pairs[:, 0]]
+        by_component = np.argsort(edge_component, kind="stable")
+        edge_offsets = np.searchsorted(edge_component[by_component], np.arange(labels.max() + 2))
+        return cls(order, position, offsets, labels[order], ends[by_component], weights[by_component], edge_offsets)
+
+
+@njit(cache=True)
+def invert_lower(factor: Matrix) -> Matrix:
+    """Returns the inverse of a lower triangular matrix, row by row."""
+    size = factor.shape[0]
+    inverse = np.zeros((size, size))
+    for a in range(size):
+        for k in range(a):
+            for j in range(k + 1):
+                inverse[a, j] -= factor[a, k] * inverse[k, j]
+        inverse[a, a] = 1.0
+        for j in range(a + 1):
+            inverse[a, j] /= factor[a, a]
+    return inverse
+
+
+@njit(cache=True)
+def decompose(u: Vector, offsets: Indices, ends: Indices, weights: Vector, edge_offsets: Indices) -> tuple[Matrix, Vector, Vector]:
+    """Returns (basis, theta, rough); the first column of each block is its constant vector.
+
+    A component without weight has theta = 0 throughout: any move inside it is free, the constant one even of roughness.
+    """
+    n_arms = u.size
+    basis = np.zeros((n_arms, n_arms))
+    theta = np.zeros(n_arms)
+    rough = np.zeros(n_arms)
+    for c in range(offsets.size - 1):
+        low = offsets[c]
+        size = offsets[c + 1] - low
+        total = 0.0
+        zeros = 0
+        for a in range(size):
+            total += u[low + a]
+            zeros += u[low + a] == 0.0
+        dead = total == 0.0
+        total = float(size) if dead else total
+        theta[low] = 0.0 if dead else 1.0
+        for a in range(size):
+            basis[low + a, low] = 1.0 / np.sqrt(total)
+        if size == 1:
+            continue
+        trace = 0.0
+        for edge in range(edge_offsets[c], edge_offsets[c + 1]):
+            trace += 2.0 * weights[edge]
+        gram = np.zeros((size, size))  # D = diag(u) + t L, with t = total / trace(L)
+        for a in range(size):
+            gram[a, a] = 1.0 if dead else u[low + a]
+        for edge in range(edge_offsets[c], edge_offsets[c + 1]):
+            a, b, w = ends[edge, 0] - low, ends[edge, 1] - low, weights[edge] * total / trace
+            gram[a, a] += w
+            gram[b, b] += w
+            gram[a, b] -= w
+            gram[b, a] -= w
+        factor = np.linalg.cholesky(gram)  # D = C C'
+        inverse = invert_lower(factor)
+        # Deflate C'1, the eigenvector of C^-1 diag(u) C^-T for theta = 1, by a Householder reflection.
+        normal = np.zeros(size)
+        for a in range(size):
+            for j in range(a + 1):
+                normal[j] += factor[a, j] / np.sqrt(total)
+        normal[0] += 1.0 if normal[0] >= 0.0 else -1.0
+        along = np.zeros(size)
+        length = 0.0
+        for j in range(size):
+            length += normal[j] ** 2
+            for a in range(j + 1):
+                along[a] += normal[j] * inverse[j, a]
+        reflected = np.empty((size, size - 1))  # the reflected inverse, transposed, without the deflated vector
+        weighted = np.empty((size, size - 1))
+        for a in range(size):
+            for j in range(size - 1):
+                reflected[a, j] = inverse[j + 1, a] - 2.0 * normal[j + 1] * along[a] / length
+                weighted[a, j] = (1.0 if dead else np.sqrt(u[low + a])) * reflected[a, j]
+        # Not the eigenvectors of reflected' diag(u) reflected: those lose every theta below the rounding of the largest.
+        left, singular, right = np.linalg.svd(weighted, False)
+        block = reflected @ right.T
+        singular[max(size - 1 - zeros, 0) :] = 0.0  # diag(u) loses one rank per zero
+        # On arms that a vector hardly touches, the left vectors are more accurate; sqrt(u) is orthogonal to them all. With
+        # singular = 0 the vector lives on the arms without weight, exactly.
+        for j in range(size - 1):
+            mean = 0.0
+            for a in range(size):
+                mean += np.sqrt(u[low + a]) * left[a, j] / total
+            for a in range(size):
+                if u[low + a] > singular[j] ** 2 * gram[a, a]:
+                    block[a, j] = (left[a, j] / np.sqrt(u[low + a]) - mean) * singular[j]
+        # Sums of positive terms: theta near 0 and rough near 0 both keep their relative accuracy.
+        for a in range(size):
+            for j in range(size - 1):
+                basis[low + a, low + 1 + j] = block[a, j]
+                theta[low + 1 + j] += u[low + a] * block[a, j] ** 2
+        for edge in range(edge_offsets[c], edge_offsets[c + 1]):
+            a, b, w = ends[edge, 0] - low, ends[edge, 1] - low, weights[edge]
+            for j in range(size - 1):
+                rough[low + 1 + j] += w * (block[a, j] - block[b, j]) ** 2
+    return basis, theta, rough
