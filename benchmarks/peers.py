@@ -1,0 +1,77 @@
+"""What the solver is measured against: the cone program in CVXPY, and the paper's algorithm written literally."""
+
+from __future__ import annotations
+
+import math
+
+import cvxpy as cp
+import numpy as np
+
+import spectralbai as sb
+
+
+def cone_program(problem: sb.Problem, mu: np.ndarray) -> float:
+    """Returns T_R*(mu) from the cone program equivalent to (2.2), by CVXPY and Clarabel."""
+    n_arms, best = problem.n_arms, int(np.argmax(mu))
+    others = [i for i in range(n_arms) if i != best]
+    a, b = problem.graph.pairs.T
+    root = np.zeros((problem.graph.n_edges, n_arms))
+    root[np.arange(len(a)), a], root[np.arange(len(a)), b] = np.sqrt(problem.graph.weights), -np.sqrt(problem.graph.weights)
+    p, v, s = cp.Variable(len(others), nonneg=True), cp.Variable((len(others), n_arms)), cp.Variable()
+    constraints = [cp.sum(p) == 1]
+    for row, i in enumerate(others):
+        constraints += [cp.norm(root @ v[row]) <= math.sqrt(problem.R) * p[row], v[row, i] >= v[row, best]]
+    for arm in range(n_arms):
+        terms = [cp.quad_over_lin(p[row] * mu[arm] - v[row, arm], 2 * problem.sigma[arm] ** 2 * p[row]) for row in range(len(others))]
+        constraints.append(cp.sum(cp.hstack(terms)) <= s)
+    program = cp.Problem(cp.Minimize(s), constraints)
+    program.solve(solver=cp.CLARABEL)
+    return float(1 / program.value)
+
+
+def paper_oracle(problem: sb.Problem, mu: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    """Returns the best response as [KG20] computes it: per challenger a bisection on gamma, a dense solve per step."""
+    best, n_arms = int(np.argmax(mu)), problem.n_arms
+    laplacian = problem.graph.laplacian.toarray()
+    responses = []
+    for i in range(n_arms):
+        if i == best:
+            continue
+        keep = [a for a in range(n_arms) if a != best]
+        at = keep.index(i)
+        merge = np.zeros((n_arms, n_arms - 1))
+        merge[keep, np.arange(n_arms - 1)], merge[best, at] = 1.0, 1.0
+        small = merge.T @ laplacian @ merge
+        weight = merge.T @ omega
+        mean = (merge.T @ (omega * mu)) / weight
+
+        def response(gamma: float, weight: np.ndarray = weight, small: np.ndarray = small, mean: np.ndarray = mean) -> np.ndarray:
+            return np.linalg.solve(np.diag(weight) + 2 * gamma * small, weight * mean)
+
+        lam = mean
+        if lam @ small @ lam > problem.R:
+            low, high = 0.0, 1.0
+            while (lam := response(high)) @ small @ lam > problem.R:
+                high *= 2
+            while high - low > 1e-12 * high:
+                middle = (low + high) / 2
+                lam = response(middle)
+                low, high = (middle, high) if lam @ small @ lam > problem.R else (low, middle)
+            lam = response(high)
+        responses.append(merge @ lam)
+    costs = [float(omega @ (mu - lam) ** 2) / 2 for lam in responses]
+    return responses[int(np.argmin(costs))]
+
+
+def paper_algorithm(problem: sb.Problem, mu: np.ndarray, iterations: int) -> np.ndarray:
+    """Returns the average of mirror ascent's iterates, each calling `paper_oracle`."""
+    n_arms = problem.n_arms
+    lipschitz = (mu.max() - mu.min()) ** 2 / 2
+    eta = math.sqrt(2 * math.log(n_arms) / iterations) / lipschitz
+    scores, total = np.zeros(n_arms), np.zeros(n_arms)
+    for _ in range(iterations):
+        omega = np.exp(scores - scores.max())
+        omega /= omega.sum()
+        total += omega
+        scores += eta * (mu - paper_oracle(problem, mu, omega)) ** 2 / 2
+    return total / iterations

@@ -1,0 +1,28 @@
+"""The least expected number of samples of any correct strategy."""
+
+from __future__ import annotations
+
+import math
+
+from numpy.typing import ArrayLike
+
+from spectralbai.allocation.solve import solve_allocation
+from spectralbai.checks import check_delta
+from spectralbai.problem import Problem
+
+
+def binary_entropy(delta: float) -> float:
+    """Returns kl(delta, 1 - delta), the relative entropy of two coins."""
+    return (1 - 2 * delta) * (math.log1p(-delta) - math.log(delta))
+
+
+def lower_bound(problem: Problem, mu: ArrayLike, delta: float) -> float:
+    """Returns a number of samples below which no strategy of risk `delta` can stop on average:
+
+        E[tau] >= T_R*(mu) kl(delta, 1 - delta)    (theory 2.4)
+
+    for Gaussian noise and tolerance 0; with a tolerance it holds as delta -> 0. For bounded outcomes it is the
+    bound of their Gaussian surrogate. Risks of one half and more ask nothing: the bound is then 0.
+    """
+    delta = check_delta(delta)
+    return max(0.0, binary_entropy(min(delta, 0.5))) / solve_allocation(problem, mu).upper

@@ -1,0 +1,41 @@
+"""The optimal allocation without a graph, in closed form up to one scalar root.
+
+The recursion printed in [KG20, Theorem 2] holds for the inverse ratios omega_best/omega_a, not for the ratios as
+stated there; this is the corrected form, with one sigma per arm and a tolerance (theory 5.1-5.3).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+
+from spectralbai.allocation.certificate import Outcome, certified_lower, certified_upper, feasible_gradients
+from spectralbai.oracle import Oracle
+
+
+def closed_form(oracle: Oracle) -> Outcome:
+    """Returns the optimal allocation of a problem in which the graph says nothing."""
+    others = np.arange(oracle.mu.size) != oracle.best
+    noise = oracle.sigma[others] ** 2
+    noise_best = float(oracle.sigma[oracle.best] ** 2)
+    lead = (oracle.mu[oracle.best] - oracle.mu[others] + oracle.problem.tolerance) ** 2
+    # c = 2 f / omega_best; in units of its largest value, where x_a of the closest arm is infinite
+    largest = float(lead.min()) / noise_best
+
+    def excess(fraction: float) -> float:
+        c = fraction * largest
+        x = noise * c / (lead - noise_best * c)  # omega_a / omega_best, (5.1)
+        return float((x**2 * noise_best / noise).sum()) - 1  # (5.2)
+
+    # One arm alone reaches the sum 1 where x_a = sigma_a/sigma_best: a bracket away from the pole.
+    x_closest = np.sqrt(noise / noise_best)
+    upper_fraction = float((lead * x_closest / (noise + noise_best * x_closest)).min() / largest)
+    c = largest * brentq(excess, 0.0, min(upper_fraction * (1 + 1e-12), 1 - 1e-15), xtol=1e-300, rtol=1e-15)
+    x = noise * c / (lead - noise_best * c)
+    omega = np.empty(oracle.mu.size)
+    omega[oracle.best] = 1 / (1 + x.sum())
+    omega[others] = x * omega[oracle.best]  # (5.3)
+    responses = oracle.respond(omega)
+    rows = responses.challengers
+    mixture = 1 / responses.gradient[rows, rows]
+    return Outcome(omega, certified_lower(responses), certified_upper(feasible_gradients(responses), mixture / mixture.sum()), 1)

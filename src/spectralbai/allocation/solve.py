@@ -1,0 +1,132 @@
+"""The entry point of the allocation: which solver, for which answer, on how many threads."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+from threadpoolctl import ThreadpoolController
+
+from spectralbai.allocation.certificate import Outcome
+from spectralbai.allocation.closed_form import closed_form
+from spectralbai.allocation.interior_point import interior_point
+from spectralbai.allocation.mirror_ascent import mirror_ascent
+from spectralbai.allocation.result import Allocation, Status
+from spectralbai.checks import Vector, check_integer, check_number, check_weights_of_arms
+from spectralbai.errors import InvalidInput
+from spectralbai.graph import Graph
+from spectralbai.oracle import Oracle
+from spectralbai.problem import Problem
+
+Solver = Literal["auto", "closed-form", "interior-point", "mirror-ascent"]
+SOLVERS: tuple[str, ...] = get_args(Solver)
+MAX_ITERATIONS = {"closed-form": 1, "interior-point": 200, "mirror-ascent": 10_000}
+
+FEW_ARMS = 400
+"""Below this size the threads of BLAS cost more than they bring."""
+
+
+def solve_allocation(
+    problem: Problem,
+    mu: ArrayLike,
+    tol: float = 1e-6,
+    solver: Solver = "auto",
+    max_iterations: int | None = None,
+    start: ArrayLike | None = None,
+) -> Allocation:
+    """Returns the allocation omega* that attains
+
+        1/T_R*(mu) = max over omega in the simplex of min over lam of sum_a omega_a (mu_a - lam_a)^2 / (2 sigma_a^2),
+
+    lam ranging over smooth means under which another arm beats the best (theory 2.2), with certified bounds of it.
+
+    `mu` (n_arms,) satisfies mu' L mu <= R and has a unique best arm, or the problem a tolerance; then the answer
+    easiest to prove is found too. `tol` is the relative gap asked of the bounds. `solver` "auto" takes the closed
+    form where the graph says nothing and the interior-point method elsewhere. `start` is a guess of omega.
+    """
+    mu = problem.check_smooth(mu)
+    tol = check_number("tol", tol, "a positive relative gap, such as 1e-6", low=0.0, strict=True)
+    if solver not in SOLVERS:
+        raise InvalidInput(f"`solver` must be one of {', '.join(SOLVERS)}, got {solver!r}")
+    if max_iterations is not None:
+        max_iterations = check_integer("max_iterations", max_iterations, 1)
+    guess: Vector | None = None
+    if start is not None:
+        guess = check_weights_of_arms("start", start, problem.n_arms)
+        guess = guess / guess.sum()
+    if problem.R == 0:
+        return _solve_quotient(problem, mu, tol, solver, max_iterations)
+    if solver == "closed-form" and not problem.unstructured:
+        raise InvalidInput("`solver` = 'closed-form' needs a graph without edges or R = math.inf; use solver='auto'")
+    if solver == "auto":
+        solver = "closed-form" if problem.unstructured else "interior-point"
+    best = problem.best_arm(mu)
+    allocation = _solve_for(problem, mu, best, tol, solver, max_iterations, guess, enough=0.0)
+    # With a tolerance other answers are right too, and one of them may be easier to prove.
+    for other in np.flatnonzero(mu >= mu[best] - problem.tolerance):
+        if other != best:
+            rival = _solve_for(problem, mu, int(other), tol, solver, max_iterations, guess, enough=allocation.lower)
+            allocation = _better(allocation, rival, tol)
+    return allocation
+
+
+def _solve_for(
+    problem: Problem, mu: Vector, best: int, tol: float, solver: str, max_iterations: int | None, start: Vector | None, enough: float
+) -> Allocation:
+    """Returns the allocation for one answer; stops early once its value is known to be below `enough`."""
+    oracle = Oracle(problem, mu, best)
+    limit = MAX_ITERATIONS[solver] if max_iterations is None else max_iterations
+    with _threads().limit(limits=1 if problem.n_arms < FEW_ARMS else None, user_api="blas"):
+        outcome: Outcome
+        if oracle.unbeatable:
+            raise InvalidInput(
+                f"`tolerance` = {problem.tolerance:g} with R = {problem.R:g} lets no other arm beat arm {best} by more than the "
+                "tolerance: every trial would be wasted; lower the tolerance or raise R"
+            )
+        if solver == "closed-form":
+            outcome = closed_form(oracle)
+        elif solver == "mirror-ascent":
+            outcome = mirror_ascent(oracle, tol, limit)
+        else:
+            outcome = interior_point(oracle, tol, limit, None if start is None else start[oracle.blocks.order], enough)
+    omega = outcome.omega[oracle.blocks.position]
+    omega.setflags(write=False)
+    lower = max(outcome.lower, 0.0)
+    status: Status = "certified" if outcome.upper <= lower * (1 + tol) else "unfinished"
+    return Allocation(omega, best, lower, outcome.upper, outcome.iterations, status, solver)
+
+
+def _better(one: Allocation, other: Allocation, tol: float) -> Allocation:
+    """Returns the better of two answers, with bounds of the best value of both."""
+    winner = one if one.lower >= other.lower else other
+    upper = max(one.upper, other.upper)
+    status: Status = "certified" if upper <= winner.lower * (1 + tol) else "unfinished"
+    return Allocation(winner.omega, winner.best, winner.lower, upper, one.iterations + other.iterations, status, winner.solver)
+
+
+def _solve_quotient(problem: Problem, mu: Vector, tol: float, solver: Solver, max_iterations: int | None) -> Allocation:
+    """Returns the allocation at R = 0, where a component is one arm: pull its least noisy member."""
+    components, best = problem.graph.components, int(np.argmax(mu))
+    n_components = problem.graph.n_components
+    if problem.tolerance == 0 and (components == components[best]).sum() > 1:
+        raise InvalidInput(
+            f"`R` = 0 makes the means equal within a component, so arm {best} cannot be the only best one of its component; "
+            "raise R or set a tolerance > 0"
+        )
+    if n_components == 1:
+        raise InvalidInput("`R` = 0 on a connected graph makes all means equal: every answer is right, there is nothing to find; raise R")
+    quietest = np.array([min(np.flatnonzero(components == c), key=lambda a: problem.sigma[a]) for c in range(n_components)])
+    quotient = Problem(Graph.from_edges(n_components, []), math.inf, problem.sigma[quietest], problem.tolerance)
+    small = solve_allocation(quotient, mu[quietest], tol, solver, max_iterations)
+    omega = np.zeros(problem.n_arms)
+    omega[quietest] = small.omega
+    omega.setflags(write=False)
+    return Allocation(omega, int(quietest[small.best]), small.lower, small.upper, small.iterations, small.status, small.solver)
+
+
+@cache
+def _threads() -> ThreadpoolController:
+    return ThreadpoolController()

@@ -1,0 +1,197 @@
+"""Certified bounds, checked without rounding: alternatives and multipliers are taken as the rational numbers they are."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from spectralbai import Graph, Problem, solve_allocation
+from spectralbai.allocation.certificate import certified_lower, certified_upper, feasible_gaps, feasible_gradients
+from spectralbai.oracle import Oracle, Responses
+
+STORED = {stored["name"]: stored for stored in json.loads((Path(__file__).parents[1] / "data" / "allocations.json").read_text())}
+CASES = ["plain", "level", "close", "sigma", "tolerance", "weights", "rough", "disconnected"]
+
+
+def case(name: str) -> tuple[Problem, np.ndarray]:
+    rng = np.random.default_rng(CASES.index(name))
+    edges = [(0, 1, 1.0), (1, 2, 2.0), (2, 3, 0.5), (0, 3, 1.0), (3, 4, 1.5)]
+    if name == "weights":
+        edges = [(a, b, 10.0**exponent) for (a, b, _), exponent in zip(edges, (-6, 6, 0, 3, -3), strict=True)]
+    if name == "disconnected":
+        edges = [(0, 1, 1.0), (2, 3, 1.0), (3, 4, 2.0)]
+    graph = Graph.from_edges(5, edges)
+    mu = rng.uniform(size=5)
+    if name == "close":
+        order = np.argsort(mu)
+        mu[order[-1]] = mu[order[-2]] + 1e-6
+    if name == "level":
+        mu += 1e4
+    sigma = np.array([0.1, 1.0, 3.0, 0.5, 10.0]) if name == "sigma" else np.ones(5)
+    R = graph.smoothness(mu) * (1.0 if name in ("plain", "level", "rough") else 1.5)
+    return Problem(graph, R, sigma, 0.1 if name == "tolerance" else 0.0), mu
+
+
+def edges_of(oracle: Oracle) -> list[tuple[int, int, Fraction]]:
+    return [(int(a), int(b), Fraction(float(w))) for (a, b), w in zip(oracle.blocks.ends, oracle.blocks.weights, strict=True)]
+
+
+def rational(values: np.ndarray) -> list[Fraction]:
+    return [Fraction(float(value)) for value in values]
+
+
+def exact_solve(matrix: list[list[Fraction]], rhs: list[Fraction]) -> list[Fraction]:
+    rows = [[*row, value] for row, value in zip(matrix, rhs, strict=True)]
+    for k in range(len(rows)):
+        pivot = next(r for r in range(k, len(rows)) if rows[r][k] != 0)
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [x / rows[k][k] for x in rows[k]]
+        for r in range(len(rows)):
+            if r != k and rows[r][k] != 0:
+                rows[r] = [x - rows[r][k] * y for x, y in zip(rows[r], rows[k], strict=True)]
+    return [row[-1] for row in rows]
+
+
+def exact_dual(responses: Responses, i: int) -> Fraction:
+    """Returns the least value of the Lagrangian of challenger i at its computed multipliers, a lower bound of f_i."""
+    oracle = responses.oracle
+    n_arms, best, mu = oracle.mu.size, oracle.best, rational(oracle.mu)
+    u = [w / s**2 for w, s in zip(rational(responses.omega), rational(oracle.sigma), strict=True)]
+    gamma, nu = Fraction(float(responses.gamma[i])), Fraction(float(responses.nu[i]))
+    assert gamma >= 0
+    assert nu >= 0
+    matrix = [[u[a] if a == b else Fraction(0) for b in range(n_arms)] for a in range(n_arms)]
+    for a, b, w in edges_of(oracle):
+        for x, y in ((a, b), (b, a)):
+            matrix[x][x] += 2 * gamma * w
+            matrix[x][y] -= 2 * gamma * w
+    rhs = [x * m for x, m in zip(u, mu, strict=True)]
+    rhs[best] -= nu
+    rhs[i] += nu
+    lam = exact_solve(matrix, rhs)
+    smooth = sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(oracle)), Fraction(0))
+    cost = sum((x * (m - y) ** 2 / 2 for x, m, y in zip(u, mu, lam, strict=True)), Fraction(0))
+    short = lam[best] - lam[i] + Fraction(oracle.problem.tolerance)
+    return cost + gamma * (smooth - Fraction(oracle.R)) + nu * short
+
+
+def exact_upper(responses: Responses, p: np.ndarray) -> Fraction:
+    """Returns max_a (sum_i p_i d^i)_a over alternatives whose constraints are verified exactly."""
+    oracle = responses.oracle
+    mu, sigma = rational(oracle.mu), rational(oracle.sigma)
+    shares = rational(p)
+    mixed = [Fraction(0)] * len(mu)
+    for i, share, gap in zip(responses.challengers, shares, feasible_gaps(responses), strict=True):
+        lam = [m - g for m, g in zip(mu, rational(gap), strict=True)]
+        assert sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(oracle)), Fraction(0)) <= Fraction(oracle.R)
+        assert lam[i] >= lam[oracle.best] + Fraction(oracle.problem.tolerance)
+        mixed = [x + share * ((m - y) / s) ** 2 / 2 for x, m, y, s in zip(mixed, mu, lam, sigma, strict=True)]
+    return max(mixed) / sum(shares)
+
+
+def allocations(oracle: Oracle, mu: np.ndarray) -> list[np.ndarray]:
+    rng = np.random.default_rng(7)
+    optimal = solve_allocation(oracle.problem, mu).omega[oracle.blocks.order]
+    return [optimal, np.full(mu.size, 1 / mu.size), rng.dirichlet(np.full(mu.size, 0.3))]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_lower_bounds_stay_below_the_exact_dual_value(name: str) -> None:
+    problem, mu = case(name)
+    oracle = Oracle(problem, mu, int(np.argmax(mu)))
+    for omega in allocations(oracle, mu):
+        responses = oracle.respond(omega)
+        exact = min(exact_dual(responses, int(i)) for i in responses.challengers)
+        assert Fraction(certified_lower(responses)) <= exact
+        assert certified_lower(responses) == pytest.approx(float(exact), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_lower_bounds_hold_at_multipliers_that_are_not_roots(name: str) -> None:
+    problem, mu = case(name)
+    oracle = Oracle(problem, mu, int(np.argmax(mu)))
+    responses = oracle.respond(np.full(mu.size, 1 / mu.size))
+    for factor in (0.5, 0.99, 1.01, 2.0):
+        gamma = responses.gamma * factor
+        # The minimiser belonging to these multipliers, or nearly: what it leaves of the gradient must be paid for.
+        moved = Responses(
+            oracle, responses.omega, responses.basis, responses.theta, responses.rough, gamma, responses.nu,
+            responses.coef, responses.gap, responses.cost, responses.misfit,
+        )  # fmt: skip
+        exact = min(exact_dual(moved, int(i)) for i in moved.challengers)
+        assert Fraction(certified_lower(moved)) <= exact
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_upper_bounds_come_from_alternatives_that_are_exactly_feasible(name: str) -> None:
+    problem, mu = case(name)
+    oracle = Oracle(problem, mu, int(np.argmax(mu)))
+    for omega in allocations(oracle, mu):
+        responses = oracle.respond(omega)
+        p = np.random.default_rng(1).dirichlet(np.ones(responses.challengers.size))
+        exact = exact_upper(responses, p)
+        upper = certified_upper(feasible_gradients(responses), p)
+        assert exact <= Fraction(upper)
+        assert upper == pytest.approx(float(exact), rel=1e-9)
+
+
+@pytest.mark.parametrize("roughened", [1e-15, 1e-12, 1e-9])
+def test_alternatives_that_rounding_made_too_rough_are_mended(roughened: float) -> None:
+    for name in ("plain", "tolerance", "disconnected"):
+        problem, mu = case(name)
+        oracle = Oracle(problem, mu, int(np.argmax(mu)))
+        honest = oracle.respond(np.full(mu.size, 1 / mu.size))
+        gap = oracle.mu - (oracle.mu - honest.gap) * (1 + roughened)
+        spoiled = Responses(
+            oracle, honest.omega, honest.basis, honest.theta, honest.rough, honest.gamma, honest.nu,
+            honest.coef, gap, honest.cost, honest.misfit,
+        )  # fmt: skip
+        p = np.full(honest.challengers.size, 1 / honest.challengers.size)
+        assert exact_upper(spoiled, p) <= Fraction(certified_upper(feasible_gradients(spoiled), p))
+        assert np.isfinite(feasible_gaps(spoiled)).all()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_never_cross_on_two_arms_far_from_zero(seed: int) -> None:
+    # Where the closed answer is (1/2, 1/2) both bounds are tight: an error of one ulp of the level would cross them.
+    rng = np.random.default_rng(seed)
+    mu = np.array([0.3, 0.3 + rng.uniform(0.05, 0.5)]) + 1e4
+    graph = Graph.from_edges(2, [(0, 1, 10 ** rng.uniform(-3, 3))])
+    found = solve_allocation(Problem(graph, 1.5 * graph.smoothness(mu), tolerance=0.01), mu)
+    assert found.lower <= found.upper <= found.lower * (1 + 1e-9)
+
+
+def test_the_stored_interval_of_geometric_weighted_ends_too_low() -> None:
+    # T* >= 1/upper for an upper bound made of exactly feasible rational alternatives.
+    stored = STORED["geometric-weighted"]
+    problem = Problem(Graph.from_edges(stored["n_arms"], stored["edges"]), stored["R"])
+    mu = np.array(stored["mu"])
+    found = solve_allocation(problem, mu, tol=1e-9)
+    assert found.status == "certified"
+    oracle = Oracle(problem, mu, int(np.argmax(mu)))
+    responses = oracle.respond(found.omega[oracle.blocks.order])
+    p = mixture_of(responses)
+    time = 1 / exact_upper(responses, p)
+    assert float(time) == pytest.approx(1429.702604, rel=2e-9)
+    assert time > Fraction(stored["characteristic_time"][1])
+
+
+def mixture_of(responses: Responses) -> np.ndarray:
+    """Returns the mixture of the responses' gradients whose largest entry is least: a linear program."""
+    from scipy.optimize import linprog
+
+    gradients = feasible_gradients(responses) / responses.value
+    n_rows, n_arms = gradients.shape
+    answer = linprog(
+        np.append(np.zeros(n_rows), 1.0),
+        A_ub=np.hstack([gradients.T, -np.ones((n_arms, 1))]),
+        b_ub=np.zeros(n_arms),
+        A_eq=np.append(np.ones(n_rows), 0.0)[None],
+        b_eq=[1.0],
+        bounds=[(0, None)] * (n_rows + 1),
+    )
+    return np.maximum(answer.x[:-1], 0.0)

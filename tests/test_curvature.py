@@ -1,0 +1,91 @@
+"""The Hessian of the best-response costs against finite differences of their gradients."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from spectralbai import Graph, Problem
+from spectralbai.allocation.curvature import curvature
+from spectralbai.oracle import Oracle, Responses
+
+
+def random_oracle(seed: int, room: float, n_arms: int = 7) -> Oracle:
+    """Returns an oracle at R = room * S(mu)."""
+    rng = np.random.default_rng(seed)
+    edges = [(a, b, rng.uniform(0.3, 2)) for a in range(n_arms) for b in range(a) if rng.random() < 0.4]
+    graph = Graph.from_edges(n_arms, edges)
+    mu = rng.uniform(size=n_arms)
+    return Oracle(Problem(graph, room * graph.smoothness(mu), 10 ** rng.uniform(-0.3, 0.3, n_arms)), mu, int(np.argmax(mu)))
+
+
+def numerical_hessian(oracle: Oracle, omega: np.ndarray, p: np.ndarray) -> np.ndarray:
+    rows = np.flatnonzero(p)
+    columns = []
+    for a in range(omega.size):
+        step = np.zeros(omega.size)
+        step[a] = 1e-5 * omega[a]
+        ahead, behind = (p[rows] @ oracle.respond(omega + sign * step).gradient[rows] for sign in (1, -1))
+        columns.append((ahead - behind) / (2 * step[a]))
+    return np.array(columns)
+
+
+def weights_on(chosen: np.ndarray, responses: Responses, seed: int) -> np.ndarray:
+    p = np.zeros(responses.omega.size)
+    rows = np.flatnonzero(chosen & np.isfinite(responses.cost))
+    p[rows] = np.random.default_rng(seed).uniform(0.5, 2, rows.size)
+    return p
+
+
+REGIMES = {  # room for roughness, and which challengers it is about
+    "smoothness costs nothing": (1e6, lambda r: (r.gamma == 0) & (r.nu > 0)),
+    "both constraints bind": (1.0, lambda r: (r.gamma > 0) & (r.nu > 0)),
+    "only smoothness binds": (0.02, lambda r: (r.gamma > 0) & (r.nu == 0)),
+    "all together": (1.2, lambda r: np.ones(r.gamma.size, dtype=bool)),
+}
+
+
+@pytest.mark.parametrize("regime", REGIMES)
+def test_exact_curvature_is_the_derivative_of_the_gradient(regime: str) -> None:
+    room, select = REGIMES[regime]
+    tried = 0
+    for seed in range(8):
+        oracle = random_oracle(seed, room)
+        omega = np.random.default_rng(seed + 100).dirichlet(np.full(oracle.mu.size, 3.0))
+        responses = oracle.respond(omega)
+        p = weights_on(select(responses), responses, seed)
+        if not p.any():
+            continue
+        tried += 1
+        numerical = -numerical_hessian(oracle, omega, p)
+        exact = curvature(responses, p, ratio=1.0)
+        np.testing.assert_allclose(exact, numerical, atol=2e-6 * np.abs(numerical).max())
+        np.testing.assert_allclose(exact, exact.T, atol=1e-12 * np.abs(exact).max())
+    assert tried >= 3
+
+
+def test_interpolated_curvature_is_never_too_small() -> None:
+    interpolated = 0
+    for seed in range(12):
+        oracle = random_oracle(seed, 1.0, n_arms=15)
+        omega = np.random.default_rng(seed).dirichlet(np.full(oracle.mu.size, 3.0))
+        responses = oracle.respond(omega)
+        p = weights_on(np.ones(omega.size, dtype=bool), responses, seed)
+        exact = curvature(responses, p, ratio=1.0)
+        units = np.sqrt(omega)  # the Hessian grows as 1/omega: compare in units that make it of order one
+        difference = units[:, None] * (curvature(responses, p) - exact) * units
+        size = np.abs(units[:, None] * exact * units).max()
+        assert np.linalg.eigvalsh(difference).min() >= -1e-11 * size
+        interpolated += np.abs(difference).max() > 1e-6 * size
+    assert interpolated >= 3
+
+
+def test_curvature_vanishes_along_the_allocation() -> None:
+    # f_i(c omega) = c f_i(omega): its gradient does not change along omega.
+    for seed in range(5):
+        oracle = random_oracle(seed, 1.5)
+        omega = np.random.default_rng(seed).dirichlet(np.ones(oracle.mu.size))
+        responses = oracle.respond(omega)
+        p = weights_on(np.ones(omega.size, dtype=bool), responses, seed)
+        exact = curvature(responses, p, ratio=1.0)
+        assert np.abs(exact @ omega).max() <= 1e-9 * np.abs(exact).max()
