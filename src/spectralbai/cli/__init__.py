@@ -1,0 +1,57 @@
+"""The command `spectralbai`: parse, call, print. Numerical modules are imported inside the commands, so that it starts at once.
+
+Exit codes: 0 done, 1 refused, 2 usage, 3 honest but unfinished, 130 interrupted. stdout carries the answer, stderr the rest.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from spectralbai import __version__
+from spectralbai.cli.reproduce import reproduce
+from spectralbai.cli.solve import solve
+from spectralbai.errors import SpectralBAIError
+
+app = typer.Typer(
+    name="spectralbai",
+    help="Find the best of many related options with the fewest noisy trials.",
+    epilog="Try: spectralbai reproduce",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+app.command()(solve)
+app.command()(reproduce)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"spectralbai {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")] = False,
+) -> None:
+    """Find the best of many related options with the fewest noisy trials."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command line and exits; every refusal becomes one line on stderr here, and only here."""
+    try:
+        app(arguments, prog_name="spectralbai")
+    except SpectralBAIError as error:
+        _refuse(str(error))
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename is not None else ""
+        _refuse(where + (error.strerror or str(error)))
+
+
+def _refuse(reason: str) -> None:
+    print("error: " + " ".join(reason.split()), file=sys.stderr)
+    sys.exit(1)

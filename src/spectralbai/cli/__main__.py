@@ -1,0 +1,3 @@
+from spectralbai.cli import main
+
+main()

@@ -1,0 +1,53 @@
+"""Reading the files that users write; every refusal names the file and the place in it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from spectralbai.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from spectralbai.instance import Instance
+
+
+def read_instance(file: str) -> Instance:
+    """Returns the instance in a JSON file; "-" reads standard input."""
+    from spectralbai.instance import Instance
+
+    name = "standard input" if file == "-" else file
+    content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    try:
+        return Instance.from_dict(_parse(content))
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from None
+
+
+def _parse(content: bytes) -> Any:
+    try:
+        # utf-8-sig: editors of some systems put a byte-order mark first
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidInput(f"line {line}: not UTF-8 text; save the file as UTF-8") from None
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
+    except InvalidInput:
+        raise
+    except (ValueError, RecursionError):  # numbers of thousands of digits, brackets nested thousands deep
+        raise InvalidInput("not JSON that can be read: a number is too long or the nesting too deep") from None
+
+
+def _without_repeats(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    unique = dict(pairs)
+    if len(unique) < len(pairs):
+        keys = [key for key, _ in pairs]
+        repeated = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidInput(f'"{repeated}" must be given once, got it {keys.count(repeated)} times; remove all but one')
+    return unique
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    raise InvalidInput(f'{constant} is not JSON; numbers must be finite, except R, which may be "inf" (with quotes)')

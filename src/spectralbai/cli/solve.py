@@ -1,0 +1,163 @@
+"""`spectralbai solve`: the characteristic times with and without the graph, and the optimal allocation."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from spectralbai import __version__
+from spectralbai.cli.files import read_instance
+from spectralbai.cli.tables import print_plain
+from spectralbai.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from spectralbai.allocation import Allocation
+    from spectralbai.checks import Vector
+    from spectralbai.instance import Instance
+
+MOST_ROWS = 30
+"""Longer tables are cut to `ROWS_KEPT` rows."""
+ROWS_KEPT = 20
+BAR_WIDTH = 24
+UNFINISHED = 3
+
+
+class Answer(NamedTuple):
+    """Everything that is printed."""
+
+    instance: Instance
+    mu: Vector
+    tol: float
+    with_graph: Allocation
+    without_graph: Allocation
+
+    @property
+    def saving(self) -> float:
+        """1 - T_R*/T_inf*, from the certified times; at least 0, since the graph never costs samples."""
+        return max(0.0, 1 - self.without_graph.lower / self.with_graph.lower) if self.with_graph.lower > 0 else 0.0
+
+
+def solve(
+    file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    tol: Annotated[float, typer.Option(help="Relative gap of the certified bounds at which to stop.")] = 1e-6,
+    solver: Annotated[str, typer.Option(help="auto, closed-form, interior-point or mirror-ascent.")] = "auto",
+    max_iterations: Annotated[int | None, typer.Option(help="Most oracle calls; the solver's own limit if not given.", metavar="N")] = None,
+) -> None:
+    """What the graph saves, and how to share the samples.
+
+    T_R* is the least expected number of samples per unit of log(1/delta) when the means are known to be smooth
+    on the graph, T_inf* when the graph is ignored; both come with certified bounds.
+
+    \b
+    Example:
+      echo '{"format": "spectralbai-instance/1", "n_arms": 3, "edges": [[1, 2, 1.0]],
+             "mu": [0.9, 0.5, 0.6], "R": 0.01, "sigma": 1.0}' | spectralbai solve -
+
+    Exits with 3 if the bounds are further apart than --tol; they are valid all the same.
+    """
+    instance = read_instance(file)
+    problem, mu = instance.problem, instance.mu
+    if mu is None:
+        name = "standard input" if file == "-" else file
+        raise InvalidInput(f'{name}: "mu" is missing; add "mu": [...] with {problem.n_arms} numbers, the mean of each arm')
+
+    from spectralbai.allocation import solve_allocation
+    from spectralbai.problem import Problem
+
+    with_graph = solve_allocation(problem, mu, tol=tol, solver=solver, max_iterations=max_iterations)  # type: ignore[arg-type]  # checked there
+    without_graph = solve_allocation(Problem(problem.graph, math.inf, problem.sigma, problem.tolerance), mu, tol=tol)
+    answer = Answer(instance, mu, tol, with_graph, without_graph)
+    if as_json:
+        typer.echo(json.dumps(_as_dict(answer), ensure_ascii=False, allow_nan=False))
+    else:
+        _print_tables(answer)
+    if "unfinished" in (with_graph.status, without_graph.status):
+        raise typer.Exit(UNFINISHED)
+
+
+def _as_dict(answer: Answer) -> dict[str, Any]:
+    problem = answer.instance.problem
+    return {
+        "format": "spectralbai-solve/1",
+        "version": __version__,
+        "n_arms": problem.n_arms,
+        "labels": list(answer.instance.labels),
+        "mu": answer.mu.tolist(),
+        "R": _finite(problem.R),
+        "smoothness": problem.smoothness(answer.mu),
+        "sigma": problem.sigma.tolist(),
+        "tolerance": problem.tolerance,
+        "tol": answer.tol,
+        **_allocation_as_dict(answer.with_graph),
+        "without_graph": _allocation_as_dict(answer.without_graph),
+        "saving": answer.saving,
+    }
+
+
+def _allocation_as_dict(allocation: Allocation) -> dict[str, Any]:
+    return {
+        "best": allocation.best,
+        "omega": allocation.omega.tolist(),
+        "characteristic_time": _finite(allocation.characteristic_time),
+        "lower": allocation.lower,
+        "upper": _finite(allocation.upper),
+        "gap": _finite(allocation.gap),
+        "status": allocation.status,
+        "iterations": allocation.iterations,
+        "solver": allocation.solver,
+    }
+
+
+def _finite(number: float) -> float | str:
+    """Returns the number in the form of the instance file: JSON has no infinity."""
+    return number if math.isfinite(number) else "inf"
+
+
+def _print_tables(answer: Answer) -> None:
+    from rich import box
+    from rich.table import Table
+
+    problem, mu, with_graph = answer.instance.problem, answer.mu, answer.with_graph
+    labels = [_printable(label) for label in answer.instance.labels]
+
+    summary = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    sigmas = {f"{sigma:g}" for sigma in problem.sigma.tolist()}
+    graph = f"{_count(problem.n_arms, 'arm')}, {_count(problem.graph.n_edges, 'edge')}"
+    summary.add_row("problem", f"{graph}, sigma {sigmas.pop() if len(sigmas) == 1 else 'per arm'}, tolerance {problem.tolerance:g}")
+    summary.add_row("smoothness", f"S(mu) = {problem.smoothness(mu):.6g}, R = {problem.R:g}")
+    summary.add_row("best arm", labels[with_graph.best])
+    summary.add_row("T_R*", f"{with_graph.characteristic_time:.6g} samples per unit of log(1/delta)")
+    summary.add_row("T_inf*", f"{answer.without_graph.characteristic_time:.6g} without the graph")
+    if with_graph.lower > 0:
+        times = with_graph.lower / answer.without_graph.lower
+        summary.add_row("the graph saves", f"{answer.saving:.1%} of the samples (T_inf*/T_R* = {times:.3g})")
+    summary.add_row("certificate", f"{with_graph.lower:.8g} <= 1/T_R* <= {with_graph.upper:.8g}")
+    summary.add_row("", f"{with_graph.status}: gap {with_graph.gap:.1e}, asked {answer.tol:.1e}")
+    summary.add_row("solver", f"{with_graph.solver}, {_count(with_graph.iterations, 'oracle call')}")
+
+    by_share = sorted(range(problem.n_arms), key=lambda arm: -with_graph.omega[arm])
+    shown = range(problem.n_arms) if problem.n_arms <= MOST_ROWS else by_share[:ROWS_KEPT]
+    largest = with_graph.omega.max()
+    arms = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    arms.add_column("arm", overflow="fold")
+    arms.add_column("mean", justify="right", no_wrap=True)
+    arms.add_column("omega", justify="right", no_wrap=True)
+    arms.add_column("share of the samples", no_wrap=True, min_width=BAR_WIDTH)
+    for arm in shown:
+        omega = float(with_graph.omega[arm])
+        arms.add_row(labels[arm], f"{mu[arm]:.6g}", f"{omega:.2%}", "█" * round(BAR_WIDTH * omega / largest))
+    rest = float(with_graph.omega[by_share[ROWS_KEPT:]].sum())
+    more = f"and {problem.n_arms - ROWS_KEPT} more arms that share {rest:.2%}; --json lists them all"
+    print_plain(summary, "", arms, *([more] if problem.n_arms > MOST_ROWS else []))
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def _printable(label: str) -> str:
+    return label if label.isprintable() else ascii(label)

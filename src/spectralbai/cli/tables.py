@@ -1,0 +1,22 @@
+"""How answers are laid out on stdout."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+
+def print_plain(*parts: RenderableType) -> None:
+    """Prints strings and tables below one another, strings as they are: no markup, for they may hold a user's words."""
+    from rich.console import Console
+
+    console = Console(markup=False, highlight=False, emoji=False)
+    with console.capture() as captured:
+        for part in parts:
+            console.print(part)
+    # echo replaces what the terminal cannot show, where print would raise
+    typer.echo("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")))

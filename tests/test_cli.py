@@ -1,0 +1,256 @@
+"""The command line: answers on stdout, refusals as one line on stderr, and the four exit codes."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from spectralbai.allocation import SOLVERS
+from spectralbai.cli import main
+
+PAPER: dict[str, Any] = {
+    "format": "spectralbai-instance/1",
+    "n_arms": 3,
+    "edges": [[1, 2, 1.0]],
+    "mu": [0.9, 0.5, 0.6],
+    "R": 0.01,
+    "sigma": 1.0,
+    "labels": ["new", "old", "[b]older[/b]"],
+}
+
+
+class Result(NamedTuple):
+    code: int
+    stdout: str
+    stderr: str
+
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Returns a function that runs the command line in this process."""
+
+    def run_main(*arguments: str, stdin: bytes = b"") -> Result:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as exit_:
+            main(list(arguments))
+        assert isinstance(exit_.value.code, int)
+        return Result(exit_.value.code, *capsys.readouterr())
+
+    return run_main
+
+
+def as_bytes(**changes: Any) -> bytes:
+    """Returns the paper's instance as a file, with changes; None removes a key."""
+    return json.dumps({key: value for key, value in (PAPER | changes).items() if value is not None}).encode()
+
+
+def refusal(result: Result) -> str:
+    """Returns the message of a refusal, having checked its form."""
+    assert (result.code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1 and result.stderr.endswith("\n")
+    return result.stderr
+
+
+def test_solve_prints_times_saving_certificate_and_allocation(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "paper.json"
+    file.write_bytes(as_bytes())
+    code, stdout, stderr = run("solve", str(file))
+    assert (code, stderr) == (0, "")
+    for expected in ("88.8889", "106.154", "16.3%", "1.19", "S(mu) = 0.01, R = 0.01", "certified", "new", "50.00%", "[b]older[/b]"):
+        assert expected in stdout
+    assert "\x1b" not in stdout
+    assert max(map(len, stdout.splitlines())) <= 80
+
+
+def test_solve_as_json_is_complete_and_strict_json(run: Run) -> None:
+    code, stdout, _ = run("solve", "-", "--json", stdin=as_bytes())
+    answer = json.loads(stdout, parse_constant=pytest.fail)
+    assert code == 0
+    assert answer["format"] == "spectralbai-solve/1"
+    assert answer["labels"] == PAPER["labels"]
+    assert (answer["best"], answer["status"]) == (0, "certified")
+    assert sum(answer["omega"]) == pytest.approx(1)
+    assert answer["lower"] <= 0.01125 <= answer["upper"]  # T_R* = 800/9, exactly
+    assert answer["gap"] == pytest.approx(answer["upper"] / answer["lower"] - 1) and answer["gap"] <= answer["tol"] == 1e-6
+    assert answer["without_graph"]["characteristic_time"] == pytest.approx(106.154, abs=1e-3)
+    assert answer["saving"] == pytest.approx(1 - 88.8889 / 106.154, abs=1e-4)
+
+
+def test_solve_writes_an_infinite_R_as_a_string_and_saves_nothing(run: Run) -> None:
+    answer = json.loads(run("solve", "-", "--json", stdin=as_bytes(R="inf")).stdout)
+    assert (answer["R"], answer["saving"], answer["solver"]) == ("inf", 0, "closed-form")
+
+
+def test_solve_accepts_a_byte_order_mark(run: Run) -> None:
+    assert run("solve", "-", stdin=b"\xef\xbb\xbf" + as_bytes()).code == 0
+
+
+def test_solve_without_labels_numbers_the_arms(run: Run) -> None:
+    assert json.loads(run("solve", "-", "--json", stdin=as_bytes(labels=None)).stdout)["labels"] == ["0", "1", "2"]
+
+
+def test_solve_of_many_arms_shows_the_largest_shares_and_counts_the_rest(run: Run) -> None:
+    n_arms = 40
+    mu = [1.0] + [0.8 - 0.01 * k for k in range(n_arms - 1)]
+    stdin = as_bytes(n_arms=n_arms, edges=[], mu=mu, labels=[f"arm-{k}" for k in range(n_arms)])
+    stdout = run("solve", "-", stdin=stdin).stdout
+    shown = [line.split()[0] for line in stdout.splitlines() if line.startswith("arm-")]
+    omega = json.loads(run("solve", "-", "--json", stdin=stdin).stdout)["omega"]
+    assert shown == [f"arm-{k}" for k in sorted(range(n_arms), key=lambda arm: -omega[arm])[:20]]
+    assert "and 20 more arms" in stdout
+
+
+def test_solve_shows_unprintable_labels_escaped(run: Run) -> None:
+    stdout = run("solve", "-", stdin=as_bytes(labels=["a\x1b[31m", "b", "c"])).stdout
+    assert "\x1b" not in stdout and "a\\x1b[31m" in stdout
+
+
+def test_an_unfinished_answer_exits_with_3_and_valid_bounds(run: Run) -> None:
+    options = ("solve", "-", "--solver", "mirror-ascent", "--max-iterations", "20")
+    code, stdout, _ = run(*options, "--json", stdin=as_bytes())
+    answer = json.loads(stdout)
+    assert (code, answer["status"], answer["solver"], answer["iterations"]) == (3, "unfinished", "mirror-ascent", 20)
+    assert answer["lower"] < 0.01125 < answer["upper"]
+    assert answer["gap"] > 1e-3
+    code, stdout, _ = run(*options, stdin=as_bytes())
+    assert code == 3 and "unfinished: gap" in stdout and "<= 1/T_R* <=" in stdout
+
+
+def test_tol_is_handed_on(run: Run) -> None:
+    answer = json.loads(run("solve", "-", "--json", "--tol", "0.5", stdin=as_bytes()).stdout)
+    assert answer["tol"] == 0.5 and 1e-6 < answer["gap"] <= 0.5
+
+
+@pytest.mark.parametrize(
+    ("content", "clues"),
+    [
+        (b"", ["line 1, column 1", "not JSON"]),
+        (b'{\n  "n_arms": 3,,\n}', ["line 2, column 15", "not JSON"]),
+        (b'{\n "labels": ["\xff"]}', ["line 2", "UTF-8"]),
+        (b'{"R": 1, "R": 2}', ['"R"', "once"]),
+        (b'{"R": Infinity}', ["Infinity", '"inf"']),
+        (b'{"mu": [NaN]}', ["NaN"]),
+        (b"[" * 100_000, ["nesting"]),
+        (b'{"R": ' + b"9" * 5000 + b"}", ["too long"]),
+        (b"[1, 2]", []),
+        (as_bytes(format=None), ["format"]),
+        (as_bytes(format="spectralbai-instance/99"), ["format", "99"]),
+        (as_bytes(n_arms=None), ["n_arms"]),
+        (as_bytes(n_arms="three"), ["n_arms", "three"]),
+        (as_bytes(colour="red"), ["colour"]),
+        (as_bytes(edges=[[1, 2, 1.0], [2, 1, 1.0]]), ["edges[1]"]),
+        (as_bytes(edges=[[1, "two", 1.0]]), ["edges[0]", "two"]),
+        (as_bytes(edges=[[1, 3, 1.0]]), ["edges[0]", "3"]),
+        (as_bytes(edges=[[1, 2, -1.0]]), ["edges[0]", "-1"]),
+        (as_bytes(mu=[0.9, 0.5]), ["mu"]),
+        (as_bytes(mu=[0.9, "x", 0.6]), ["mu[1]", "x"]),
+        (as_bytes(R=-1), ["R", "-1"]),
+        (as_bytes(R="lots"), ["R", "lots"]),
+        (as_bytes(sigma=0), ["sigma"]),
+        (as_bytes(tolerance=-1), ["tolerance"]),
+        (as_bytes(labels=["a", "a", "b"]), ["labels[1]"]),
+        (as_bytes(mu=None), ['"mu"', "add", "3 numbers"]),
+    ],
+)
+def test_a_bad_file_is_refused_in_one_line_that_names_the_file_and_the_place(
+    run: Run, tmp_path: Path, content: bytes, clues: list[str]
+) -> None:
+    file = tmp_path / "bad.json"
+    file.write_bytes(content)
+    message = refusal(run("solve", str(file)))
+    for clue in [str(file), *clues]:
+        assert clue in message
+    assert "standard input" in refusal(run("solve", "-", stdin=content))
+
+
+@pytest.mark.parametrize(
+    ("changes", "clue"),
+    [
+        ({"R": 0.001}, "S(mu) <= R"),
+        ({"mu": [0.9, 0.9, 0.9]}, "unique best arm"),
+        ({"R": 10**400}, "R"),
+        ({"mu": [10**400, 0.5, 0.6]}, "mu"),
+    ],
+)
+def test_means_that_break_the_hypotheses_are_refused(run: Run, changes: dict[str, Any], clue: str) -> None:
+    assert clue in refusal(run("solve", "-", stdin=as_bytes(**changes)))
+
+
+@pytest.mark.parametrize(
+    ("options", "clue"),
+    [
+        (("--solver", "magic"), "magic"),
+        (("--tol", "0"), "`tol`"),
+        (("--tol", "nan"), "`tol`"),
+        (("--max-iterations", "0"), "`max_iterations`"),
+    ],
+)
+def test_options_that_break_a_rule_are_refused(run: Run, options: tuple[str, str], clue: str) -> None:
+    assert clue in refusal(run("solve", "-", *options, stdin=as_bytes()))
+
+
+def test_missing_files_and_folders_are_refused_by_name(run: Run, tmp_path: Path) -> None:
+    assert f"{tmp_path}/none.json: No such file" in refusal(run("solve", str(tmp_path / "none.json")))
+    assert f"{tmp_path}: Is a directory" in refusal(run("solve", str(tmp_path)))
+
+
+@pytest.mark.parametrize("arguments", [("solve",), ("solve", "-", "--tol", "small"), ("solve", "-", "--colour"), ("resolve",)])
+def test_wrong_usage_exits_with_2_and_says_how(run: Run, arguments: tuple[str, ...]) -> None:
+    code, stdout, stderr = run(*arguments)
+    assert (code, stdout) == (2, "") and "Usage: spectralbai" in stderr
+
+
+def test_an_interrupt_exits_with_130_and_no_traceback(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("spectralbai.allocation.solve_allocation", interrupt)
+    code, stdout, stderr = run("solve", "-", stdin=as_bytes())
+    assert (code, stdout) == (130, "") and "Traceback" not in stderr
+
+
+def test_reproduce_prints_the_example_of_the_paper(run: Run) -> None:
+    code, stdout, _ = run("reproduce")
+    rows = [line.split() for line in stdout.splitlines() if line.startswith(("0.", " inf"))]
+    assert code == 0
+    assert [row[0] for row in rows] == [f"{k / 100:.2f}" for k in range(1, 11)] + ["inf"]
+    kl = 0.98 * math.log(99)  # kl(.01, .99)
+    assert float(rows[0][1]) == pytest.approx(800 / 9, abs=1e-3) and float(rows[0][3]) == pytest.approx(kl * 800 / 9, abs=0.1)
+    assert float(rows[-1][1]) == pytest.approx(106.154, abs=1e-3)
+    times = [float(row[1]) for row in rows]
+    assert times == sorted(times)
+
+
+def test_version_and_help(run: Run) -> None:
+    assert run("--version").stdout == "spectralbai 0.1.0\n"
+    assert "reproduce" in run("--help").stdout
+    assert "Example" in run("solve", "--help").stdout
+
+
+def test_the_help_of_solve_names_every_solver(run: Run) -> None:
+    shown = run("solve", "--help").stdout
+    assert [name for name in SOLVERS if name not in shown] == []
+
+
+def test_the_command_line_starts_without_numerical_modules() -> None:
+    code = "import sys, spectralbai.cli; print({'numpy', 'scipy', 'numba', 'rich.table'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "set()"
+
+
+def test_a_terminal_that_cannot_show_a_label_gets_a_replacement() -> None:
+    command = [sys.executable, "-m", "spectralbai.cli", "solve", "-"]
+    narrow = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(command, input=as_bytes(labels=["é", "b", "c"]), capture_output=True, env=narrow)
+    assert (done.returncode, done.stderr) == (0, b"") and b"50.00%" in done.stdout

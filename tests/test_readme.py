@@ -1,0 +1,45 @@
+"""What the README shows is what happens."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+PYTHON = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL)
+CONSOLE = re.findall(r"```console\n\$ (.*?(?:\n> .*?)*)\n(?!> )(.*?)```", README, re.DOTALL)
+NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]\d+)?")
+
+
+def assert_same(printed: str, shown: str) -> None:
+    """Compares words exactly and numbers to 1 %, since the last digits may depend on the machine; the gap is rounding and luck."""
+    printed, shown = (re.sub(r"gap [^,]*|\d+ oracle calls?", "", text).strip() for text in (printed, shown))
+    assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
+    assert [float(n) for n in NUMBER.findall(printed)] == pytest.approx([float(n) for n in NUMBER.findall(shown)], rel=1e-2)
+
+
+def test_every_example_is_found() -> None:
+    assert len(PYTHON) == README.count("```python") >= 1
+    assert len(CONSOLE) == README.count("```console") >= 1
+
+
+@pytest.mark.parametrize(("code", "shown"), PYTHON)
+def test_the_python_examples_print_what_they_show(code: str, shown: str) -> None:
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(code, {})
+    assert_same(printed.getvalue(), shown)
+
+
+@pytest.mark.parametrize(("command", "shown"), CONSOLE)
+def test_the_console_examples_print_what_they_show(command: str, shown: str) -> None:
+    here = f"spectralbai() {{ {shlex.quote(sys.executable)} -m spectralbai.cli \"$@\"; }}\n"
+    done = subprocess.run(["sh", "-c", here + command.replace("\n> ", "\n")], capture_output=True, text=True, encoding="utf-8")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert_same(done.stdout, shown)
