@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def test_the_time_grows_with_R_up_to_the_time_without_the_graph(seed: int) -> No
         solve_allocation(Problem(problem.graph, R, problem.sigma), mu)
         for R in (problem.R, 0.5 * (problem.R + enough), enough * (1 + 1e-9), 10 * enough)
     ]
-    for smaller, larger in zip(times, times[1:], strict=False):
+    for smaller, larger in pairwise(times):
         assert_certified(smaller)
         assert 1 / smaller.upper <= 1 / larger.lower
     for free in times[2:]:
@@ -150,18 +151,16 @@ def test_hard_instances_are_certified(kind: str, room: float) -> None:
     assert closest_alternative(problem, mu, found.omega).cost == pytest.approx(found.lower, rel=1e-7)
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [42, 46])
 def test_steps_that_outrun_the_curved_constraints_recover(seed: int) -> None:
-    # Weights of very different sizes at the optimum: complementarity must wait for the residuals.
+    # Optimal weights of very different sizes. On these two of 150 trees the search is lost for good, unless
+    # complementarity waits for the residuals.
     rng = np.random.default_rng(seed)
-    n_arms = 60
-    edges = [(a, int(rng.integers(a)), 1.0) for a in range(1, n_arms)]
-    graph = Graph.from_edges(n_arms, edges)
-    mu = rng.integers(0, 3, n_arms) / 4
-    arm = int(rng.integers(n_arms))
-    mu[arm] = mu.max() + 1e-4
-    found = solve_allocation(Problem(graph, graph.smoothness(mu) * (1 + 1e-9)), mu)
-    assert_certified(found)
+    n_arms = 35
+    graph = Graph.from_edges(n_arms, [(a, int(rng.integers(a)), 1.0) for a in range(1, n_arms)])
+    mu = np.linalg.solve(0.3 * np.eye(n_arms) + graph.laplacian.toarray(), rng.normal(size=n_arms))
+    sigma = 10 ** rng.uniform(-1.5, 1.5, n_arms)
+    assert_certified(solve_allocation(Problem(graph, 1.5 * graph.smoothness(mu), sigma), mu))
 
 
 @pytest.mark.parametrize("limit", [1, 2, 4])
@@ -196,6 +195,14 @@ def test_a_start_changes_nothing_but_the_number_of_steps() -> None:
         warm = solve_allocation(problem, mu, start=start)
         assert_certified(warm)
         assert warm.lower == pytest.approx(cold.lower, rel=SLACK)
+
+
+def test_a_start_is_a_guess_of_the_arms_in_their_own_order() -> None:
+    # Components do not come in the order of the arms; after one call of the oracle the answer is the guess, made positive.
+    problem, mu = Problem(Graph.from_edges(4, [(0, 3), (1, 2)]), 1.0), [0.9, 0.5, 0.6, 0.4]
+    start = np.array([0.6, 0.0, 0.1, 0.3])
+    found = solve_allocation(problem, mu, start=start, max_iterations=1)
+    np.testing.assert_allclose(found.omega, 0.9 * start + 0.1 / 4)
 
 
 def test_many_allocations_are_optimal_on_the_papers_example() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,7 @@ def weights_on(chosen: np.ndarray, responses: Responses, seed: int) -> np.ndarra
     return p
 
 
-REGIMES = {  # room for roughness, and which challengers it is about
+REGIMES: dict[str, tuple[float, Callable[[Responses], np.ndarray]]] = {  # room for roughness, and which challengers it is about
     "smoothness costs nothing": (1e6, lambda r: (r.gamma == 0) & (r.nu > 0)),
     "both constraints bind": (1.0, lambda r: (r.gamma > 0) & (r.nu > 0)),
     "only smoothness binds": (0.02, lambda r: (r.gamma > 0) & (r.nu == 0)),

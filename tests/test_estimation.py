@@ -82,7 +82,7 @@ def test_unobserved_arms_stay_harmonic_when_the_observed_ones_are_smoothed(seed:
 
 def test_a_point_between_two_seen_ones_is_their_weighted_mean() -> None:
     graph = Graph.from_edges(3, [(0, 1, 1.0), (1, 2, 3.0)])
-    np.testing.assert_allclose(estimate(Problem(graph, 10.0), [5, 0, 2], [0.0, math.nan, 1.0]), [0.0, 0.75, 1.0], rtol=1e-15)
+    np.testing.assert_allclose(estimate(Problem(graph, 10.0), [5, 0, 2], [0.0, math.nan, 1.0]), [0.0, 0.75, 1.0], rtol=1e-13)
     # The two edges in series have weight 3/4: S = 3/4 (m_0 - m_2)^2 <= R binds at 0.03, a difference of 0.2.
     smooth = estimate(Problem(graph, 0.03), [5, 0, 2], [0.0, math.nan, 1.0])
     np.testing.assert_allclose(smooth, [0.8 * 2 / 7, 0.8 * 2 / 7 + 0.15, 0.8 * 2 / 7 + 0.2], rtol=1e-13)

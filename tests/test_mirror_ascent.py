@@ -30,6 +30,21 @@ def test_the_average_iterate_is_as_close_to_the_optimum_as_proved(name: str, t: 
     assert best - value <= bound
 
 
+@pytest.mark.parametrize("name", CASES)
+def test_the_answer_is_the_average_of_exponentiated_gradient_steps(name: str) -> None:
+    problem, mu = CASES[name]
+    n_arms, rate = mu.size, math.sqrt(2 * math.log(mu.size)) / lipschitz(Oracle(problem, mu, int(np.argmax(mu))))
+    omega, iterates = np.full(n_arms, 1 / n_arms), []
+    for t in range(1, 31):
+        iterates.append(omega)
+        gradient = 0.5 * ((mu - closest_alternative(problem, mu, omega).lam) / problem.sigma) ** 2
+        scores = rate / math.sqrt(t) * gradient
+        omega = omega * np.exp(scores)
+        omega /= omega.sum()
+    run = solve_allocation(problem, mu, tol=1e-12, solver="mirror-ascent", max_iterations=30)
+    np.testing.assert_allclose(run.omega, np.mean(iterates, axis=0), rtol=1e-9)
+
+
 @pytest.mark.parametrize("name", ["paper", "path"])
 def test_the_average_iterate_approaches_the_optimum(name: str) -> None:
     problem, mu = CASES[name]

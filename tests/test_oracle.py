@@ -356,6 +356,15 @@ def test_a_smoothness_of_zero_leaves_one_level_per_component() -> None:
     assert Case(Problem(graph, 0.0, tolerance=0.1), mu, omega, 0).respond().cost[1] == math.inf
 
 
+def test_means_rougher_than_R_by_rounding_alone_count_as_smooth() -> None:
+    for seed in range(10):
+        exact, rounded, rougher = (random_case(seed, relative_R=r, tolerance=0.0).respond() for r in (1.0, 1 - 5e-13, 1 - 2e-12))
+        np.testing.assert_array_equal(rounded.cost, exact.cost)
+        np.testing.assert_array_equal(rounded.gamma, exact.gamma)
+        assert rounded.misfit == exact.misfit <= 1e-29
+        assert (rougher.gamma != exact.gamma).any()
+
+
 def test_without_edges_smoothness_has_no_price_even_at_R_zero() -> None:
     alternative = closest_alternative(Problem(Graph.from_edges(3, []), 0.0), [0.9, 0.5, 0.6], [1, 1, 1])
     assert (alternative.challenger, alternative.gamma) == (2, 0.0)

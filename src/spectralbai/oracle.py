@@ -13,6 +13,7 @@ from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
 from spectralbai.secular import respond_all
 from spectralbai.spectrum import Blocks, decompose
+from spectralbai.threads import one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +114,8 @@ def closest_alternative(problem: Problem, mu: ArrayLike, omega: ArrayLike, best:
     best = problem.best_arm(mu) if best is None else check_arm("best", best, problem.n_arms)
     oracle = Oracle(problem, mu, best)
     blocks = oracle.blocks
-    responses = oracle.respond(omega[blocks.order])
+    with one_thread():
+        responses = oracle.respond(omega[blocks.order])
     winner = int(np.argmin(responses.cost))
     if not np.isfinite(responses.cost[winner]):
         raise InvalidInput(

@@ -156,7 +156,9 @@ def project(R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough
 
 
 @njit(cache=True)
-def relax(R: float, allowed: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices) -> tuple[float, float]:
+def relax(
+    R: float, allowed: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices
+) -> tuple[float, float]:
     """Returns (misfit, relaxed): the least cost of means with S <= R; and R, or S(mu) where the misfit is not `allowed`."""
     y = centre_means(mu, u, basis, theta, offsets)[2]
     nothing = np.zeros(mu.size)

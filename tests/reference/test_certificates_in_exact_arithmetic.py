@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.optimize import linprog
 
 from spectralbai import Graph, Problem, solve_allocation
 from spectralbai.allocation.certificate import certified_lower, certified_upper, feasible_gaps, feasible_gradients
@@ -30,7 +32,7 @@ def case(name: str) -> tuple[Problem, np.ndarray]:
         order = np.argsort(mu)
         mu[order[-1]] = mu[order[-2]] + 1e-6
     if name == "level":
-        mu += 1e4
+        mu += 1e6
     sigma = np.array([0.1, 1.0, 3.0, 0.5, 10.0]) if name == "sigma" else np.ones(5)
     R = graph.smoothness(mu) * (1.0 if name in ("plain", "level", "rough") else 1.5)
     return Problem(graph, R, sigma, 0.1 if name == "tolerance" else 0.0), mu
@@ -99,31 +101,57 @@ def allocations(oracle: Oracle, mu: np.ndarray) -> list[np.ndarray]:
     return [optimal, np.full(mu.size, 1 / mu.size), rng.dirichlet(np.full(mu.size, 0.3))]
 
 
+def replaced(responses: Responses, **fields: np.ndarray) -> Responses:
+    return dataclasses.replace(responses, **fields)  # type: ignore[arg-type]  # every field given is an array
+
+
+def alone(responses: Responses, i: int) -> Responses:
+    """Returns the responses with every challenger but i out of the race, so that the bound is that of f_i."""
+    return replaced(responses, cost=np.where(np.arange(responses.cost.size) == i, responses.cost, np.inf))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_lower_bounds_stay_below_the_exact_dual_value(name: str) -> None:
     problem, mu = case(name)
     oracle = Oracle(problem, mu, int(np.argmax(mu)))
     for omega in allocations(oracle, mu):
         responses = oracle.respond(omega)
-        exact = min(exact_dual(responses, int(i)) for i in responses.challengers)
-        assert Fraction(certified_lower(responses)) <= exact
-        assert certified_lower(responses) == pytest.approx(float(exact), rel=1e-9)
+        for i in responses.challengers:
+            lower, exact = certified_lower(alone(responses, int(i))), exact_dual(responses, int(i))
+            assert Fraction(lower) <= exact
+            assert lower == pytest.approx(float(exact), rel=1e-9)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_lower_bounds_hold_at_multipliers_that_are_not_roots(name: str) -> None:
+    # The alternatives no longer minimise the Lagrangian: what they leave of its gradient must be paid for.
     problem, mu = case(name)
     oracle = Oracle(problem, mu, int(np.argmax(mu)))
     responses = oracle.respond(np.full(mu.size, 1 / mu.size))
+    assert (responses.nu[responses.challengers] > 0).any()
     for factor in (0.5, 0.99, 1.01, 2.0):
-        gamma = responses.gamma * factor
-        # The minimiser belonging to these multipliers, or nearly: what it leaves of the gradient must be paid for.
-        moved = Responses(
-            oracle, responses.omega, responses.basis, responses.theta, responses.rough, gamma, responses.nu,
-            responses.coef, responses.gap, responses.cost, responses.misfit,
-        )  # fmt: skip
-        exact = min(exact_dual(moved, int(i)) for i in moved.challengers)
-        assert Fraction(certified_lower(moved)) <= exact
+        for moved in (replaced(responses, gamma=factor * responses.gamma), replaced(responses, nu=factor * responses.nu)):
+            for i in moved.challengers:
+                assert Fraction(certified_lower(alone(moved, int(i)))) <= exact_dual(moved, int(i))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_lower_bounds_hold_at_alternatives_that_are_off_the_constraints(name: str) -> None:
+    # As if the root search had stopped early: too smooth or too rough, too far or not far enough.
+    problem, mu = case(name)
+    oracle = Oracle(problem, mu, int(np.argmax(mu)))
+    responses = oracle.respond(np.full(mu.size, 1 / mu.size))
+    u = responses.omega / oracle.sigma**2
+    level = oracle.mu[oracle.best]
+    for stretch in (-1e-3, -1e-6, 1e-6, 1e-3):
+        gap = responses.gap - stretch * (oracle.mu - level - responses.gap)
+        cost = np.where(np.isfinite(responses.cost), 0.5 * (u * gap**2).sum(axis=1), np.inf)
+        moved = replaced(responses, gap=gap, cost=cost)
+        for i in moved.challengers:
+            lower, exact = certified_lower(alone(moved, int(i))), exact_dual(moved, int(i))
+            assert Fraction(lower) <= exact
+            if abs(stretch) == 1e-6:
+                assert lower == pytest.approx(float(exact), rel=1e-5)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -132,7 +160,7 @@ def test_upper_bounds_come_from_alternatives_that_are_exactly_feasible(name: str
     oracle = Oracle(problem, mu, int(np.argmax(mu)))
     for omega in allocations(oracle, mu):
         responses = oracle.respond(omega)
-        p = np.random.default_rng(1).dirichlet(np.ones(responses.challengers.size))
+        p = np.random.default_rng(1).uniform(1, 5, responses.challengers.size)  # need not sum to one
         exact = exact_upper(responses, p)
         upper = certified_upper(feasible_gradients(responses), p)
         assert exact <= Fraction(upper)
@@ -146,13 +174,20 @@ def test_alternatives_that_rounding_made_too_rough_are_mended(roughened: float) 
         oracle = Oracle(problem, mu, int(np.argmax(mu)))
         honest = oracle.respond(np.full(mu.size, 1 / mu.size))
         gap = oracle.mu - (oracle.mu - honest.gap) * (1 + roughened)
-        spoiled = Responses(
-            oracle, honest.omega, honest.basis, honest.theta, honest.rough, honest.gamma, honest.nu,
-            honest.coef, gap, honest.cost, honest.misfit,
-        )  # fmt: skip
+        spoiled = replaced(honest, gap=gap)
         p = np.full(honest.challengers.size, 1 / honest.challengers.size)
         assert exact_upper(spoiled, p) <= Fraction(certified_upper(feasible_gradients(spoiled), p))
         assert np.isfinite(feasible_gaps(spoiled)).all()
+
+
+def test_alternatives_that_cannot_be_mended_are_not_used() -> None:
+    # |lam_0 - lam_1| = sqrt(R) at most, and the tolerance is that number but for rounding: no room is left to mend in.
+    problem = Problem(Graph.from_edges(2, [(0, 1)]), 0.01, tolerance=0.1 * (1 - 1e-14))
+    oracle = Oracle(problem, np.array([0.5, 0.45]), 0)
+    responses = replaced(oracle.respond(np.full(2, 0.5)), gap=np.array([[0.0, 0.0], [0.1, -0.1]]))
+    assert responses.challengers.tolist() == [1]
+    assert np.isinf(feasible_gaps(responses)).all()
+    assert certified_upper(feasible_gradients(responses), np.ones(1)) == np.inf
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -182,8 +217,6 @@ def test_the_stored_interval_of_geometric_weighted_ends_too_low() -> None:
 
 def mixture_of(responses: Responses) -> np.ndarray:
     """Returns the mixture of the responses' gradients whose largest entry is least: a linear program."""
-    from scipy.optimize import linprog
-
     gradients = feasible_gradients(responses) / responses.value
     n_rows, n_arms = gradients.shape
     answer = linprog(
@@ -194,4 +227,4 @@ def mixture_of(responses: Responses) -> np.ndarray:
         b_eq=[1.0],
         bounds=[(0, None)] * (n_rows + 1),
     )
-    return np.maximum(answer.x[:-1], 0.0)
+    return np.maximum(np.asarray(answer.x[:-1], dtype=np.float64), 0.0)

@@ -1,14 +1,12 @@
-"""The entry point of the allocation: which solver, for which answer, on how many threads."""
+"""The entry point of the allocation: which solver, for which answer."""
 
 from __future__ import annotations
 
 import math
-from functools import cache
 from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
-from threadpoolctl import ThreadpoolController
 
 from spectralbai.allocation.certificate import Outcome
 from spectralbai.allocation.closed_form import closed_form
@@ -20,13 +18,11 @@ from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
+from spectralbai.threads import one_thread
 
 Solver = Literal["auto", "closed-form", "interior-point", "mirror-ascent"]
 SOLVERS: tuple[str, ...] = get_args(Solver)
 MAX_ITERATIONS = {"closed-form": 1, "interior-point": 200, "mirror-ascent": 10_000}
-
-FEW_ARMS = 400
-"""Below this size the threads of BLAS cost more than they bring."""
 
 
 def solve_allocation(
@@ -79,7 +75,7 @@ def _solve_for(
     """Returns the allocation for one answer; stops early once its value is known to be below `enough`."""
     oracle = Oracle(problem, mu, best)
     limit = MAX_ITERATIONS[solver] if max_iterations is None else max_iterations
-    with _threads().limit(limits=1 if problem.n_arms < FEW_ARMS else None, user_api="blas"):
+    with one_thread():
         outcome: Outcome
         if oracle.unbeatable:
             raise InvalidInput(
@@ -125,8 +121,3 @@ def _solve_quotient(problem: Problem, mu: Vector, tol: float, solver: Solver, ma
     omega[quietest] = small.omega
     omega.setflags(write=False)
     return Allocation(omega, int(quietest[small.best]), small.lower, small.upper, small.iterations, small.status, small.solver)
-
-
-@cache
-def _threads() -> ThreadpoolController:
-    return ThreadpoolController()

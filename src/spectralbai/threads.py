@@ -1,0 +1,20 @@
+"""BLAS on one thread: at the sizes met here its threads cost more than they bring, and wreck a busy machine."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # finding the libraries takes milliseconds: once
+
+
+def one_thread() -> AbstractContextManager[Any]:
+    """Returns a context in which linear algebra runs on one thread."""
+    limits: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limits
