@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench verify clean
 
 demo: $(READY)
-	@echo "The first run compiles the numerical kernels once, which takes up to a minute; later runs start at once."
+	@echo "The first run compiles the numerical kernels once, which takes up to a minute; later runs start at once. The picture will be in reproduction/figure.png"
 	@$(BIN)/spectralbai reproduce
 
 test: $(READY)
@@ -19,6 +19,9 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.allocation
+
+verify: $(READY)
+	$(BIN)/python -m verification.risk
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

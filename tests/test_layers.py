@@ -14,7 +14,7 @@ PACKAGE = Path(spectralbai.__file__).parent
 # Bottom first; modules on one line never import each other.
 LAYERS = [
     {"errors"},
-    {"checks"},
+    {"checks", "threads"},
     {"graph"},
     {"problem"},
     {"instance"},
@@ -26,6 +26,8 @@ LAYERS = [
     {"tracking", "stopping"},
     {"policy"},
     {"simulate"},
+    {"reproduction"},
+    {"plot"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

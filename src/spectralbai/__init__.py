@@ -17,22 +17,25 @@ __all__ = [
     "InvalidInput",
     "Problem",
     "SpectralBAIError",
+    "SpectralTaS",
     "__version__",
     "closest_alternative",
     "estimate",
     "instances",
     "lower_bound",
+    "simulate",
     "solve_allocation",
 ]
 
 if TYPE_CHECKING:
-    from spectralbai import instances
+    from spectralbai import instances, simulate
     from spectralbai.allocation import Allocation, lower_bound, solve_allocation
     from spectralbai.errors import InvalidInput, SpectralBAIError
     from spectralbai.estimation import estimate
     from spectralbai.graph import Graph
     from spectralbai.instance import Instance
     from spectralbai.oracle import Alternative, closest_alternative
+    from spectralbai.policy import SpectralTaS
     from spectralbai.problem import Problem
 else:  # hidden from type checkers, which would otherwise accept any name
 
@@ -47,10 +50,12 @@ else:  # hidden from type checkers, which would otherwise accept any name
             "InvalidInput": "errors",
             "Problem": "problem",
             "SpectralBAIError": "errors",
+            "SpectralTaS": "policy",
             "closest_alternative": "oracle",
             "estimate": "estimation",
             "instances": "instances",
             "lower_bound": "allocation",
+            "simulate": "simulate",
             "solve_allocation": "allocation",
         }
         if name not in home_of:

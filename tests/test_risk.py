@@ -1,0 +1,205 @@
+"""The guarantee of the mixture rule, tested where it can fail: at the true means, at every check.
+
+The rule is valid because, with probability 1 - delta, later results never cost the true means more than the threshold.
+That event fails far more often than the answer is wrong, so it is what a mistake in the threshold shows up in.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import beta
+
+from spectralbai import Graph, Problem, stopping
+from spectralbai.checks import Vector
+from spectralbai.spectrum import Blocks
+from spectralbai.stopping import Evidence, Mixture, Reading, Snapshot
+
+DELTA = 0.1
+RUNS = 400
+
+
+@dataclass(frozen=True)
+class Kind:
+    problem: Problem
+    mu: tuple[float, ...]
+    allocation: tuple[float, ...]
+
+
+KINDS = {
+    "two components": Kind(Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01), (0.9, 0.5, 0.6), (0.5, 0.3, 0.2)),
+    "lone arms": Kind(Problem(Graph.from_edges(2, []), R=1.0), (0.5, 0.0), (0.5, 0.5)),
+    "one path, on the boundary": Kind(
+        Problem(Graph.from_edges(3, [(0, 1, 1.0), (1, 2, 1.0)]), R=0.5, sigma=[1.0, 0.5, 2.0]), (1.0, 0.5, 0.0), (0.4, 0.3, 0.3)
+    ),
+    "three components": Kind(
+        Problem(Graph.from_edges(5, [(0, 1, 1.0), (2, 3, 1.0)]), R=0.4), (1.0, 0.4, 0.3, 0.4, 0.0), (0.3, 0.2, 0.2, 0.2, 0.1)
+    ),
+}
+
+
+def trajectories(kind: Kind, seed: int) -> list[Snapshot]:
+    """Returns one run at a fixed allocation: the split first, then checks at times that grow by a quarter."""
+    rng = np.random.default_rng(seed)
+    mu, share, sigma = np.array(kind.mu), np.array(kind.allocation), kind.problem.sigma
+    counts, sums, seen = np.zeros(mu.size), np.zeros(mu.size), []
+    total = 6.0
+    while total < 3000:
+        new = np.maximum(np.ceil(share * total), 1.0) - counts
+        counts = counts + new
+        sums = sums + new * mu + sigma * np.sqrt(new) * rng.standard_normal(mu.size)
+        seen.append(Snapshot(counts, sums))
+        total *= 1.25
+    return seen
+
+
+def uncovered(kind: Kind, split: Snapshot, data: Snapshot, mean_range: tuple[float, float] | None = None) -> bool:
+    """Whether later results cost the true means more than the rule allows: the event of probability at most delta.
+
+    On the whole graph, or on the pairs of components in which the best arm could be taken for beaten.
+    """
+    problem, mu = kind.problem, np.array(kind.mu)
+    blocks = Blocks.from_problem(problem)
+    later = data.since(split)
+    sigma, order = problem.sigma[blocks.order], blocks.order
+    u, means = later.counts[order] / sigma**2, later.means[order]
+    logs = stopping.log_integrals(
+        split.counts[order] / sigma**2, split.means[order], u, means, problem.R, Mixture(mean_range=mean_range)._level(0.0),
+        blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets, np.array(stopping.PRIOR_SCALES),
+    )  # fmt: skip
+    excess = logs + np.bincount(blocks.component, 0.5 * u * (means - mu[order]) ** 2)
+    if excess.size <= 2:
+        return bool(excess.sum() > -math.log(DELTA))
+    home = blocks.component[blocks.position[int(np.argmax(mu))]]
+    tests = [excess[home] + excess[c] for c in range(excess.size) if c != home]
+    if np.count_nonzero(blocks.component == home) > 1:
+        tests.append(excess[home])
+    return max(tests) > math.log(len(tests) / DELTA)
+
+
+def least_rate(failures: int, runs: int) -> float:
+    """Returns the exact lower limit, at 99.9 %, of a failure rate."""
+    return float(beta.ppf(1e-3, failures, runs - failures + 1)) if failures else 0.0
+
+
+def failures_of_coverage(kind: Kind, runs: int, mean_range: tuple[float, float] | None = None) -> int:
+    failures = 0
+    for seed in range(runs):
+        split, *rest = trajectories(kind, seed)
+        failures += any(uncovered(kind, split, data, mean_range) for data in rest)
+    return failures
+
+
+def mutant_of_log_integrals(old: str, new: str) -> Any:
+    """Returns `log_integrals`, uncompiled, with one fragment of its source replaced everywhere."""
+    source = inspect.getsource(stopping.log_integrals.py_func).replace("@njit(cache=True)\n", "")
+    assert old in source
+    names = dict(vars(stopping))
+    exec("from __future__ import annotations\n" + source.replace(old, new), names)
+    return names["log_integrals"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_true_means_are_covered_at_all_checks_with_probability_1_minus_delta(name: str) -> None:
+    failures = failures_of_coverage(KINDS[name], RUNS)
+    assert least_rate(failures, RUNS) <= DELTA
+    assert failures > 0, "an event that never fails tests nothing"
+
+
+@pytest.mark.parametrize("mean_range", [(0.0, 1.0), (5.0, 6.0)])
+def test_a_range_of_the_means_right_or_wrong_does_not_harm_the_guarantee(mean_range: tuple[float, float]) -> None:
+    assert least_rate(failures_of_coverage(KINDS["two components"], RUNS, mean_range), RUNS) <= DELTA
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new"),
+    [
+        ("one path, on the boundary", "- 0.5 * (logdet_after - logdet)", ""),
+        ("lone arms", "-0.5 * np.log1p(u[low] / p)", "0.0"),
+    ],
+)
+def test_a_mistake_in_the_integral_is_noticed(name: str, old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the determinants coverage is lost."""
+    assert least_rate(failures_of_coverage(KINDS[name], 100), 100) <= DELTA
+    monkeypatch.setattr(stopping, "log_integrals", mutant_of_log_integrals(old, new))
+    assert least_rate(failures_of_coverage(KINDS[name], 100), 100) > DELTA
+
+
+def test_keeping_the_results_before_the_split_in_the_statistic_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The prior has seen them: they must not be used twice."""
+    edges = [(a, a + 1, 1.0) for a in range(11)]
+    kind = Kind(Problem(Graph.from_edges(12, edges), R=100.0), tuple(np.linspace(0, 1, 12)), (1 / 12,) * 12)
+    assert least_rate(failures_of_coverage(kind, 100), 100) <= DELTA
+    monkeypatch.setattr(Snapshot, "since", lambda data, split: data)
+    assert least_rate(failures_of_coverage(kind, 100), 100) > DELTA
+
+
+# The answers themselves.
+
+
+def reading(kind: Kind, split: Snapshot, data: Snapshot) -> Reading:
+    return Mixture().read(Evidence(kind.problem, data, int(np.argmax(data.means)), split, 0.0))
+
+
+def answers(kind: Kind, runs: int) -> tuple[int, int, int]:
+    """Returns how many runs end in a right answer, a wrong answer, and a refutation of R."""
+    right = wrong = refuted = 0
+    right_arm = int(np.argmax(kind.mu))
+    for seed in range(runs):
+        split, *rest = trajectories(kind, seed)
+        for data in rest:
+            seen = reading(kind, split, data)
+            if not seen.consistent(DELTA):
+                refuted += 1
+                break
+            if seen.decided(DELTA):
+                right, wrong = right + (seen.arm == right_arm), wrong + (seen.arm != right_arm)
+                break
+    return right, wrong, refuted
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_answers_are_wrong_and_r_is_refuted_with_probability_at_most_delta(name: str) -> None:
+    right, wrong, refuted = answers(KINDS[name], 100)
+    assert right > 50, "a rule that never decides is never wrong"
+    assert least_rate(wrong, 100) <= DELTA
+    assert least_rate(refuted, 100) <= DELTA
+
+
+ROUGH = Kind(KINDS["two components"].problem, (0.9, 0.4, 0.8), (0.3, 0.3, 0.4))
+
+
+def everything_is_fine(self: Reading, delta: float) -> bool:
+    return True
+
+
+def decides_in_spite_of_r(runs: int) -> int:
+    """Returns how many runs on data that contradict R end in a decision after thousands of samples of every arm."""
+    decided = 0
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        mu, counts = np.array(ROUGH.mu), np.array([20.0, 20.0, 20.0])
+        split = Snapshot(counts, counts * mu + np.sqrt(counts) * rng.standard_normal(3))
+        more: Vector = np.full(3, 20000.0)
+        data = Snapshot(counts + more, split.sums + more * mu + np.sqrt(more) * rng.standard_normal(3))
+        decided += reading(ROUGH, split, data).decided(DELTA)
+    return decided
+
+
+def test_a_wrong_r_is_refuted_and_dropping_that_check_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert decides_in_spite_of_r(20) == 0
+    monkeypatch.setattr(Reading, "consistent", everything_is_fine)
+    monkeypatch.setattr(Mixture, "read", lambda self, evidence: without_misfit(read(self, evidence)))
+    assert decides_in_spite_of_r(20) > 10
+
+
+read = Mixture.read
+
+
+def without_misfit(seen: Reading) -> Reading:
+    return Reading(seen.arm, seen.statistic, seen.penalty, np.zeros_like(seen.misfit), 0.0, math.inf)

@@ -1,0 +1,125 @@
+"""Simulated runs."""
+
+from __future__ import annotations
+
+import math
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, replace
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spectralbai import Graph, InvalidInput, Problem, SpectralTaS, simulate
+
+PAPER = Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01)
+EASY = SpectralTaS(PAPER, 0.1, watching=(("gk16", 0.1),))
+MU = np.array([1.9, 0.5, 0.6])
+
+
+def same(one: simulate.Run, other: simulate.Run) -> bool:
+    a, b = asdict(one), asdict(other)
+    return bool((a.pop("counts") == b.pop("counts")).all()) and a == b
+
+
+def test_one_seed_is_one_run_and_another_seed_another() -> None:
+    first, again, other = (simulate.run(EASY, MU, seed) for seed in (1, 1, 2))
+    assert same(first, again)
+    assert not same(first, other)
+    assert (first.status, first.arm, first.correct, first.seed) == ("decided", 0, True, 1)
+
+
+def test_many_runs_on_an_executor_are_the_runs_one_after_another() -> None:
+    seeds = [3, 4, 5, 6]
+    serial = list(simulate.watch_many(EASY, MU, seeds))
+    with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as executor:
+        parallel = list(simulate.watch_many(EASY, MU, seeds, executor))
+    assert [runs[0].seed for runs in parallel] == seeds
+    for here, there in zip(serial, parallel, strict=True):
+        assert len(here) == len(there) == 2
+        assert all(same(one, other) for one, other in zip(here, there, strict=True))
+    for runs in serial:
+        assert runs[0].counts.sum() == max(run.tau for run in runs)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("shift", "unit"), [(5.0, 1.0), (0.0, 0.01), (1e6, 1.0), (0.0, 1e-6), (0.0, 1e6)])
+def test_origin_and_units_of_the_outcomes_change_nothing(seed: int, shift: float, unit: float) -> None:
+    here = simulate.watch(EASY, MU, seed)
+    there = simulate.watch(replace(EASY, problem=Problem(PAPER.graph, PAPER.R * unit**2, sigma=unit)), unit * (MU + shift), seed)
+    for one, other in zip(here, there, strict=True):
+        assert (one.tau, one.arm, one.status) == (other.tau, other.arm, other.status)
+
+
+def test_a_run_cut_short_says_so() -> None:
+    run = simulate.run(SpectralTaS(PAPER, 0.1), [0.5, 0.5, 0.5], seed=0, max_samples=37)
+    assert (run.status, run.tau) == ("truncated", 37)
+    assert run.counts.sum() == 37
+
+
+def test_outcomes_are_drawn_as_told() -> None:
+    """Bernoulli outcomes are the ends of the range, uniform ones are as wide as it allows; the means are the given ones."""
+    problem = Problem.bounded(Graph.from_edges(3, []), R=1.0, low=-1.0, high=3.0)
+    policy, mu = SpectralTaS(problem, 0.1), np.array([2.0, 0.0, -1.0])
+    arms = np.repeat([0, 1, 2], 4000)
+    rng = np.random.default_rng(0)
+    ends = simulate._noise(policy, mu, None)(rng, arms)
+    assert set(ends) == {-1.0, 3.0}
+    spread = simulate._noise(policy, mu, "uniform")(rng, arms)
+    assert spread.min() >= -1 and spread.max() <= 3
+    assert np.ptp(spread[:4000]) == pytest.approx(2, abs=0.01) and np.ptp(spread[8000:]) == 0
+    gauss = simulate._noise(SpectralTaS(Problem(problem.graph, 1.0, sigma=[1, 2, 3]), 0.1), mu, None)(rng, arms)
+    np.testing.assert_allclose(gauss.reshape(3, -1).std(axis=1), [1, 2, 3], rtol=0.05)
+    for drawn in (ends, spread, gauss):
+        np.testing.assert_allclose(drawn.reshape(3, -1).mean(axis=1), mu, atol=0.15)
+
+
+@pytest.mark.parametrize("noise", ["bernoulli", "uniform", None])
+def test_bounded_outcomes_are_decided(noise: Any) -> None:
+    problem = Problem.bounded(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.05)
+    run = simulate.run(SpectralTaS(problem, 0.1), [0.95, 0.1, 0.2], seed=1, noise=noise)
+    assert (run.status, run.arm, run.proved) == ("decided", 0, True)
+
+
+@pytest.mark.parametrize(
+    ("problem", "mu", "noise", "message"),
+    [
+        (PAPER, [0.9, 0.5, 0.6], "bernoulli", "`noise` must be gaussian, or bernoulli or uniform on a Problem.bounded"),
+        (Problem.bounded(PAPER.graph, 0.01), [0.9, 0.5, 0.6], "gaussian", "`noise` must be gaussian, or bernoulli"),
+        (Problem.bounded(PAPER.graph, 0.01), [0.9, 0.5, 1.6], None, "`mu` must lie in the range [0, 1] of the outcomes, got 0.5 to 1.6"),
+        (PAPER, [0.9, 0.5], None, "`mu` must have shape (n_arms,) = (3,)"),
+        (PAPER, [0.9, 0.5, math.nan], None, "`mu` must be finite"),
+    ],
+)
+def test_what_cannot_be_simulated_is_refused(problem: Problem, mu: list[float], noise: Any, message: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        simulate.run(SpectralTaS(problem, 0.1), mu, 0, noise=noise)
+    assert message in str(error.value)
+
+
+# A wrong R: arms 1 and 2, joined, differ by .4 although R = .01 allows .1.
+ROUGH = np.array([0.9, 0.4, 0.8])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_plenty_of_data_contradict_a_wrong_r_and_nothing_is_decided(seed: int) -> None:
+    policy, rng = SpectralTaS(PAPER, 0.1), np.random.default_rng(seed)
+    arms = rng.permutation(np.repeat([0, 1, 2], 1500))
+    state = policy.tell(policy.init(), arms, ROUGH[arms] + rng.standard_normal(arms.size))
+    verdict = policy.verdict(state)
+    assert not verdict.consistent
+    assert not verdict.decided
+    assert verdict.stopped_at is not None
+    assert policy.ask(state, 3).size == 0
+    later = policy.verdict(policy.tell(state, [0] * 200, [5.0] * 200))
+    assert (later.decided, later.consistent, later.stopped_at) == (False, False, verdict.stopped_at)
+
+
+def test_runs_with_a_wrong_r_end_in_refutation_or_in_the_right_arm() -> None:
+    runs = [simulate.run(SpectralTaS(PAPER, 0.1), ROUGH, seed, max_samples=4000) for seed in range(12)]
+    assert any(run.status == "inconsistent" for run in runs)
+    assert all(run.correct for run in runs if run.status == "decided")
+    for run in runs:
+        if run.status == "inconsistent":
+            assert run.tau == run.counts.sum() < 4000

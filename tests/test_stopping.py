@@ -1,0 +1,319 @@
+"""Stopping rules: what they compute, against integrals and problems solved otherwise."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from spectralbai import Graph, Problem
+from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.oracle import Oracle
+from spectralbai.secular import relax, respond_all, respond_pairs
+from spectralbai.spectrum import Blocks, decompose
+from spectralbai.stopping import PRIOR_SCALES, RULES, Evidence, Mixture, Snapshot, log_integrals
+
+FLAT = (0.0, 0.0)
+
+
+def integrals(
+    problem: Problem, before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float] = FLAT
+) -> Vector:
+    """Returns `log_integrals` for arms in their own order; weights are counts / sigma^2."""
+    blocks = Blocks.from_problem(problem)
+    ordered = [vector[blocks.order] for vector in (before, means_before, u, means)]
+    return log_integrals(
+        *ordered, problem.R, level, blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets, np.array(PRIOR_SCALES)
+    )
+
+
+def log_integral_on_a_grid(
+    w: float, R: float, before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float]
+) -> float:
+    """Returns the log of the integral for two arms joined by an edge of weight w, on a grid of the first arm and the difference."""
+    first = means_before[0] + np.linspace(-16, 16, 601) / math.sqrt(before[0])
+    log_fit, log_both = [], []
+    for k in PRIOR_SCALES:
+        kappa = k / R
+        difference = np.linspace(-12, 12, 601) / math.sqrt(kappa * w)
+        cell = math.log((first[1] - first[0]) * (difference[1] - difference[0]))
+        lam = [first[:, None] + 0 * difference, first[:, None] - difference]
+        log_prior = 0.5 * math.log(kappa) - 0.5 * kappa * w * difference**2
+        log_prior = log_prior - sum(0.5 * level[0] * (x - level[1]) ** 2 for x in lam)
+        log_prior = log_prior - sum(0.5 * n * (m - x) ** 2 for n, m, x in zip(before, means_before, lam, strict=True))
+        log_fit.append(cell + logsumexp(log_prior))
+        log_both.append(cell + logsumexp(log_prior - sum(0.5 * n * (m - x) ** 2 for n, m, x in zip(u, means, lam, strict=True))))
+    return float(logsumexp(log_both) - logsumexp(log_fit))
+
+
+@pytest.mark.parametrize("level", [FLAT, (4.0, 0.7)])
+@pytest.mark.parametrize("u", [(3.0, 8.0), (5.0, 0.0), (0.0, 0.0)])
+@pytest.mark.parametrize("before", [(2.0, 3.0), (4.0, 0.0)])
+def test_the_integral_over_two_joined_arms_is_the_numerical_one(
+    before: tuple[float, float], u: tuple[float, float], level: tuple[float, float]
+) -> None:
+    problem = Problem(Graph.from_edges(2, [(0, 1, 1.7)]), R=0.4)
+    data = np.array(before), np.array([0.3, -0.5]), np.array(u), np.array([0.4, 1.2])
+    found = integrals(problem, *data, level)
+    assert found == pytest.approx(log_integral_on_a_grid(1.7, 0.4, *data, level), abs=1e-9)
+
+
+@pytest.mark.parametrize("level", [FLAT, (0.5, 2.0)])
+def test_the_integral_over_a_lone_arm_is_the_closed_form(level: tuple[float, float]) -> None:
+    """A later mean of n results is N(m, 1/p + 1/n) under the prior; exp(-n (mean - lam)^2 / 2) has mass sqrt(2 pi / n)."""
+    problem = Problem(Graph.from_edges(2, []), R=1.0)
+    before, means_before, u, means = np.array([3.0, 1.0]), np.array([0.2, -1.0]), np.array([7.0, 1e7]), np.array([1.1, -0.8])
+    p = before + level[0]
+    m = (before * means_before + level[0] * level[1]) / p
+    log_density = [multivariate_normal.logpdf(x, mean, 1 / a + 1 / b) for x, mean, a, b in zip(means, m, p, u, strict=True)]
+    expected = log_density + 0.5 * np.log(2 * np.pi / u)
+    np.testing.assert_allclose(integrals(problem, before, means_before, u, means, level), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("level", [FLAT, (0.3, -1.0)])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_integral_over_components_is_that_of_normal_mixtures(seed: int, level: tuple[float, float]) -> None:
+    rng = np.random.default_rng(seed)
+    graph = Graph.from_edges(6, [(0, 3, 1.0), (3, 5, 0.5), (0, 5, 2.0), (1, 4, 3.0)])
+    R = float(10 ** rng.uniform(-2, 1))
+    before, u = rng.integers(1, 20, 6).astype(float), rng.integers(1, 50, 6).astype(float)
+    means_before, means = rng.standard_normal(6), rng.standard_normal(6)
+    laplacian = graph.laplacian.toarray()
+    expected = []
+    for arms in ([0, 3, 5], [1, 4], [2]):
+        rank = len(arms) - 1
+        logs, fits = [], []
+        for k in PRIOR_SCALES if rank else (1.0,):
+            prior = k * rank / R * laplacian[np.ix_(arms, arms)] + level[0] * np.eye(rank + 1)
+            P = prior + np.diag(before[arms])
+            m = np.linalg.solve(P, before[arms] * means_before[arms] + level[0] * level[1])
+            off = means_before[arms] - m
+            away = m - level[1] if level[0] else m - m.mean()  # L does not see a level
+            fits.append(0.5 * rank * math.log(k) - 0.5 * np.linalg.slogdet(P)[1] - 0.5 * (before[arms] @ off**2 + away @ prior @ away))
+            density = multivariate_normal.logpdf(means[arms], m, np.linalg.inv(P) + np.diag(1 / u[arms]))
+            logs.append(density + 0.5 * np.log(2 * np.pi / u[arms]).sum())
+        expected.append(logsumexp(np.add(fits, logs)) - logsumexp(fits))
+    np.testing.assert_allclose(integrals(Problem(graph, R), before, means_before, u, means, level), expected, rtol=1e-8)
+
+
+def test_nothing_after_the_split_costs_nothing() -> None:
+    problem = Problem(Graph.from_edges(4, [(0, 1, 1.0), (1, 2, 1.0)]), R=0.1)
+    before = np.array([2.0, 0.0, 1.0, 5.0])
+    np.testing.assert_allclose(integrals(problem, before, np.ones(4), np.zeros(4), np.zeros(4)), 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("R", [1e-8, 1e-16, 1e-40])
+def test_an_almost_rigid_component_is_worth_one_arm_of_all_its_results(R: float) -> None:
+    problem = Problem(Graph.from_edges(3, [(0, 1, 1.0), (1, 2, 1.0)]), R)
+    before, u = np.array([2.0, 0.0, 1.0]), np.array([10.0, 20.0, 0.0])
+    lone = -0.5 * math.log1p(30 / 3) - 0.5 * 30 * 3 / 33 * 0.4**2
+    assert integrals(problem, before, np.full(3, 0.1), u, np.array([0.5, 0.5, 9.0])) == pytest.approx(lone, abs=1e-4)
+
+
+@pytest.mark.parametrize("units", [1e-6, 1e6])
+def test_integrals_know_no_units_and_no_origin(units: float) -> None:
+    graph = Graph.from_edges(4, [(0, 1, 1.0), (1, 2, 1.0)])
+    rng = np.random.default_rng(1)
+    before, u = rng.integers(0, 9, 4) + np.array([1.0, 0, 0, 1]), rng.integers(0, 90, 4).astype(float)
+    means_before, means = rng.standard_normal(4), rng.standard_normal(4)
+    here = integrals(Problem(graph, 0.3), before, means_before, u, means)
+    scaled = Problem(graph, 0.3 * units**2)
+    there = integrals(scaled, before / units**2, units * (means_before + 1e3), u / units**2, units * (means + 1e3))
+    np.testing.assert_allclose(there, here, rtol=1e-9)
+
+
+# Best responses on two components.
+
+
+def random_components(seed: int) -> tuple[Problem, Vector, Vector, int]:
+    """Returns (problem, counts, means, best) with components of 1 to 4 arms; means are often rougher than R, counts often 0."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(1, 5, int(rng.integers(3, 6)))
+    edges, first = [], 0
+    for size in sizes.tolist():
+        for b in range(first + 1, first + size):
+            edges += [(a, b, float(10 ** rng.uniform(-1, 1))) for a in range(first, b) if a == b - 1 or rng.random() < 0.3]
+        first += size
+    shuffle = rng.permutation(first)
+    graph = Graph.from_edges(first, [(int(shuffle[a]), int(shuffle[b]), w) for a, b, w in edges])
+    means = rng.standard_normal(first)
+    R = math.inf if seed % 7 == 0 else float(graph.smoothness(means) * 10 ** rng.uniform(-2, 0.5)) or 1.0
+    tolerance = float(rng.choice([0.0, 0.3]))
+    problem = Problem(graph, R, sigma=10 ** rng.uniform(-0.5, 0.5, first), tolerance=tolerance)
+    counts = np.where(rng.random(first) < 0.25, 0.0, np.ceil(10 ** rng.uniform(0, 4, first)))
+    return problem, counts, means, int(rng.integers(first))
+
+
+def kernel_input(problem: Problem, counts: Vector, means: Vector) -> tuple[Blocks, Vector, Vector, tuple[Matrix, Vector, Vector]]:
+    blocks = Blocks.from_problem(problem)
+    u = (counts / problem.sigma**2)[blocks.order]
+    return blocks, u, means[blocks.order], decompose(u, blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets)
+
+
+def restricted(problem: Problem, arms: Indices) -> Problem:
+    """Returns the problem on some arms only."""
+    place = {int(a): k for k, a in enumerate(arms)}
+    pairs = zip(problem.graph.pairs.tolist(), problem.graph.weights.tolist(), strict=True)
+    edges = [(place[a], place[b], w) for (a, b), w in pairs if a in place and b in place]
+    return Problem(Graph.from_edges(arms.size, edges), problem.R, problem.sigma[arms], problem.tolerance)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_responses_on_two_components_are_those_of_the_smaller_problem(seed: int) -> None:
+    problem, counts, means, best = random_components(seed)
+    blocks, u, mu, spectrum = kernel_input(problem, counts, means)
+    at = int(blocks.position[best])
+    cost, misfit = respond_pairs(at, problem.R, problem.tolerance, mu, u, *spectrum, blocks.offsets, blocks.component)
+    whole = respond_all(at, problem.R, problem.tolerance, mu, u, *spectrum, blocks.offsets, blocks.component, np.zeros(mu.size))[4]
+    assert (cost <= whole * (1 + 1e-9) + 1e-9).all(), "leaving components out can only cost less"
+    for i in range(mu.size):
+        if i == at:
+            continue
+        kept = np.isin(blocks.component, blocks.component[[i, at]])
+        arms = np.sort(blocks.order[kept])
+        smaller = restricted(problem, arms)
+        oracle = Oracle(smaller, means[arms], int(np.searchsorted(arms, best)))
+        responses = oracle.respond(counts[arms][oracle.blocks.order])
+        there = responses.cost[oracle.blocks.position[np.searchsorted(arms, blocks.order[i])]]
+        assert cost[i] == pytest.approx(there, rel=1e-7, abs=1e-9)
+        assert misfit[i] == pytest.approx(responses.misfit, rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(1, 21))
+def test_relaxing_reports_the_misfit_and_never_lowers_r(seed: int) -> None:
+    problem, counts, means, best = random_components(seed)
+    blocks, u, mu, spectrum = kernel_input(problem, counts, means)
+    misfit, kept = relax(problem.R, math.inf, mu, u, *spectrum, blocks.offsets)
+    assert kept == problem.R
+    oracle = Oracle(problem, means, best)
+    assert misfit == pytest.approx(oracle.respond(counts[blocks.order]).misfit, rel=1e-7, abs=1e-9)
+    again, relaxed = relax(problem.R, 0.5 * misfit if misfit > 1e-9 else math.inf, mu, u, *spectrum, blocks.offsets)
+    assert again == misfit
+    assert relaxed >= problem.R
+    if misfit > 1e-9:
+        assert relaxed > problem.R
+        assert relax(relaxed * (1 + 1e-9), math.inf, mu, u, *spectrum, blocks.offsets)[0] <= 1e-9 * (1 + misfit)
+
+
+# Named rules.
+
+
+def evidence_of(problem: Problem, counts: list[int], means: list[float], best: int, split: Snapshot | None = None) -> Evidence:
+    n = np.array(counts, dtype=float)
+    return Evidence(problem, Snapshot(n, n * np.array(means)), best, split, 0.0)
+
+
+PAPER = Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01)
+
+
+def test_the_rules_say_what_they_are() -> None:
+    assert list(RULES) == ["mixture", "paper", "paper-printed", "gk16"]
+    assert {name: rule.proved for name, rule in RULES.items()} == {"mixture": True, "paper": False, "paper-printed": False, "gk16": False}
+    for name, rule in RULES.items():
+        assert rule.name == name
+    assert "Ville" in RULES["mixture"].reference
+    assert "2t(K-1)" in RULES["paper"].reference and "[KG20]" in RULES["paper"].reference
+    assert "eq. (5)" in RULES["paper-printed"].reference
+    assert "[GK16]" in RULES["gk16"].reference
+
+
+def test_thresholds_of_the_unproved_rules_are_the_stated_formulas() -> None:
+    evidence = evidence_of(PAPER, [30, 20, 50], [0.9, 0.4, 0.8], 0)
+    for name, threshold in (
+        ("paper", math.log(2 * 100 * 2 / 0.05)),
+        ("paper-printed", math.log(2 * 100 * 2 / 0.05)),
+        ("gk16", math.log((1 + math.log(100)) / 0.05)),
+    ):
+        assert RULES[name].read(evidence).least_beaten(0.05)[1] == pytest.approx(threshold, rel=1e-14)
+
+
+def test_the_likelihood_ratio_leaves_out_what_every_smooth_explanation_costs() -> None:
+    evidence = evidence_of(PAPER, [30, 20, 50], [0.9, 0.4, 0.8], 0)
+    responses = Oracle(PAPER, np.array([0.9, 0.4, 0.8]), 0).respond(np.array([30.0, 20.0, 50.0]))
+    assert responses.misfit > 0.1
+    statistic = RULES["gk16"].read(evidence).least_beaten(0.05)[0]
+    assert statistic == pytest.approx(responses.value - responses.misfit, rel=1e-12)
+    assert RULES["paper"].read(evidence).least_beaten(0.05)[0] == statistic
+
+
+def test_the_printed_rule_ignores_the_graph_and_waits_for_every_arm() -> None:
+    evidence = evidence_of(PAPER, [30, 20, 50], [0.9, 0.4, 0.8], 1)
+    reading = RULES["paper-printed"].read(evidence)
+    assert reading.arm == 0
+    costs = [0.5 * 30 * n / (30 + n) * gap**2 for n, gap in ((20, 0.5), (50, 0.1))]
+    assert reading.least_beaten(0.1)[0] == pytest.approx(min(costs), rel=1e-9)
+    unseen = RULES["paper-printed"].read(evidence_of(PAPER, [30, 0, 50], [9.0, 0.0, 0.8], 0))
+    assert unseen.least_beaten(0.1)[0] == 0
+    assert not unseen.decided(0.1)
+
+
+def test_before_the_split_the_mixture_shows_the_least_statistic_and_decides_nothing() -> None:
+    evidence = evidence_of(PAPER, [3000, 3000, 3000], [0.9, 0.2, 0.25], 0)
+    reading = Mixture().read(evidence)
+    assert reading.least_beaten(0.1) == (min(reading.statistic), math.inf)
+    assert reading.statistic[0] > reading.statistic[1], "the least is not the first"
+    assert reading.consistent(0.1) and not reading.decided(0.5)
+
+
+def test_the_mixture_ignores_what_came_before_the_split_but_for_its_prior() -> None:
+    """Statistic and misfit are those of later results; the penalty is minus the log integral of later results."""
+    split = Snapshot(np.array([10.0, 4.0, 6.0]), np.array([8.0, 3.0, 1.0]))
+    later_counts, later_means = np.array([40.0, 25.0, 15.0]), np.array([0.9, 0.4, 0.5])
+    data = Snapshot(split.counts + later_counts, split.sums + later_counts * later_means)
+    reading = Mixture().read(Evidence(PAPER, data, 0, split, 0.0))
+    responses = Oracle(PAPER, later_means, 0).respond(later_counts)
+    np.testing.assert_allclose(reading.statistic, responses.cost[1:], rtol=1e-9)
+    np.testing.assert_allclose(reading.penalty, -integrals(PAPER, split.counts, split.means, later_counts, later_means).sum(), rtol=1e-12)
+    assert reading.total_penalty == reading.penalty[0]
+
+
+def test_with_more_components_risk_is_shared_by_the_tests_that_could_go_wrong() -> None:
+    """log(tests) per challenger: n_components - 1, and one more if the challenger has neighbours."""
+    graph = Graph.from_edges(5, [(0, 1, 1.0), (3, 4, 1.0)])
+    problem = Problem(graph, R=1.0, sigma=2.0)
+    split = Snapshot(np.full(5, 3.0), np.array([3.0, 2.0, 1.0, 0.0, 0.5]))
+    later_counts, later_means = np.arange(5.0, 10.0), np.array([1.0, 0.8, 0.2, 0.1, 0.0])
+    data = Snapshot(split.counts + later_counts, split.sums + later_counts * later_means)
+    reading = Mixture().read(Evidence(problem, data, 0, split, 0.0))
+    logs = integrals(problem, split.counts / 4, split.means, later_counts / 4, later_means)
+    expected = [math.log(3) - logs[0], math.log(2) - logs[0] - logs[1], *[math.log(3) - logs[0] - logs[2]] * 2]
+    np.testing.assert_allclose(reading.penalty, expected, rtol=1e-12)
+    assert reading.total_penalty == pytest.approx(-logs.sum(), rel=1e-12)
+
+
+def test_a_known_range_informs_the_prior_in_the_units_of_the_outcomes() -> None:
+    """The prior's level is centred on the middle of the range, whatever was subtracted from the outcomes."""
+    rule = Mixture(mean_range=(0.0, 2.0))
+    readings = []
+    for origin in (0.0, 0.8):
+        split = Snapshot(np.array([2.0, 1.0, 1.0]), np.array([2.0, 0.3, 0.4]) - origin * np.array([2.0, 1.0, 1.0]))
+        later = np.array([9.0, 8.0, 7.0])
+        data = Snapshot(split.counts + later, split.sums + later * (np.array([1.0, 0.3, 0.4]) - origin))
+        readings.append(rule.read(Evidence(PAPER, data, 0, split, origin)))
+    np.testing.assert_allclose(readings[0].penalty, readings[1].penalty, rtol=1e-12)
+    expected = -integrals(
+        PAPER, np.array([2.0, 1.0, 1.0]), np.array([1.0, 0.3, 0.4]), np.array([9.0, 8.0, 7.0]), np.array([1.0, 0.3, 0.4]), (1.0, 1.0)
+    ).sum()
+    assert readings[0].total_penalty == pytest.approx(expected, rel=1e-12)
+
+
+def test_a_misfit_above_the_threshold_contradicts_r_and_forbids_a_decision() -> None:
+    split = Snapshot(np.full(3, 20.0), 20 * np.array([0.9, 0.4, 0.8]))
+    counts = np.full(3, 5000.0)
+    reading = Mixture().read(Evidence(PAPER, Snapshot(counts, counts * np.array([0.9, 0.4, 0.8])), 0, split, 0.0))
+    assert reading.total_misfit > reading.total_penalty - math.log(1e-6)
+    assert not reading.consistent(1e-6)
+    assert not reading.decided(0.1)
+
+
+def test_a_suspicious_misfit_gives_challengers_the_benefit_of_the_doubt() -> None:
+    """They are tested at the roughness of the data: arms 1 and 2 then part, and no challenger costs more than without the graph."""
+    split = Snapshot(np.full(3, 5.0), 5 * np.array([0.9, 0.4, 0.8]))
+    later, means = np.array([60.0, 60.0, 60.0]), np.array([0.9, 0.3, 0.9])
+    reading = Mixture().read(Evidence(PAPER, Snapshot(split.counts + later, split.sums + later * means), 0, split, 0.0))
+    free = Oracle(Problem(PAPER.graph, R=0.36), means, 0).respond(later)
+    np.testing.assert_allclose(reading.statistic, free.cost[1:], rtol=1e-9, atol=1e-9)
+    assert reading.consistent(0.1)
