@@ -16,6 +16,7 @@ import pytest
 
 from spectralbai.allocation import SOLVERS
 from spectralbai.cli import main
+from spectralbai.cli.files import write_whole
 
 PAPER: dict[str, Any] = {
     "format": "spectralbai-instance/1",
@@ -26,6 +27,9 @@ PAPER: dict[str, Any] = {
     "sigma": 1.0,
     "labels": ["new", "old", "[b]older[/b]"],
 }
+
+
+SMALL = ("--runs", "2", "--delta", "0.2")
 
 
 class Result(NamedTuple):
@@ -221,16 +225,116 @@ def test_an_interrupt_exits_with_130_and_no_traceback(run: Run, monkeypatch: pyt
     assert (code, stdout) == (130, "") and "Traceback" not in stderr
 
 
-def test_reproduce_prints_the_example_of_the_paper(run: Run) -> None:
-    code, stdout, _ = run("reproduce")
-    rows = [line.split() for line in stdout.splitlines() if line.startswith(("0.", " inf"))]
-    assert code == 0
-    assert [row[0] for row in rows] == [f"{k / 100:.2f}" for k in range(1, 11)] + ["inf"]
-    kl = 0.98 * math.log(99)  # kl(.01, .99)
-    assert float(rows[0][1]) == pytest.approx(800 / 9, abs=1e-3) and float(rows[0][3]) == pytest.approx(kl * 800 / 9, abs=0.1)
-    assert float(rows[-1][1]) == pytest.approx(106.154, abs=1e-3)
-    times = [float(row[1]) for row in rows]
-    assert times == sorted(times)
+@pytest.fixture(scope="module")
+def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
+    """Returns what a small reproduction on two processes prints, and where it writes."""
+    out = tmp_path_factory.mktemp("reproduced") / "new" / "folder"
+    command = [sys.executable, "-m", "spectralbai.cli", "reproduce", *SMALL, "--jobs", "2", "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=os.environ | {"PYTHONIOENCODING": "utf-8"})
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout, out
+
+
+def test_reproduce_prints_a_row_per_R_and_says_what_is_proved_and_where_the_picture_is(reproduced: tuple[str, Path]) -> None:
+    stdout, out = reproduced
+    rows = [line.split() for line in stdout.splitlines() if line.startswith("0.")]
+    assert [row[0] for row in rows] == [f"{k / 100:.2f}" for k in range(1, 11)]
+    kl = 0.6 * math.log(4)  # kl(.2, .8)
+    assert float(rows[0][1]) == pytest.approx(800 / 9, abs=1e-3) and float(rows[0][2]) == pytest.approx(kl * 800 / 9, abs=0.1)
+    assert "delta = 0.2, runs per R: 2\n" in stdout and "Wrong decisions: mixture " in stdout
+    assert stdout.count("(proved)") == 1 and stdout.count("(not proved)") == 2
+    assert stdout.splitlines()[-1] == f"The picture is in {out}/figure.png, its numbers in {out}/figure.csv"
+
+
+def test_reproduce_writes_a_csv_and_a_png_and_nothing_else(reproduced: tuple[str, Path]) -> None:
+    _, out = reproduced
+    assert sorted(path.name for path in out.iterdir()) == ["figure.csv", "figure.png"]
+    assert (out / "figure.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    header, *lines = (out / "figure.csv").read_text().splitlines()
+    assert header == "rule,R,characteristic_time,lower_bound,runs,mean_tau,std_tau,errors,proved"
+    rows = [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
+    assert [(row["rule"], float(row["R"]), row["proved"]) for row in rows] == [
+        (rule, k / 100, proved)
+        for rule, proved in (("mixture", "true"), ("paper", "false"), ("paper-printed", "false"))
+        for k in range(1, 11)
+    ]
+    assert all(0 <= int(row["errors"]) <= int(row["runs"]) <= 2 and float(row["mean_tau"]) > 0 for row in rows if row["runs"] != "0")
+
+
+def test_reproduce_gives_the_same_csv_for_any_number_of_jobs(run: Run, reproduced: tuple[str, Path], tmp_path: Path) -> None:
+    assert run("reproduce", *SMALL, "--jobs", "1", "--out", str(tmp_path)).code == 0
+    assert (tmp_path / "figure.csv").read_bytes() == (reproduced[1] / "figure.csv").read_bytes()
+
+
+@pytest.fixture
+def idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes any simulation a failure."""
+    monkeypatch.setattr("spectralbai.reproduction.reproduce", lambda *_: pytest.fail("it went to work"))
+
+
+@pytest.mark.parametrize(
+    ("options", "clue"),
+    [
+        (("--runs", "0"), "`--runs` must be a whole number of at least 1, got 0"),
+        (("--delta", "2"), "`delta` must be a risk between 0 and 1"),
+        (("--delta", "nan"), "`delta`"),
+        (("--jobs", "0"), "`--jobs` must be a whole number of at least 1, got 0"),
+        (("--seed", "-1"), "`--seed`"),
+    ],
+)
+def test_reproduce_refuses_bad_options_before_any_work(run: Run, idle: None, tmp_path: Path, options: tuple[str, str], clue: str) -> None:
+    out = tmp_path / "out"
+    assert clue in refusal(run("reproduce", *options, "--out", str(out)))
+    assert not out.exists()
+
+
+def test_reproduce_refuses_a_place_it_cannot_write_to_before_any_work(
+    run: Run, idle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    for out in (file, file / "below"):
+        assert str(out) in refusal(run("reproduce", "--out", str(out)))
+    assert file.read_text() == "mine"
+    (tmp_path / "taken" / "figure.png").mkdir(parents=True)
+    assert "figure.png is a directory" in refusal(run("reproduce", "--out", str(tmp_path / "taken")))
+
+    def deny(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", deny)  # a superuser may write anywhere
+    assert f"{tmp_path} is no directory that can be written to (Permission denied)" in refusal(run("reproduce", "--out", str(tmp_path)))
+
+
+def test_reproduce_without_matplotlib_says_how_to_install_it_before_any_work(tmp_path: Path) -> None:
+    code = "import sys; sys.modules['matplotlib'] = None; from spectralbai.cli import main; main(['reproduce', '--out', sys.argv[1]])"
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "out")], capture_output=True, text=True)
+    assert "pip install 'spectralbai[plot]'" in refusal(Result(done.returncode, done.stdout, done.stderr))
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_interrupted_reproduction_leaves_earlier_files_as_they_were(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    (tmp_path / "figure.csv").write_text("old")
+    monkeypatch.setattr("spectralbai.reproduction.reproduce", interrupt)
+    for jobs in ("1", "2"):
+        code, stdout, stderr = run("reproduce", "--jobs", jobs, "--out", str(tmp_path))
+        assert (code, stdout) == (130, "") and "Traceback" not in stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["figure.csv"] and (tmp_path / "figure.csv").read_text() == "old"
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_part_of_the_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(self: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    file = tmp_path / "figure.csv"
+    file.write_text("old")
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        write_whole(file, b"new")
+    assert [path.name for path in tmp_path.iterdir()] == ["figure.csv"] and file.read_text() == "old"
 
 
 def test_version_and_help(run: Run) -> None:

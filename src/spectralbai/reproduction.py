@@ -1,0 +1,100 @@
+"""The experiment of the paper [KG20]: how the sample complexity, in theory and in simulation, changes with R."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+
+import numpy as np
+
+from spectralbai.allocation import lower_bound, solve_allocation
+from spectralbai.checks import check_delta, check_integer
+from spectralbai.graph import Graph
+from spectralbai.policy import SpectralTaS
+from spectralbai.problem import Problem
+from spectralbai.simulate import Run, watch_many
+
+MEANS = (0.9, 0.5, 0.6)
+EDGES = ((1, 2),)
+SIGMA = 1.0
+RADII = tuple(k / 100 for k in range(1, 11))
+"""Values of R; the smallest is S(mu): the means are as rough as it allows."""
+RULES = ("mixture", "paper", "paper-printed")
+"""Stopping rules compared; the first is the one the policy uses, the others watch the same pulls."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """How one stopping rule fared at one R."""
+
+    rule: str
+    R: float
+    characteristic_time: float
+    """T_R*."""
+    lower_bound: float
+    """T_R* kl(delta, 1 - delta), in samples: no method of risk delta needs fewer on average."""
+    runs: int
+    """Runs that came to a decision; the numbers below are about them."""
+    mean_tau: float
+    """Mean number of samples; NaN without a run."""
+    std_tau: float
+    """Standard deviation over the runs; NaN with fewer than two."""
+    errors: int
+    """Wrong decisions."""
+    proved: bool
+    """Whether the risk of the rule is proved to be at most delta."""
+    undecided: int = 0
+    """Runs that came to none: the data contradicted R, or the limit on samples came first."""
+
+
+def reproduce(
+    runs: int = 20,
+    delta: float = 0.01,
+    seed: int = 0,
+    executor: Executor | None = None,
+    on_run: Callable[[], object] | None = None,
+) -> list[Row]:
+    """Returns a row per rule and R, rules in the order of `RULES` and R ascending.
+
+    All rules are read off the same `runs` trajectories per R, which depend on `seed` but not on the executor.
+    `on_run` is called after each of the `runs` * len(`RADII`) trajectories.
+    """
+    runs, delta, seed = check_integer("runs", runs, 1), check_delta(delta), check_integer("seed", seed, 0)
+    problems = [Problem(Graph.from_edges(len(MEANS), EDGES), R, SIGMA) for R in RADII]
+    cells = []
+    for cell, problem in enumerate(problems):
+        policy = SpectralTaS(problem, delta, stopping=RULES[0], watching=tuple((rule, delta) for rule in RULES[1:]))
+        cells.append(watch_many(policy, MEANS, [_seed(seed, cell, run) for run in range(runs)], executor))
+    watched: list[list[list[Run]]] = [[] for _ in cells]
+    for step in zip(*cells, strict=True):  # all cells in turn: the workers need not wait for the slowest run of each
+        for cell, seen in enumerate(step):
+            watched[cell].append(seen)
+            if on_run is not None:
+                on_run()
+    theory = [(solve_allocation(problem, MEANS).characteristic_time, lower_bound(problem, MEANS, delta)) for problem in problems]
+    return [
+        _row(R, *theory[cell], [seen[index] for seen in watched[cell]]) for index in range(len(RULES)) for cell, R in enumerate(RADII)
+    ]
+
+
+def _seed(seed: int, cell: int, run: int) -> int:
+    return int(np.random.SeedSequence((seed, cell, run)).generate_state(1, np.uint64)[0])
+
+
+def _row(R: float, characteristic_time: float, bound: float, runs: list[Run]) -> Row:
+    decided = [run for run in runs if run.status == "decided"]
+    taus = [run.tau for run in decided]
+    return Row(
+        rule=runs[0].rule,
+        R=R,
+        characteristic_time=characteristic_time,
+        lower_bound=bound,
+        runs=len(decided),
+        mean_tau=float(np.mean(taus)) if taus else math.nan,
+        std_tau=float(np.std(taus, ddof=1)) if len(taus) > 1 else math.nan,
+        errors=sum(not run.correct for run in decided),
+        proved=runs[0].proved,
+        undecided=len(runs) - len(decided),
+    )

@@ -1,0 +1,95 @@
+"""Figures."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
+from matplotlib.figure import Figure
+
+from spectralbai.plot import as_png, plot_reproduction
+from spectralbai.reproduction import RADII, RULES, Row
+
+ROWS = [
+    Row(rule, R, 90 + R, 400 + R, 20, 1000.0 * (1 + index) + 100 * R, 50.0, 0, rule == "mixture")
+    for index, rule in enumerate(RULES)
+    for R in RADII
+]
+
+
+def bars(ax: Axes) -> list[ErrorbarContainer]:
+    return [container for container in ax.containers if isinstance(container, ErrorbarContainer)]
+
+
+def test_both_axes_are_labelled_and_the_unit_is_samples() -> None:
+    ax = plot_reproduction(ROWS, 0.01)
+    assert "$R$" in ax.get_xlabel() and "(samples)" in ax.get_ylabel()
+    assert ax.get_ylim()[0] == 0
+
+
+def test_the_legend_names_the_bound_and_says_which_rules_are_proved() -> None:
+    legend = plot_reproduction(ROWS, 0.01).get_legend()
+    assert legend is not None
+    bound, *rules = [text.get_text() for text in legend.get_texts()]
+    assert "lower bound" in bound
+    assert [rule.split(":")[0] for rule in rules] == list(RULES)
+    assert ["not proved" in rule for rule in rules] == [False, True, True]
+
+
+def test_there_is_the_bound_and_a_curve_with_bars_per_rule() -> None:
+    ax = plot_reproduction(ROWS, 0.01)
+    theory = next(line for line in ax.lines if str(line.get_label()).startswith("lower bound"))
+    assert list(theory.get_xdata()) == list(RADII) and list(theory.get_ydata()) == [400 + R for R in RADII]
+    assert len(bars(ax)) == len(RULES)
+    for index, container in enumerate(bars(ax)):
+        own = ROWS[10 * index : 10 * index + 10]
+        assert list(container[0].get_ydata()) == [row.mean_tau for row in own]
+        low, high = zip(*((segment[0][1], segment[1][1]) for segment in container[2][0].get_segments()), strict=True)
+        assert low == pytest.approx([row.mean_tau - 50 for row in own]) and high == pytest.approx([row.mean_tau + 50 for row in own])
+
+
+def test_curves_differ_in_marker_line_and_colour_and_stand_side_by_side() -> None:
+    curves = [container[0] for container in bars(plot_reproduction(ROWS, 0.01))]
+    for look in ("get_marker", "get_linestyle", "get_color"):
+        assert len({getattr(curve, look)() for curve in curves}) == len(RULES)
+    places = sorted(x for curve in curves for x in curve.get_xdata())
+    assert min(b - a for a, b in pairwise(places)) > 0.001
+
+
+def test_the_legend_lies_outside_the_data_and_everything_inside_the_figure() -> None:
+    ax = plot_reproduction(ROWS, 0.01)
+    figure = ax.figure
+    assert isinstance(figure, Figure)
+    figure.draw_without_rendering()
+    legend, caption = ax.get_legend(), figure._supxlabel
+    assert legend is not None
+    assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
+    assert caption.get_window_extent().y1 <= ax.xaxis.label.get_window_extent().y0
+    for part in (legend, caption, ax.xaxis.label, ax.yaxis.label):
+        box = part.get_window_extent()
+        assert box.x0 >= 0 and box.y0 >= 0 and box.x1 <= figure.bbox.x1 and box.y1 <= figure.bbox.y1
+
+
+def test_the_caption_tells_risk_and_runs() -> None:
+    caption = plot_reproduction(ROWS, 0.05).figure.get_supxlabel()
+    assert "= 0.05" in caption and "20 simulated runs" in caption
+    fewer = [replace(ROWS[0], runs=18), *ROWS[1:]]
+    assert "18 to 20 simulated runs" in plot_reproduction(fewer, 0.05).figure.get_supxlabel()
+
+
+def test_given_axes_are_drawn_on_and_their_figure_gets_no_caption() -> None:
+    given = Figure().add_subplot()
+    assert plot_reproduction(ROWS, 0.01, given) is given
+    assert given.figure.get_supxlabel() == "" and len(bars(given)) == 3
+
+
+def test_missing_means_and_deviations_leave_gaps() -> None:
+    rows = [replace(row, runs=1, std_tau=math.nan, mean_tau=math.nan if row.R == 0.05 else row.mean_tau) for row in ROWS]
+    assert as_png(plot_reproduction(rows, 0.01)).startswith(b"\x89PNG\r\n\x1a\n")
