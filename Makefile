@@ -19,6 +19,7 @@ lint: $(READY)
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.allocation
+	$(BIN)/python -m benchmarks.samples
 
 verify: $(READY)
 	$(BIN)/python -m verification.risk
