@@ -1,4 +1,4 @@
-"""What the README shows is what happens."""
+"""What the README and the guide show is what happens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
+ROOT = Path(__file__).parent.parent
+README = "".join((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/guide.md"))
 PYTHON = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL)
 CONSOLE = re.findall(r"```console\n\$ (.*?(?:\n> .*?)*)\n(?!> )(.*?)```", README, re.DOTALL)
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]\d+)?")
