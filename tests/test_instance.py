@@ -115,7 +115,7 @@ def test_an_instance_survives_json_exactly(instance: Instance) -> None:
     assert new.n_arms == old.n_arms
     assert np.array_equal(new.graph.pairs, old.graph.pairs)
     assert np.array_equal(new.graph.weights, old.graph.weights)
-    assert (new.R, new.tolerance, new.mean_range) == (old.R, old.tolerance, old.mean_range)
+    assert (new.R, new.tolerance, new.outcome_range) == (old.R, old.tolerance, old.outcome_range)
     assert np.array_equal(new.sigma, old.sigma)
     assert restored.labels == instance.labels
     if instance.mu is None:
@@ -143,7 +143,7 @@ def test_optional_keys_have_their_defaults() -> None:
     assert instance.problem.sigma.tolist() == [1.0, 1.0, 1.0]
     assert instance.problem.tolerance == 0.0
     assert instance.problem.R == math.inf
-    assert instance.problem.mean_range is None
+    assert instance.problem.outcome_range is None
 
 
 def test_a_document_is_read_as_written() -> None:
@@ -159,14 +159,14 @@ def test_a_document_is_read_as_written() -> None:
 def test_low_and_high_stand_in_place_of_sigma() -> None:
     problem = Instance.from_dict(document(sigma=..., low=-1, high=2)).problem
     assert problem.sigma.tolist() == [1.5, 1.5, 1.5]
-    assert problem.mean_range == (-1.0, 2.0)
+    assert problem.outcome_range == (-1.0, 2.0)
 
 
 def test_a_range_of_means_with_another_sigma_cannot_be_written() -> None:
     with pytest.raises(
-        InvalidInput, match=re.escape("`sigma` must be (high - low)/2 for an instance with a mean_range to be written, got [0.3")
+        InvalidInput, match=re.escape("`sigma` must be (high - low)/2 for an instance with a outcome_range to be written, got [0.3")
     ):
-        Instance(Problem(GRAPH, 0.01, sigma=0.3, mean_range=(0.0, 1.0))).as_dict()
+        Instance(Problem(GRAPH, 0.01, sigma=0.3, outcome_range=(0.0, 1.0))).as_dict()
 
 
 @pytest.mark.parametrize(

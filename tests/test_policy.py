@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -37,7 +38,7 @@ def outcomes_for(case: str, n: int, seed: int = 0) -> tuple[Indices, Vector]:
     policy, mu = CASES[case]
     rng = np.random.default_rng(seed)
     arms = rng.integers(policy.problem.n_arms, size=n)
-    if policy.problem.mean_range is not None:
+    if policy.problem.outcome_range is not None:
         return arms, (rng.random(n) < np.array(mu)[arms]).astype(float)
     return arms, np.array(mu)[arms] + policy.problem.sigma[arms] * rng.standard_normal(n)
 
@@ -136,7 +137,7 @@ def test_a_decision_is_final_asks_for_nothing_and_still_takes_results(case: str)
     rng, state = np.random.default_rng(4), alone.init()
     while not alone.verdict(state).decided and state.samples < 5000:
         arms = alone.ask(state, 5)
-        low, high = alone.problem.mean_range or (-math.inf, math.inf)
+        low, high = alone.problem.outcome_range or (-math.inf, math.inf)
         state = alone.tell(state, arms, np.clip(np.array(mu)[arms] + 0.3 * rng.standard_normal(5), low, high))
     verdict = alone.verdict(state)
     assert verdict.decided and verdict.stopped_at is not None and verdict.stopped_at <= state.samples
@@ -144,7 +145,7 @@ def test_a_decision_is_final_asks_for_nothing_and_still_takes_results(case: str)
     assert alone.ask(state, 5).size == 0
     # Overwhelming evidence for another arm changes nothing.
     other = (verdict.arm + 1) % alone.problem.n_arms
-    later = alone.tell(state, np.full(300, other), np.full(300, 1.0 if alone.problem.mean_range else 50.0))
+    later = alone.tell(state, np.full(300, other), np.full(300, 1.0 if alone.problem.outcome_range else 50.0))
     after = alone.verdict(later)
     assert (after.decided, after.arm, after.stopped_at) == (True, verdict.arm, verdict.stopped_at)
     assert after.samples == state.samples + 300
@@ -325,3 +326,13 @@ def test_a_run_never_waits_for_more_than_the_schedule_says(case: str) -> None:
     policy, mu = CASES[case]
     state = follow(policy, mu, seed=9, n=150)
     assert state.base <= state.samples < state.next_check <= max(state.base + 1, int(1.02 * state.base))
+
+
+def test_a_state_of_another_policy_is_refused() -> None:
+    two, three = (SpectralTaS(Problem(Graph.from_edges(n, []), 1.0)) for n in (2, 3))
+    for use in (lambda: three.ask(two.init()), lambda: three.tell(two.init(), [0], [1.0])):
+        with pytest.raises(InvalidInput, match="3 arms and 1 stopping rules, got 2 and 1"):
+            use()
+    broken = three.init().as_dict() | {"sums": [0.0, 0.0]}
+    with pytest.raises(InvalidInput, match=re.escape("vectors of one length, got lengths [2, 3]")):
+        State.from_dict(broken)

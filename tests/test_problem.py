@@ -21,7 +21,7 @@ def test_one_sigma_stands_for_all_arms_and_the_defaults_are_one_and_zero() -> No
     problem = Problem(GRAPH, R=0.01)
     assert problem.sigma.tolist() == [1.0, 1.0, 1.0]
     assert problem.tolerance == 0.0
-    assert problem.mean_range is None
+    assert problem.outcome_range is None
     assert Problem(GRAPH, 0.01, sigma=2).sigma.tolist() == [2.0, 2.0, 2.0]
     assert Problem(GRAPH, 0.01, sigma=[1, 2, 3]).sigma.tolist() == [1.0, 2.0, 3.0]
 
@@ -48,7 +48,7 @@ def test_a_problem_is_frozen_and_can_be_replaced_with_a_checked_copy() -> None:
 def test_bounded_outcomes_have_sigma_half_their_range() -> None:
     problem = Problem.bounded(GRAPH, 0.01, low=-1, high=4, tolerance=0.2)
     assert problem.sigma.tolist() == [2.5, 2.5, 2.5]
-    assert problem.mean_range == (-1.0, 4.0)
+    assert problem.outcome_range == (-1.0, 4.0)
     assert problem.tolerance == 0.2
     assert Problem.bounded(GRAPH, 0.01).sigma.tolist() == [0.5, 0.5, 0.5]
 
@@ -110,11 +110,11 @@ def test_a_tie_for_the_best_is_refused_unless_there_is_a_tolerance() -> None:
         ({"sigma": [1.0, 1.0]}, "`sigma` must have shape (n_arms,) = (3,), got (2,); give one entry per arm"),
         ({"sigma": [[1.0], [1.0, 2.0]]}, "`sigma` must hold one number per arm, got [[1.0], [1.0, 2.0]]"),
         ({"sigma": [True, True, True]}, "`sigma` must hold one number per arm, got [True, True, True]"),
-        ({"mean_range": 1.0}, "`mean_range` must be (low, high), got 1.0"),
-        ({"mean_range": (0.0, 0.5, 1.0)}, "`mean_range` must be (low, high), got (0.0, 0.5, 1.0)"),
-        ({"mean_range": (1.0, 1.0)}, "`low` must be below `high` by a finite amount, got low = 1.0 and high = 1.0"),
-        ({"mean_range": ("a", 1.0)}, "`low` must be a finite number, got 'a'; give a number"),
-        ({"mean_range": (0.0, math.inf)}, "`high` must be a finite number, got inf"),
+        ({"outcome_range": 1.0}, "`outcome_range` must be (low, high), got 1.0"),
+        ({"outcome_range": (0.0, 0.5, 1.0)}, "`outcome_range` must be (low, high), got (0.0, 0.5, 1.0)"),
+        ({"outcome_range": (1.0, 1.0)}, "`low` must be below `high` by a finite amount, got low = 1.0 and high = 1.0"),
+        ({"outcome_range": ("a", 1.0)}, "`low` must be a finite number, got 'a'; give a number"),
+        ({"outcome_range": (0.0, math.inf)}, "`high` must be a finite number, got inf"),
     ],
 )
 def test_a_bad_hypothesis_is_refused(changes: dict[str, Any], message: str) -> None:

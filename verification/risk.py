@@ -101,7 +101,7 @@ def uncovered(kind: Kind, state: State) -> bool:
     u, means = later.counts[order] / sigma**2, later.means[order]
     excess = log_integrals(
         state.split.counts[order] / sigma**2, state.split.means[order], u, means, problem.R,
-        Mixture(mean_range=problem.mean_range)._level(state.origin), blocks.offsets, blocks.ends, blocks.weights,
+        Mixture(mean_range=problem.outcome_range)._level(state.origin), blocks.offsets, blocks.ends, blocks.weights,
         blocks.edge_offsets, np.array(PRIOR_SCALES),
     ) + np.bincount(blocks.component, 0.5 * u * (means - mu) ** 2)  # fmt: skip
     if excess.size <= 2:

@@ -84,12 +84,12 @@ class Instance:
 
 def _noise_as_dict(problem: Problem) -> dict[str, Any]:
     sigma = problem.sigma
-    if problem.mean_range is None:
+    if problem.outcome_range is None:
         return {"sigma": float(sigma[0]) if (sigma == sigma[0]).all() else sigma.tolist()}
-    low, high = problem.mean_range
+    low, high = problem.outcome_range
     if not np.array_equal(sigma, np.full(problem.n_arms, (high - low) / 2)):
         raise InvalidInput(
-            f"`sigma` must be (high - low)/2 for an instance with a mean_range to be written, got {reprlib.repr(sigma.tolist())}"
+            f"`sigma` must be (high - low)/2 for an instance with a outcome_range to be written, got {reprlib.repr(sigma.tolist())}"
         )
     return {"low": low, "high": high}
 

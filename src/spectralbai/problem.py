@@ -27,11 +27,11 @@ class Problem:
     """Standard deviation (or sub-Gaussian constant) of one outcome, one per arm; a single number stands for all arms."""
     tolerance: float
     """Any arm whose mean is within `tolerance` of the best is a right answer."""
-    mean_range: tuple[float, float] | None
-    """Interval known to hold every mean, if any; set by `Problem.bounded`."""
+    outcome_range: tuple[float, float] | None
+    """Interval known to hold every outcome, hence every mean, if any; set by `Problem.bounded`."""
 
     def __init__(
-        self, graph: Graph, R: float, sigma: ArrayLike = 1.0, tolerance: float = 0.0, mean_range: tuple[float, float] | None = None
+        self, graph: Graph, R: float, sigma: ArrayLike = 1.0, tolerance: float = 0.0, outcome_range: tuple[float, float] | None = None
     ) -> None:
         if not isinstance(graph, Graph):
             raise InvalidInput(f"`graph` must be a spectralbai.Graph, got {type(graph).__name__}; use Graph.from_edges")
@@ -43,18 +43,18 @@ class Problem:
         if not (sigma > 0).all():
             arm = int(np.argmin(sigma))
             raise InvalidInput(f"`sigma` must be positive, got {sigma[arm]} at arm {arm}")
-        if mean_range is not None:
-            if not isinstance(mean_range, tuple | list) or len(mean_range) != 2:
-                raise InvalidInput(f"`mean_range` must be (low, high), got {mean_range!r}")
-            mean_range = _check_range(*mean_range)
-        for name, value in (("graph", graph), ("R", R), ("sigma", sigma), ("tolerance", tolerance), ("mean_range", mean_range)):
+        if outcome_range is not None:
+            if not isinstance(outcome_range, tuple | list) or len(outcome_range) != 2:
+                raise InvalidInput(f"`outcome_range` must be (low, high), got {outcome_range!r}")
+            outcome_range = _check_range(*outcome_range)
+        for name, value in (("graph", graph), ("R", R), ("sigma", sigma), ("tolerance", tolerance), ("outcome_range", outcome_range)):
             object.__setattr__(self, name, value)
 
     @classmethod
     def bounded(cls, graph: Graph, R: float, low: float = 0.0, high: float = 1.0, tolerance: float = 0.0) -> Problem:
         """Returns the problem of outcomes in [low, high]: sigma = (high - low)/2 by Hoeffding's lemma, means in the range."""
         low, high = _check_range(low, high)
-        return cls(graph, R, sigma=(high - low) / 2, tolerance=tolerance, mean_range=(low, high))
+        return cls(graph, R, sigma=(high - low) / 2, tolerance=tolerance, outcome_range=(low, high))
 
     @property
     def n_arms(self) -> int:

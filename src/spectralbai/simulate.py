@@ -91,12 +91,12 @@ def _single_threaded(policy: SpectralTaS, mu: Vector, max_samples: int, noise: N
 
 def _noise(policy: SpectralTaS, mu: Vector, noise: Noise | None) -> Callable[[np.random.Generator, Indices], Vector]:
     problem = policy.problem
-    noise = noise or ("gaussian" if problem.mean_range is None else "bernoulli")
-    if noise == "gaussian" and problem.mean_range is None:
+    noise = noise or ("gaussian" if problem.outcome_range is None else "bernoulli")
+    if noise == "gaussian" and problem.outcome_range is None:
         return lambda rng, arms: mu[arms] + problem.sigma[arms] * rng.standard_normal(arms.size)
-    if noise not in ("bernoulli", "uniform") or problem.mean_range is None:
+    if noise not in ("bernoulli", "uniform") or problem.outcome_range is None:
         raise InvalidInput(f"`noise` must be gaussian, or bernoulli or uniform on a Problem.bounded, got {noise!r}")
-    low, high = problem.mean_range
+    low, high = problem.outcome_range
     if mu.min() < low or mu.max() > high:
         raise InvalidInput(f"`mu` must lie in the range [{low:g}, {high:g}] of the outcomes, got {mu.min():g} to {mu.max():g}")
     if noise == "bernoulli":

@@ -27,14 +27,13 @@ SPLIT_EVIDENCE = 1.5
 PRIOR_SCALES = (1 / 16, 1.0, 8.0, 64.0)
 """Grid of prior precisions of the roughness, in units of rank / R; the vague one sees that R is too small."""
 
-
 STIFFEST = 1e10
 """Limit on kappa trace(L) / total weight before the split: nearly rigid, and still far from singular."""
 
 SUSPICION = 0.1
 """Where the misfit is larger than it would be with this probability if R were right and every direction rough, the
 challengers get the benefit of the doubt: they are tested at the roughness of the data instead. This can only delay a
-decision; it keeps a rule from deciding on the strength of a wrong R before R is refuted."""
+decision. It makes decisions on the strength of a wrong R rarer; nothing can exclude them before R is refuted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +92,7 @@ class Reading:
     statistic: Vector
     penalty: Vector
     misfit: Vector
-    """What every smooth explanation costs, on the data of each challenger's test."""
+    """What the best smooth explanation costs, on the data and at the R of each challenger's test."""
     total_misfit: float
     """The same on all data of the rule, with its own penalty: above its threshold the data contradict R."""
     total_penalty: float

@@ -54,7 +54,7 @@ class SpectralTaS:
                 raise InvalidInput(f"`stopping` must be one of {', '.join(RULES)}, got {name!r}")
             check_delta(delta)
         if self.mean_range is not None:
-            replace(self.problem, mean_range=self.mean_range)  # checks it
+            replace(self.problem, outcome_range=self.mean_range)  # checks it
 
     @property
     def rules(self) -> tuple[tuple[str, float], ...]:
@@ -76,6 +76,7 @@ class SpectralTaS:
         `pending` (n_arms,) counts pulls handed out whose results have not been told: they count for tracking only.
         """
         n = check_integer("n", n, 0)
+        self._check_state(state)
         if all(watch.settled for watch in state.watches):
             return np.empty(0, dtype=np.intp)
         issued = state.counts
@@ -94,6 +95,7 @@ class SpectralTaS:
 
     def tell(self, state: State, arms: ArrayLike, rewards: ArrayLike) -> State:
         """Returns the state after the outcomes `rewards` of pulls of `arms`, in the order received."""
+        self._check_state(state)
         pulled, outcomes = self._check_results(arms, rewards)
         if not pulled.size:
             return state
@@ -119,6 +121,14 @@ class SpectralTaS:
         rule = RULES[self.rules[watch][0]]
         return Verdict(seen.decided, seen.arm, seen.statistic, seen.threshold, state.samples, seen.stopped_at, seen.consistent, rule.proved)
 
+    def _check_state(self, state: State) -> None:
+        found, expected = (state.counts.size, len(state.watches)), (self.problem.n_arms, len(self.rules))
+        if found != expected:
+            raise InvalidInput(
+                f"`state` must be of this policy, with {expected[0]} arms and {expected[1]} stopping rules, "
+                f"got {found[0]} and {found[1]}; start from policy.init()"
+            )
+
     def _check_results(self, arms: ArrayLike, rewards: ArrayLike) -> tuple[Indices, Vector]:
         try:
             values, given = (np.atleast_1d(np.asarray(each)) for each in (arms, rewards))
@@ -133,8 +143,8 @@ class SpectralTaS:
         bad = np.flatnonzero(~np.isfinite(outcomes))
         if bad.size:
             raise InvalidInput(f"`rewards` must be finite, got {outcomes[bad[0]]} at position {bad[0]}; leave missing results out")
-        if self.problem.mean_range is not None:
-            low, high = self.problem.mean_range
+        if self.problem.outcome_range is not None:
+            low, high = self.problem.outcome_range
             bad = np.flatnonzero((outcomes < low) | (outcomes > high))
             if bad.size:
                 value, at = outcomes[bad[0]], bad[0]
@@ -169,7 +179,7 @@ class SpectralTaS:
 
     def _rule(self, name: str) -> StoppingRule:
         rule = RULES[name]
-        known = self.mean_range or self.problem.mean_range
+        known = self.mean_range or self.problem.outcome_range
         return replace(rule, mean_range=known) if isinstance(rule, Mixture) and known else rule
 
     @staticmethod

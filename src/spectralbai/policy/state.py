@@ -125,7 +125,7 @@ class State:
             raise InvalidInput(f"a state must have the format {FORMAT!r}, got {found!r}; write it with State.as_dict")
         try:
             split = data["split"]
-            return cls(
+            state = cls(
                 _vector(data["counts"]),
                 _vector(data["sums"]),
                 float(data["origin"]),
@@ -142,6 +142,10 @@ class State:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"a state must hold what State.as_dict writes, got a broken entry: {error}") from None
+        sizes = {vector.size for vector in (state.counts, state.sums, state.targets, state.omega, state.rate)}
+        if len(sizes) != 1:
+            raise InvalidInput(f"a state must have vectors of one length, got lengths {sorted(sizes)}; write it with State.as_dict")
+        return state
 
 
 def _vector(values: list[float]) -> Vector:
