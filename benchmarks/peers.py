@@ -11,22 +11,31 @@ import spectralbai as sb
 
 
 def cone_program(problem: sb.Problem, mu: np.ndarray) -> float:
-    """Returns T_R*(mu) from the cone program equivalent to (2.2), by CVXPY and Clarabel."""
+    """Returns T_R*(mu) from the cone program equivalent to (2.2), by CVXPY and Clarabel.
+
+    Minimise s over p in the simplex and rows v_i = p_i lam^i, with t_ia >= (p_i mu_a - v_ia)^2 / (2 p_i sigma_a^2) and
+    sum_i t_ia <= s; all cones are passed at once, which is what CVXPY compiles fast, in units that make s of order one.
+    """
     n_arms, best = problem.n_arms, int(np.argmax(mu))
-    others = [i for i in range(n_arms) if i != best]
-    a, b = problem.graph.pairs.T
-    root = np.zeros((problem.graph.n_edges, n_arms))
-    root[np.arange(len(a)), a], root[np.arange(len(a)), b] = np.sqrt(problem.graph.weights), -np.sqrt(problem.graph.weights)
-    p, v, s = cp.Variable(len(others), nonneg=True), cp.Variable((len(others), n_arms)), cp.Variable()
-    constraints = [cp.sum(p) == 1]
-    for row, i in enumerate(others):
-        constraints += [cp.norm(root @ v[row]) <= math.sqrt(problem.R) * p[row], v[row, i] >= v[row, best]]
-    for arm in range(n_arms):
-        terms = [cp.quad_over_lin(p[row] * mu[arm] - v[row, arm], 2 * problem.sigma[arm] ** 2 * p[row]) for row in range(len(others))]
-        constraints.append(cp.sum(cp.hstack(terms)) <= s)
+    others = np.array([i for i in range(n_arms) if i != best])
+    n = len(others)
+    unit = float((mu[best] - mu[others]).min() ** 2 / (8 * problem.sigma.min() ** 2))
+    values, vectors = np.linalg.eigh(problem.graph.laplacian.toarray())
+    root = (vectors * np.sqrt(np.maximum(values, 0))).T[values > 1e-10 * values.max()]
+    p, v, t, s = cp.Variable((n, 1), nonneg=True), cp.Variable((n, n_arms)), cp.Variable((n, n_arms)), cp.Variable()
+    wide = p @ np.ones((1, n_arms))
+    x = cp.multiply(p @ mu[None, :] - v, 1 / (problem.sigma * math.sqrt(2 * unit))[None, :])
+    cones = cp.vstack([2 * cp.vec(x, order="C"), cp.vec(wide - t, order="C")])
+    constraints = [
+        cp.sum(p) == 1,
+        cp.sum(t, axis=0) <= s,
+        cp.SOC(cp.vec(wide + t, order="C"), cones, axis=0),
+        cp.SOC(math.sqrt(problem.R) * p[:, 0], root @ v.T, axis=0),
+        v[np.arange(n), others] >= v[:, best],
+    ]
     program = cp.Problem(cp.Minimize(s), constraints)
     program.solve(solver=cp.CLARABEL)
-    return float(1 / program.value)
+    return float(1 / (program.value * unit))
 
 
 def paper_oracle(problem: sb.Problem, mu: np.ndarray, omega: np.ndarray) -> np.ndarray:
