@@ -149,13 +149,18 @@ def decompose(u: Vector, offsets: Indices, ends: Indices, weights: Vector, edge_
         singular[max(size - 1 - zeros, 0) :] = 0.0  # diag(u) loses one rank per zero
         # On arms that a vector hardly touches, the left vectors are more accurate; sqrt(u) is orthogonal to them all. With
         # singular = 0 the vector lives on the arms without weight, exactly.
-        for j in range(size - 1):
-            mean = 0.0
-            for a in range(size):
-                mean += np.sqrt(u[low + a]) * left[a, j] / total
-            for a in range(size):
-                if u[low + a] > singular[j] ** 2 * gram[a, a]:
-                    block[a, j] = (left[a, j] / np.sqrt(u[low + a]) - mean) * singular[j]
+        mean = np.zeros(size - 1)
+        for a in range(size):
+            share = np.sqrt(u[low + a]) / total
+            for j in range(size - 1):
+                mean[j] += share * left[a, j]
+        for a in range(size):
+            if u[low + a] > 0.0:
+                heavy = u[low + a] / gram[a, a]
+                scale = 1.0 / np.sqrt(u[low + a])
+                for j in range(size - 1):
+                    if heavy > singular[j] ** 2:
+                        block[a, j] = (left[a, j] * scale - mean[j]) * singular[j]
         # Sums of positive terms: theta near 0 and rough near 0 both keep their relative accuracy.
         for a in range(size):
             for j in range(size - 1):
