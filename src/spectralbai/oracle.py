@@ -21,13 +21,13 @@ class Alternative:
     """The closest means under which some challenger beats the best arm."""
 
     lam: Vector
-    """The alternative: smooth, and lam[challenger] >= lam[best] + tolerance. Infinite cost: not a number."""
+    """The alternative: smooth, and lam[challenger] >= lam[best] + tolerance."""
     challenger: int
     """The arm that beats the best one in `lam`."""
     gamma: float
     """Price of smoothness: the multiplier of lam' L lam <= R."""
     cost: float
-    """f(omega) = sum_a omega_a (mu_a - lam_a)^2 / (2 sigma_a^2); inf if no challenger can win."""
+    """f(omega) = sum_a omega_a (mu_a - lam_a)^2 / (2 sigma_a^2)."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,11 +57,12 @@ def watch(policy: SpectralTaS, mu: ArrayLike, seed: int, max_samples: int = 1_00
     draw = _noise(policy, mu, noise)
     rng = np.random.default_rng(seed)
     state = policy.init()
-    while state.samples < max_samples:
-        arms = policy.ask(state, min(state.next_check, max_samples) - state.samples)
-        if not arms.size:
-            break
-        state = policy.tell(state, arms, draw(rng, arms))
+    with one_thread():
+        while state.samples < max_samples:
+            arms = policy.ask(state, min(state.next_check, max_samples) - state.samples)
+            if not arms.size:
+                break
+            state = policy.tell(state, arms, draw(rng, arms))
     runs = []
     for index, (rule, delta) in enumerate(policy.rules):
         seen = policy.verdict(state, index)
@@ -80,13 +81,8 @@ def watch_many(
     noise: Noise | None = None,
 ) -> Iterator[list[Run]]:
     """Yields `watch` of every seed, in order; on the workers of `executor` if there is one. The runs do not depend on it."""
-    job = partial(_single_threaded, policy, np.asarray(mu, dtype=np.float64), max_samples, noise)
+    job = partial(watch, policy, mu, max_samples=max_samples, noise=noise)
     yield from (executor.map(job, seeds) if executor is not None else map(job, seeds))
-
-
-def _single_threaded(policy: SpectralTaS, mu: Vector, max_samples: int, noise: Noise | None, seed: int) -> list[Run]:
-    with one_thread():
-        return watch(policy, mu, seed, max_samples, noise)
 
 
 def _noise(policy: SpectralTaS, mu: Vector, noise: Noise | None) -> Callable[[np.random.Generator, Indices], Vector]:

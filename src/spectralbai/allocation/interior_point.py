@@ -2,7 +2,7 @@
 
 Minimise s subject to 1/f_i(omega) <= s for every challenger i, omega in the simplex. The reciprocals are convex
 (f_i is concave and positive) and, without a graph, linear in 1/omega: they bend far less than the f_i themselves,
-and Newton's method takes 7 to 25 steps from a cold start, whatever the graph (theory, section 5).
+and Newton's method takes ten to thirty steps from a cold start on most instances (theory, section 5).
 """
 
 from __future__ import annotations

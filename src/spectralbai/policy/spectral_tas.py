@@ -15,7 +15,7 @@ from spectralbai.estimation import estimate
 from spectralbai.oracle import Oracle
 from spectralbai.policy.state import State, Verdict, Watch
 from spectralbai.problem import Problem
-from spectralbai.stopping import RULES, Evidence, Mixture, StoppingRule
+from spectralbai.stopping import RULES, Evidence, Mixture, Reading, StoppingRule
 from spectralbai.tracking import floor, next_check, next_pulls, project_on_floor
 
 TRACKING_TOL = 1e-2
@@ -61,6 +61,11 @@ class SpectralTaS:
         """All (rule, delta) pairs watched; the policy's own is the first."""
         return ((self.stopping, self.delta), *self.watching)
 
+    @property
+    def _components(self) -> Indices:
+        """The component of each arm; its own where the graph says nothing."""
+        return np.arange(self.problem.n_arms) if self.problem.unstructured else self.problem.graph.components
+
     def init(self) -> State:
         """Returns the state before any result."""
         n_arms = self.problem.n_arms
@@ -86,7 +91,7 @@ class SpectralTaS:
                 raise InvalidInput(f"`pending` must hold whole non-negative numbers, got {pending!r}")
             issued = issued + waiting
         # First one arm of every component: an estimate needs it.
-        components = self.problem.graph.components if not self.problem.unstructured else np.arange(self.problem.n_arms)
+        components = self._components
         missing = np.flatnonzero(np.bincount(components, issued) == 0)[:n]
         first = np.array([np.argmax(components == c) for c in missing], dtype=np.intp)
         issued = issued + np.bincount(first, minlength=issued.size)
@@ -154,8 +159,7 @@ class SpectralTaS:
     def _check(self, state: State) -> State:
         """Returns the state after a check: new estimate, new allocation, stopping rules read."""
         problem, data, samples = self.problem, state.data, state.samples
-        components = problem.graph.components if not problem.unstructured else np.arange(problem.n_arms)
-        if (np.bincount(components, data.counts) == 0).any():
+        if (np.bincount(self._components, data.counts) == 0).any():
             return replace(state, next_check=samples + 1)
         mu_tilde = estimate(problem, data.counts, data.means)
         best = int(np.argmax(mu_tilde))
@@ -168,8 +172,10 @@ class SpectralTaS:
         targets = state.targets + (samples - state.base) * state.rate
         for vector in (omega, rate, targets):
             vector.setflags(write=False)
+        open_rules = {name for watch, (name, _) in zip(state.watches, self.rules, strict=True) if not watch.settled}
+        readings = {name: self._rule(name).read(evidence) for name in open_rules}  # one serves every risk
         watches = tuple(
-            watch if watch.settled else self._look(evidence, self._rule(name), delta, samples)
+            watch if watch.settled else self._look(readings[name], delta, samples)
             for watch, (name, delta) in zip(state.watches, self.rules, strict=True)
         )
         later = next_check(samples)
@@ -183,8 +189,7 @@ class SpectralTaS:
         return replace(rule, mean_range=known) if isinstance(rule, Mixture) and known else rule
 
     @staticmethod
-    def _look(evidence: Evidence, rule: StoppingRule, delta: float, samples: int) -> Watch:
-        reading = rule.read(evidence)
+    def _look(reading: Reading, delta: float, samples: int) -> Watch:
         statistic, threshold = reading.least_beaten(delta)
         consistent = reading.consistent(delta)
         settled = reading.decided(delta) or not consistent
