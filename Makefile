@@ -20,6 +20,7 @@ lint: $(READY)
 bench: $(READY)
 	$(BIN)/python -m benchmarks.allocation
 	$(BIN)/python -m benchmarks.samples
+	$(BIN)/python -m benchmarks.speed
 
 verify: $(READY)
 	$(BIN)/python -m verification.risk

@@ -116,24 +116,22 @@ def test_plenty_of_data_contradict_a_wrong_r_and_nothing_is_decided(seed: int) -
     assert (later.decided, later.consistent, later.stopped_at) == (False, False, verdict.stopped_at)
 
 
-def test_a_wrong_r_that_favours_the_best_arm_is_refuted_or_decided_for_it() -> None:
-    """Arm 0 is best with or without the graph here, so this says nothing of a wrong R that hides the best arm: see below."""
-    runs = [simulate.run(SpectralTaS(PAPER, 0.1), ROUGH, seed, max_samples=2000) for seed in range(5, 13)]
-    assert any(run.status == "inconsistent" for run in runs)
+def test_a_wrong_r_is_refuted_not_certified() -> None:
+    """Nearly always: a decision stands only where R was not in doubt, or where it holds at the roughness of the data."""
+    runs = [simulate.run(SpectralTaS(PAPER, 0.01), ROUGH, seed) for seed in range(20)]
+    assert sum(run.status == "inconsistent" for run in runs) >= 16
     assert all(run.correct for run in runs if run.status == "decided")
     for run in runs:
-        if run.status == "inconsistent":
-            assert run.tau == run.counts.sum() < 2000
+        assert run.tau == run.counts.sum()
 
 
-def test_a_wrong_r_that_hides_the_best_arm_is_refuted_more_often_than_not() -> None:
-    """The guarantee needs a true R: of seeds 0 to 39, 24 refute it and 16 decide for arm 0, which is wrong."""
-    runs = [simulate.run(SpectralTaS(PAPER, 0.1), [1.4, 0.4, 1.5], seed, max_samples=2000) for seed in range(12)]
-    assert sum(run.status == "inconsistent" for run in runs) > 6
+def test_a_wrong_r_that_hides_the_best_arm_is_refuted() -> None:
+    runs = [simulate.run(SpectralTaS(PAPER, 0.01), [1.4, 0.4, 1.5], seed) for seed in range(20)]
+    assert [run.status for run in runs] == ["inconsistent"] * 20
 
 
 def test_a_refutation_is_dated_when_it_falls_though_other_rules_go_on() -> None:
-    alone = simulate.run(SpectralTaS(PAPER, 0.1), ROUGH, seed=15, max_samples=1000)
-    together = simulate.watch(SpectralTaS(PAPER, 0.1, watching=(("paper-printed", 1e-6),)), ROUGH, seed=15, max_samples=1000)
+    alone = simulate.run(SpectralTaS(PAPER, 0.1), ROUGH, seed=15, max_samples=5000)
+    together = simulate.watch(SpectralTaS(PAPER, 0.1, watching=(("paper-printed", 1e-6),)), ROUGH, seed=15, max_samples=5000)
     assert alone.status == together[0].status == "inconsistent"
-    assert alone.tau == together[0].tau < together[1].tau == 1000
+    assert alone.tau == together[0].tau < together[1].tau == 5000

@@ -12,7 +12,7 @@ from scipy.stats import multivariate_normal
 from spectralbai import Graph, Problem
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.oracle import Oracle
-from spectralbai.secular import relax, respond_all, respond_pairs
+from spectralbai.secular import misfit_and_roughness, respond_all, respond_pairs
 from spectralbai.spectrum import Blocks, decompose
 from spectralbai.stopping import PRIOR_SCALES, RULES, Evidence, Mixture, Snapshot, log_integrals
 
@@ -183,19 +183,16 @@ def test_responses_on_two_components_are_those_of_the_smaller_problem(seed: int)
 
 
 @pytest.mark.parametrize("seed", range(1, 21))
-def test_relaxing_reports_the_misfit_and_never_lowers_r(seed: int) -> None:
+def test_misfit_and_roughness_of_results(seed: int) -> None:
     problem, counts, means, best = random_components(seed)
     blocks, u, mu, spectrum = kernel_input(problem, counts, means)
-    misfit, kept = relax(problem.R, math.inf, mu, u, *spectrum, blocks.offsets)
-    assert kept == problem.R
+    misfit, roughness = misfit_and_roughness(problem.R, mu, u, *spectrum, blocks.offsets)
     oracle = Oracle(problem, means, best)
     assert misfit == pytest.approx(oracle.respond(counts[blocks.order]).misfit, rel=1e-7, abs=1e-9)
-    again, relaxed = relax(problem.R, 0.5 * misfit if misfit > 1e-9 else math.inf, mu, u, *spectrum, blocks.offsets)
-    assert again == misfit
-    assert relaxed >= problem.R
+    assert misfit_and_roughness(roughness * (1 + 1e-9), mu, u, *spectrum, blocks.offsets)[0] <= 1e-9 * (1 + misfit)
     if misfit > 1e-9:
-        assert relaxed > problem.R
-        assert relax(relaxed * (1 + 1e-9), math.inf, mu, u, *spectrum, blocks.offsets)[0] <= 1e-9 * (1 + misfit)
+        assert roughness > problem.R
+        assert misfit_and_roughness(0.99 * roughness, mu, u, *spectrum, blocks.offsets)[0] > 1e-9
 
 
 # Named rules.
@@ -314,6 +311,7 @@ def test_a_suspicious_misfit_gives_challengers_the_benefit_of_the_doubt() -> Non
     split = Snapshot(np.full(3, 5.0), 5 * np.array([0.9, 0.4, 0.8]))
     later, means = np.array([60.0, 60.0, 60.0]), np.array([0.9, 0.3, 0.9])
     reading = Mixture().read(Evidence(PAPER, Snapshot(split.counts + later, split.sums + later * means), 0, split, 0.0))
-    free = Oracle(Problem(PAPER.graph, R=0.36), means, 0).respond(later)
+    roughness = ((5 * 0.8 + 60 * 0.9) / 65 - (5 * 0.4 + 60 * 0.3) / 65) ** 2
+    free = Oracle(Problem(PAPER.graph, roughness), means, 0).respond(later)
     np.testing.assert_allclose(reading.statistic, free.cost[1:], rtol=1e-9, atol=1e-9)
     assert reading.consistent(0.1)

@@ -156,17 +156,15 @@ def project(R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough
 
 
 @njit(cache=True)
-def relax(
-    R: float, allowed: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices
+def misfit_and_roughness(
+    R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices
 ) -> tuple[float, float]:
-    """Returns (misfit, relaxed): the least cost of means with S <= R; and R, or S(mu) where the misfit is not `allowed`."""
+    """Returns (misfit, roughness): the least cost of means with S <= R, and the least S of means that cost nothing."""
     y = centre_means(mu, u, basis, theta, offsets)[2]
     nothing = np.zeros(mu.size)
     coef = np.zeros(mu.size)
     solve_secular(0.0, R, y, theta, rough, nothing, -1.0, coef)
     misfit = _coordinate_cost(y, theta, coef)
-    if misfit <= allowed:
-        return misfit, R
     return misfit, secular(0.0, y, theta, rough, nothing, -1.0, coef)[0]
 
 

@@ -18,7 +18,7 @@ from scipy.special import chdtri
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.oracle import Oracle, Responses
 from spectralbai.problem import Problem
-from spectralbai.secular import relax, respond_all, respond_pairs
+from spectralbai.secular import misfit_and_roughness, respond_all, respond_pairs
 from spectralbai.spectrum import decompose
 
 SPLIT_EVIDENCE = 1.5
@@ -30,10 +30,10 @@ PRIOR_SCALES = (1 / 16, 1.0, 8.0, 64.0)
 STIFFEST = 1e10
 """Limit on kappa trace(L) / total weight before the split: nearly rigid, and still far from singular."""
 
-SUSPICION = 0.1
+SUSPICION = 0.2
 """Where the misfit is larger than it would be with this probability if R were right and every direction rough, the
 challengers get the benefit of the doubt: they are tested at the roughness of the data instead. This can only delay a
-decision. It makes decisions on the strength of a wrong R rarer; nothing can exclude them before R is refuted."""
+decision. It makes decisions on the strength of a wrong R rare; nothing can exclude them before R is refuted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +75,16 @@ class Evidence:
         """Costs of all challengers on all results."""
         oracle = Oracle(self.problem, self.data.means, self.best)
         return oracle.respond(self.data.counts[oracle.blocks.order])
+
+    @property
+    def doubtful_roughness(self) -> float:
+        """The roughness of the results where it makes R doubtful; 0 where it does not."""
+        rank = self.problem.n_arms - (self.responses.oracle.blocks.offsets.size - 1)
+        if rank == 0 or self.responses.misfit <= 0.5 * float(chdtri(rank, SUSPICION)):
+            return 0.0
+        at, blocks = self.responses, self.responses.oracle.blocks
+        u = at.omega / at.oracle.sigma**2
+        return float(misfit_and_roughness(self.problem.R, at.oracle.mu, u, at.basis, at.theta, at.rough, blocks.offsets)[1])
 
     @property
     def splits_here(self) -> bool:
@@ -211,9 +221,8 @@ class Mixture:
         )  # fmt: skip
         best = int(blocks.position[evidence.best])
         basis, theta, rough = decompose(u, blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets)
-        rank = problem.n_arms - integrals.size
-        allowed = 0.5 * float(chdtri(rank, SUSPICION)) if rank else math.inf
-        total_misfit, R = relax(problem.R, allowed, means, u, basis, theta, rough, blocks.offsets)
+        total_misfit = misfit_and_roughness(problem.R, means, u, basis, theta, rough, blocks.offsets)[0]
+        R = max(problem.R, evidence.doubtful_roughness)
         total_penalty = -float(integrals.sum())
         if integrals.size <= 2:
             cost = respond_all(

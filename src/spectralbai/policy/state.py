@@ -71,7 +71,7 @@ class State:
     base: int
     """Results received when the allocation was last computed."""
     omega: Vector
-    """Optimal allocation of the estimate then: the warm start of the next."""
+    """Optimal allocation of the estimate then."""
     rate: Vector
     """What the targets grow by each pull: omega, kept above the exploration floor."""
     next_check: int
