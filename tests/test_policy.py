@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from spectralbai import Graph, InvalidInput, Problem, SpectralTaS, closest_alternative, estimate, simulate
+from spectralbai import Graph, InvalidInput, Problem, SpectralTaS, simulate
 from spectralbai.checks import Indices, Vector
 from spectralbai.policy import State
 
