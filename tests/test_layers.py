@@ -23,6 +23,7 @@ LAYERS = [
     {"secular"},
     {"oracle", "estimation"},
     {"allocation"},
+    {"intervals"},
     {"tracking", "stopping"},
     {"policy"},
     {"simulate"},

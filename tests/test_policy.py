@@ -13,7 +13,7 @@ import pytest
 
 from spectralbai import Graph, InvalidInput, Problem, SpectralTaS, simulate
 from spectralbai.checks import Indices, Vector
-from spectralbai.policy import State
+from spectralbai.policy import GRUB, LUCB, POLICIES, OracleSampling, Policy, State, TopTwo, TrackAndStop, Uniform
 
 PAPER = Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01)
 THREE_COMPONENTS = Problem(Graph.from_edges(6, [(0, 1, 1.0), (1, 2, 1.0), (3, 4, 2.0)]), R=0.3, sigma=[1, 1, 2, 1, 0.5, 1])
@@ -29,8 +29,24 @@ CASES = {
     "no graph": (SpectralTaS(EDGELESS, 0.1), [1.0, 0.0, 0.2]),
     "bounded": (SpectralTaS(BOUNDED, 0.1), [0.9, 0.2, 0.4]),
     "known range": (SpectralTaS(PAPER, 0.1, mean_range=(0.0, 1.0)), [0.9, 0.5, 0.6]),
+    # The rest of POLICIES, a line each.
+    "oracle": (OracleSampling(PAPER, 0.1, mu=np.array([0.9, 0.5, 0.6])), [0.9, 0.5, 0.6]),
+    "uniform": (Uniform(PAPER, 0.1), [0.9, 0.5, 0.6]),
+    "track-and-stop": (TrackAndStop(EDGELESS, 0.1), [1.0, 0.0, 0.2]),
+    "top-two": (TopTwo(EDGELESS, 0.1), [1.0, 0.0, 0.2]),
+    "lucb": (LUCB(EDGELESS, 0.1), [1.0, 0.0, 0.2]),
+    "grub": (GRUB(THREE_COMPONENTS, 0.1), [0.0, 0.1, 0.2, 0.6, 0.5, 1.5]),
 }
 EVERY_CASE = pytest.mark.parametrize("case", CASES)
+
+
+def test_every_policy_is_put_to_the_contract() -> None:
+    assert {type(policy) for policy, _ in CASES.values()} == set(POLICIES.values())
+
+
+def ask(policy: Policy, state: State, n: int = 1) -> Indices:
+    """Asks with a fresh generator, which only randomised policies draw from."""
+    return policy.ask(state, n, rng=np.random.default_rng(9))
 
 
 def outcomes_for(case: str, n: int, seed: int = 0) -> tuple[Indices, Vector]:
@@ -43,17 +59,17 @@ def outcomes_for(case: str, n: int, seed: int = 0) -> tuple[Indices, Vector]:
     return arms, np.array(mu)[arms] + policy.problem.sigma[arms] * rng.standard_normal(n)
 
 
-def tell_in_parts(policy: SpectralTaS, arms: Indices, rewards: Vector, cuts: list[int]) -> State:
+def tell_in_parts(policy: Policy, arms: Indices, rewards: Vector, cuts: list[int]) -> State:
     state = policy.init()
     for low, high in zip([0, *cuts], [*cuts, arms.size], strict=True):
         state = policy.tell(state, arms[low:high], rewards[low:high])
     return state
 
 
-def follow(policy: SpectralTaS, mu: list[float], seed: int, n: int) -> State:
+def follow(policy: Policy, mu: list[float], seed: int, n: int) -> State:
     """Returns the state after n samples, or the end, of a run."""
     rng, state = np.random.default_rng(seed), policy.init()
-    while state.samples < n and (arms := policy.ask(state)).size:
+    while state.samples < n and (arms := ask(policy, state)).size:
         state = policy.tell(state, arms, np.array(mu)[arms] + policy.problem.sigma[arms] * rng.standard_normal(arms.size))
     return state
 
@@ -78,7 +94,7 @@ def test_a_state_stored_as_json_goes_on_identically(case: str) -> None:
         stored = json.dumps(state.as_dict(), allow_nan=False)
         loaded = State.from_dict(json.loads(stored))
         assert loaded.as_dict() == state.as_dict()
-        np.testing.assert_array_equal(policy.ask(loaded, 20), policy.ask(state, 20))
+        np.testing.assert_array_equal(ask(policy, loaded, 20), ask(policy, state, 20))
         assert policy.verdict(loaded) == policy.verdict(state)
         assert policy.tell(loaded, arms[cut:], rewards[cut:]).as_dict() == policy.tell(state, arms[cut:], rewards[cut:]).as_dict()
 
@@ -122,7 +138,7 @@ def test_telling_and_reading_leave_the_old_state_alone(case: str) -> None:
     before = json.dumps(state.as_dict())
     verdict = policy.verdict(state)
     policy.tell(state, arms, rewards)
-    policy.ask(state, 7)
+    ask(policy, state, 7)
     assert policy.verdict(state) == verdict
     assert json.dumps(state.as_dict()) == before
     for vector in (state.counts, state.sums, state.targets, state.omega, state.rate):
@@ -136,20 +152,20 @@ def test_a_decision_is_final_asks_for_nothing_and_still_takes_results(case: str)
     alone = replace(policy, watching=())
     rng, state = np.random.default_rng(4), alone.init()
     while not alone.verdict(state).decided and state.samples < 5000:
-        arms = alone.ask(state, 5)
+        arms = ask(alone, state, 5)
         low, high = alone.problem.outcome_range or (-math.inf, math.inf)
         state = alone.tell(state, arms, np.clip(np.array(mu)[arms] + 0.3 * rng.standard_normal(5), low, high))
     verdict = alone.verdict(state)
     assert verdict.decided and verdict.stopped_at is not None and verdict.stopped_at <= state.samples
     assert verdict.statistic > verdict.threshold
-    assert alone.ask(state, 5).size == 0
+    assert ask(alone, state, 5).size == 0
     # Overwhelming evidence for another arm changes nothing.
     other = (verdict.arm + 1) % alone.problem.n_arms
     later = alone.tell(state, np.full(300, other), np.full(300, 1.0 if alone.problem.outcome_range else 50.0))
     after = alone.verdict(later)
     assert (after.decided, after.arm, after.stopped_at) == (True, verdict.arm, verdict.stopped_at)
     assert after.samples == state.samples + 300
-    assert alone.ask(later, 5).size == 0
+    assert ask(alone, later, 5).size == 0
 
 
 def test_several_risks_read_off_one_run_agree_with_policies_of_their_own() -> None:
@@ -275,7 +291,7 @@ def test_bad_results_are_refused_with_the_reason(arms: Any, rewards: Any, messag
         ({"delta": 0.0}, "`delta` must be a risk between 0 and 1, such as 0.05, got 0.0"),
         ({"delta": 1.0}, "`delta` must be a risk between 0 and 1"),
         ({"delta": "5%"}, "`delta` must be a risk between 0 and 1"),
-        ({"stopping": "glrt"}, "`stopping` must be one of mixture, paper, paper-printed, gk16, got 'glrt'"),
+        ({"stopping": "glrt"}, "`stopping` must be one of mixture, paper, paper-printed, gk16, intervals, graph-intervals, got 'glrt'"),
         ({"watching": (("mixture", 2.0),)}, "`delta` must be a risk between 0 and 1"),
         ({"watching": (("magic", 0.1),)}, "got 'magic'"),
         ({"mean_range": (1.0, 0.0)}, "`low` must be below `high`"),

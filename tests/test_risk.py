@@ -18,7 +18,7 @@ from scipy.stats import beta
 from spectralbai import Graph, Problem, stopping
 from spectralbai.checks import Vector
 from spectralbai.spectrum import Blocks
-from spectralbai.stopping import Evidence, Mixture, Reading, Snapshot
+from spectralbai.stopping import Evidence, LikelihoodReading, Mixture, Snapshot
 
 DELTA = 0.1
 RUNS = 400
@@ -142,7 +142,7 @@ def test_keeping_the_results_before_the_split_in_the_statistic_is_noticed(monkey
 # The answers themselves.
 
 
-def reading(kind: Kind, split: Snapshot, data: Snapshot) -> Reading:
+def reading(kind: Kind, split: Snapshot, data: Snapshot) -> LikelihoodReading:
     return Mixture().read(Evidence(kind.problem, data, int(np.argmax(data.means)), split, 0.0))
 
 
@@ -174,7 +174,7 @@ def test_answers_are_wrong_and_r_is_refuted_with_probability_at_most_delta(name:
 ROUGH = Kind(KINDS["two components"].problem, (0.9, 0.4, 0.8), (0.3, 0.3, 0.4))
 
 
-def everything_is_fine(self: Reading, delta: float) -> bool:
+def everything_is_fine(self: LikelihoodReading, delta: float) -> bool:
     return True
 
 
@@ -193,7 +193,7 @@ def decides_in_spite_of_r(runs: int) -> int:
 
 def test_a_wrong_r_is_refuted_and_dropping_that_check_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert decides_in_spite_of_r(20) == 0
-    monkeypatch.setattr(Reading, "consistent", everything_is_fine)
+    monkeypatch.setattr(LikelihoodReading, "consistent", everything_is_fine)
     monkeypatch.setattr(Mixture, "read", lambda self, evidence: without_misfit(read(self, evidence)))
     assert decides_in_spite_of_r(20) > 10
 
@@ -201,5 +201,5 @@ def test_a_wrong_r_is_refuted_and_dropping_that_check_is_noticed(monkeypatch: py
 read = Mixture.read
 
 
-def without_misfit(seen: Reading) -> Reading:
-    return Reading(seen.arm, seen.statistic, seen.penalty, np.zeros_like(seen.misfit), 0.0, math.inf)
+def without_misfit(seen: LikelihoodReading) -> LikelihoodReading:
+    return LikelihoodReading(seen.arm, seen.statistic, seen.penalty, np.zeros_like(seen.misfit), 0.0, math.inf)

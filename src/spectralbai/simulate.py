@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from spectralbai.checks import Indices, Vector, check_integer, check_vector
 from spectralbai.errors import InvalidInput
-from spectralbai.policy import SpectralTaS
+from spectralbai.policy import Policy
 from spectralbai.threads import one_thread
 
 Noise = Literal["gaussian", "bernoulli", "uniform"]
@@ -40,7 +40,7 @@ class Run:
     seed: int
 
 
-def run(policy: SpectralTaS, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, noise: Noise | None = None) -> Run:
+def run(policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, noise: Noise | None = None) -> Run:
     """Returns one simulated run of the policy on the true means `mu` (n_arms,).
 
     `noise` is Gaussian by default; for `Problem.bounded` it is "bernoulli" (outcomes at the ends of the range, the
@@ -49,17 +49,17 @@ def run(policy: SpectralTaS, mu: ArrayLike, seed: int, max_samples: int = 1_000_
     return watch(policy, mu, seed, max_samples, noise)[0]
 
 
-def watch(policy: SpectralTaS, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, noise: Noise | None = None) -> list[Run]:
+def watch(policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, noise: Noise | None = None) -> list[Run]:
     """Returns one `Run` per (rule, delta) the policy watches, all read off one trajectory."""
     problem = policy.problem
     mu = check_vector("mu", mu, problem.n_arms)  # rougher than R will do: what then happens is worth a simulation
     max_samples = check_integer("max_samples", max_samples, 1)
     draw = _noise(policy, mu, noise)
-    rng = np.random.default_rng(seed)
+    rng, choices = np.random.default_rng(seed), np.random.default_rng((seed, 1))  # outcomes; what a randomised policy draws
     state = policy.init()
     with one_thread():
         while state.samples < max_samples:
-            arms = policy.ask(state, min(state.next_check, max_samples) - state.samples)
+            arms = policy.ask(state, min(policy.horizon(state), max_samples - state.samples), rng=choices)
             if not arms.size:
                 break
             state = policy.tell(state, arms, draw(rng, arms))
@@ -73,7 +73,7 @@ def watch(policy: SpectralTaS, mu: ArrayLike, seed: int, max_samples: int = 1_00
 
 
 def watch_many(
-    policy: SpectralTaS,
+    policy: Policy,
     mu: ArrayLike,
     seeds: Sequence[int],
     executor: Executor | None = None,
@@ -85,7 +85,7 @@ def watch_many(
     yield from (executor.map(job, seeds) if executor is not None else map(job, seeds))
 
 
-def _noise(policy: SpectralTaS, mu: Vector, noise: Noise | None) -> Callable[[np.random.Generator, Indices], Vector]:
+def _noise(policy: Policy, mu: Vector, noise: Noise | None) -> Callable[[np.random.Generator, Indices], Vector]:
     problem = policy.problem
     noise = noise or ("gaussian" if problem.outcome_range is None else "bernoulli")
     if noise == "gaussian" and problem.outcome_range is None:

@@ -1,12 +1,12 @@
 """Stopping rules: when the evidence that an arm is right is worth a risk delta, and which rules are proved.
 
-Every rule compares a statistic per challenger with a threshold log(1/delta) + penalty, so that one reading of the
-data serves all risks.
+A rule compares a statistic per challenger with a threshold; one reading of the data serves all risks.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Protocol
@@ -16,6 +16,7 @@ from numba import njit
 from scipy.special import chdtri
 
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.intervals import graph_intervals, plain_widths
 from spectralbai.oracle import Oracle, Responses
 from spectralbai.problem import Problem
 from spectralbai.secular import misfit_and_roughness, respond_all, respond_pairs
@@ -93,8 +94,29 @@ class Evidence:
         return lead > SPLIT_EVIDENCE or self.responses.misfit > self.problem.n_arms + 10
 
 
+class Reading(Protocol):
+    """What a rule makes of the data at one time."""
+
+    @property
+    def arm(self) -> int:
+        """The arm defended."""
+        ...
+
+    def consistent(self, delta: float) -> bool:
+        """Whether the data agree with R; false with probability at most delta if they do."""
+        ...
+
+    def decided(self, delta: float) -> bool:
+        """Whether every challenger is beaten, by data that agree with R."""
+        ...
+
+    def least_beaten(self, delta: float) -> tuple[float, float]:
+        """Returns (statistic, threshold) of the challenger least beaten; (inf, 0) if no challenger can win."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
-class Reading:
+class LikelihoodReading:
     """Statistics and penalties per challenger at one time; thresholds are log(1/delta) + penalty."""
 
     arm: int
@@ -108,21 +130,46 @@ class Reading:
     total_penalty: float
 
     def consistent(self, delta: float) -> bool:
-        """Whether the data agree with R; false with probability at most delta if they do."""
         return self.total_misfit <= self.total_penalty - math.log(delta)
 
     def decided(self, delta: float) -> bool:
-        """Whether every challenger is beaten, by data that agree with R."""
         threshold = self.penalty - math.log(delta)
         return self.consistent(delta) and bool(((self.statistic > threshold) & (self.misfit <= threshold)).all())
 
     def least_beaten(self, delta: float) -> tuple[float, float]:
-        """Returns (statistic, threshold) of the challenger least beaten; (inf, 0) if no challenger can win."""
         if not self.statistic.size:
             return math.inf, 0.0
         penalty = np.where(np.isinf(self.penalty), 0.0, self.penalty)  # infinite for all before the split
         i = int(np.argmin(self.statistic - penalty))
         return float(self.statistic[i]), float(self.penalty[i] - math.log(delta))
+
+
+@dataclass(frozen=True, eq=False)
+class IntervalReading:
+    """Estimates, and half the widths of their confidence intervals as a function of delta."""
+
+    means: Vector
+    tolerance: float
+    widths: Callable[[float], Vector]
+
+    @property
+    def arm(self) -> int:
+        return int(np.argmax(self.means))
+
+    def consistent(self, delta: float) -> bool:
+        return True
+
+    def decided(self, delta: float) -> bool:
+        statistic, threshold = self.least_beaten(delta)
+        return statistic > threshold
+
+    def least_beaten(self, delta: float) -> tuple[float, float]:
+        widths = self.widths(delta)
+        others = np.delete(np.arange(self.means.size), self.arm)
+        statistic = self.means[self.arm] - self.means[others] + self.tolerance
+        threshold = widths[self.arm] + widths[others]
+        i = int(np.argmax(threshold - statistic))
+        return float(statistic[i]), float(threshold[i])
 
 
 class StoppingRule(Protocol):
@@ -184,7 +231,7 @@ def _without_graph(problem: Problem) -> Problem:
 def _plain_reading(evidence: Evidence, arm: int, statistic: Vector, iterated_logarithm: bool) -> Reading:
     t = evidence.samples
     penalty = math.log1p(math.log(t)) if iterated_logarithm else math.log(2 * t * (evidence.problem.n_arms - 1))
-    return Reading(arm, statistic, np.full(statistic.size, penalty), np.zeros(statistic.size), 0.0, math.inf)
+    return LikelihoodReading(arm, statistic, np.full(statistic.size, penalty), np.zeros(statistic.size), 0.0, math.inf)
 
 
 @dataclass(frozen=True)
@@ -208,7 +255,7 @@ class Mixture:
         if evidence.split is None:
             rows = responses.challengers
             statistic = responses.cost[rows] - responses.misfit
-            return Reading(evidence.best, statistic, np.full(rows.size, math.inf), np.zeros(rows.size), 0.0, math.inf)
+            return LikelihoodReading(evidence.best, statistic, np.full(rows.size, math.inf), np.zeros(rows.size), 0.0, math.inf)
         problem, blocks = evidence.problem, responses.oracle.blocks
         later = evidence.data.since(evidence.split)
         order = blocks.order
@@ -242,7 +289,7 @@ class Mixture:
             tests = integrals.size - 1 + (sizes[component] >= 2)
             home = blocks.component[best]
             penalty = np.log(tests) - integrals[home] - np.where(component == home, 0.0, integrals[component])
-        return Reading(evidence.best, statistic, penalty, misfit, total_misfit, total_penalty)
+        return LikelihoodReading(evidence.best, statistic, penalty, misfit, total_misfit, total_penalty)
 
     def _level(self, origin: float) -> tuple[float, float]:
         """Returns (precision, centre) of the prior on each mean: flat unless their range is known."""
@@ -252,6 +299,27 @@ class Mixture:
         return (2 / (high - low)) ** 2, (low + high) / 2 - origin
 
 
+@dataclass(frozen=True)
+class Intervals:
+    """Stop once the confidence interval of one arm is above all others, up to the tolerance: the rule of LUCB and GRUB."""
+
+    name: str
+    reference: str
+    with_graph: bool
+    proved: bool = True
+
+    def read(self, evidence: Evidence) -> Reading:
+        problem, data = evidence.problem, evidence.data
+        if not self.with_graph:
+            means = np.where(data.counts > 0, data.means, -np.inf)
+            return IntervalReading(means, problem.tolerance, lambda delta: plain_widths(data.counts, problem.sigma, delta))
+        return IntervalReading(
+            graph_intervals(problem, data.counts, data.means, 0.5)[0],
+            problem.tolerance,
+            lambda delta: graph_intervals(problem, data.counts, data.means, delta)[1],
+        )
+
+
 RULES: dict[str, StoppingRule] = {
     rule.name: rule
     for rule in (
@@ -259,6 +327,8 @@ RULES: dict[str, StoppingRule] = {
         LikelihoodRatio("paper", "[KG20]: constrained statistic, log(2t(K-1)/delta)", iterated_logarithm=False),
         PrintedRule(),
         LikelihoodRatio("gk16", "[GK16], heuristic: log((1 + log t)/delta)", iterated_logarithm=True),
+        Intervals("intervals", "mixtures per arm; docs/theory.md, section 8", with_graph=False),
+        Intervals("graph-intervals", "self-normalised bound; docs/theory.md, section 8", with_graph=True),
     )
 }
 """The stopping rules by name."""

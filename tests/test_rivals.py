@@ -1,0 +1,109 @@
+"""What each rival does: which arms it pulls, what it knows, and how often it is wrong."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+from spectralbai import Graph, Instance, InvalidInput, Problem, simulate, solve_allocation
+from spectralbai.intervals import graph_intervals, graph_precision, plain_widths
+from spectralbai.policy import GRUB, LUCB, POLICIES, OracleSampling, TopTwo, TrackAndStop, Uniform
+
+PAPER = Instance(Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01), [1.4, 0.5, 0.6])
+HARD = Instance(Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01, sigma=[1, 2, 1]), [0.9, 0.5, 0.6])
+
+
+@pytest.mark.parametrize("kind", POLICIES)
+def test_a_policy_is_wrong_with_probability_at_most_delta(kind: str) -> None:
+    policy = POLICIES[kind].on(PAPER, delta=0.2)
+    runs = [simulate.run(policy, PAPER.mu, seed) for seed in range(40)]
+    assert all(run.proved for run in runs)
+    assert all(run.status != "truncated" for run in runs)
+    wrong = sum(run.status != "decided" or not run.correct for run in runs)
+    assert binomtest(wrong, 40, 0.2, alternative="greater").pvalue > 0.01
+
+
+@pytest.mark.parametrize("kind", ["track-and-stop", "top-two", "lucb"])
+def test_rivals_without_structure_ignore_the_graph(kind: str) -> None:
+    policy = POLICIES[kind].on(PAPER)
+    assert policy.problem.R == math.inf
+    bare = POLICIES[kind].on(Instance(Problem(Graph.from_edges(3, []), R=5.0), PAPER.mu))
+    assert simulate.run(policy, PAPER.mu, 3, max_samples=300).tau == simulate.run(bare, PAPER.mu, 3, max_samples=300).tau
+
+
+def counts_after(policy: Uniform | OracleSampling | TrackAndStop, n: int) -> np.ndarray:
+    return simulate.run(policy, HARD.mu, 0, max_samples=n).counts
+
+
+def test_uniform_pulls_every_arm_equally_often() -> None:
+    assert np.ptp(counts_after(Uniform(HARD.problem, 1e-9), 301)) <= 1
+
+
+def test_the_oracle_follows_the_optimal_allocation_of_the_true_means() -> None:
+    policy = OracleSampling.on(HARD, delta=1e-9)
+    omega = solve_allocation(HARD.problem, HARD.mu).omega
+    counts = counts_after(policy, 2000)
+    np.testing.assert_allclose(counts / counts.sum(), omega, atol=0.03)
+    with pytest.raises(InvalidInput, match="without means"):
+        OracleSampling.on(Instance(HARD.problem))
+
+
+def test_lucb_pulls_the_leader_and_the_rival_of_highest_upper_end() -> None:
+    policy = LUCB.on(HARD, delta=0.1)
+    arms, rewards = [0] * 40 + [1] * 50 + [2] * 9, [0.9] * 40 + [0.5] * 50 + [0.6] * 9
+    state = policy.tell(policy.init(), arms, rewards)
+    upper = np.array([0.9, 0.5, 0.6]) + plain_widths(state.counts, HARD.problem.sigma, 0.1)
+    assert policy.ask(state, 2).tolist() == [0, 1 + int(np.argmax(upper[1:]))]
+    assert policy.ask(state, 5).size == 5
+    assert policy.ask(state, 1).tolist() == [0]
+    assert policy.horizon(state) == 2
+
+
+def test_top_two_shares_its_pulls_between_leader_and_nearest_challenger() -> None:
+    policy = TopTwo.on(HARD, delta=1e-6)
+    arms, rewards = [0] * 400 + [1] * 300 + [2] * 300, [2.0] * 400 + [0.0] * 300 + [1.5] * 300
+    state = policy.tell(policy.init(), arms, rewards)
+    pulls = np.concatenate([policy.ask(state, 1, rng=np.random.default_rng(seed)) for seed in range(400)])
+    counts = np.bincount(pulls, minlength=3)
+    # Challenger 1, of sigma 2, costs 2^2 / (1/400 + 4/300), challenger 2 only .5^2 / (1/400 + 1/300).
+    assert counts[1] == 0
+    assert binomtest(int(counts[0]), 400).pvalue > 0.01
+    with pytest.raises(InvalidInput, match="rng"):
+        policy.ask(state, 1)
+
+
+def test_grub_pulls_the_most_uncertain_arm_left_and_never_one_eliminated() -> None:
+    policy = GRUB(PAPER.problem, 0.1)
+    rng, state = np.random.default_rng(0), policy.init()
+    eliminated = np.zeros(3, dtype=bool)
+    for _ in range(500):
+        arms = policy.ask(state, 3)
+        counts = state.counts.copy()
+        for arm in arms:
+            if (np.bincount([0, 1, 1], counts) > 0).all():
+                variance = np.diag(np.linalg.inv(graph_precision(PAPER.problem, counts)))
+                assert not eliminated[arm]
+                assert variance[arm] == pytest.approx(variance[~eliminated].max())
+            counts[arm] += 1
+        if not arms.size:
+            break
+        state = policy.tell(state, arms, PAPER.mu[arms] + rng.standard_normal(arms.size))
+        assert (state.omega[eliminated] == 0).all(), "an arm eliminated stays so"
+        eliminated = state.omega == 0
+    assert policy.verdict(state).decided
+    assert policy.verdict(state).arm == 0
+    estimates, widths = graph_intervals(PAPER.problem, state.counts, state.data.means, 0.1)
+    assert (estimates[0] - widths[0] > (estimates + widths)[1:]).all()
+
+
+def test_only_rules_whose_pulls_depend_on_delta_say_so() -> None:
+    for kind, policy in POLICIES.items():
+        loose, tight = (simulate.run(policy.on(HARD, delta=delta), HARD.mu, 1, max_samples=60) for delta in (0.3, 1e-12))
+        samples = min(loose.tau, tight.tau)
+        assert samples == 60, "both should still be running"
+        assert policy.uses_delta == (kind in ("lucb", "grub"))
+        if not policy.uses_delta:
+            np.testing.assert_array_equal(loose.counts, tight.counts)
