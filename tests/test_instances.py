@@ -31,6 +31,9 @@ GENERATORS: dict[str, tuple[Callable[..., Instance], dict[str, Any]]] = {
     "stochastic_block": (instances.stochastic_block, {"n_blocks": 3, "size": 4}),
     "barabasi_albert": (instances.barabasi_albert, {"n_arms": 12}),
     "nearest_neighbors": (instances.nearest_neighbors, {"n_arms": 12}),
+    "karate_club": (instances.karate_club, {}),
+    "les_miserables": (instances.les_miserables, {}),
+    "florentine_families": (instances.florentine_families, {}),
 }
 UNTYPED: Any = instances  # refusals are of what the types forbid, too
 WITH_LEAD = [name for name, (generator, _) in GENERATORS.items() if "lead" in inspect.signature(generator).parameters]
@@ -55,7 +58,7 @@ def networkx_graph(graph: Graph) -> nx.Graph[int]:
 
 
 def test_every_public_generator_is_tested() -> None:
-    assert {generator.__name__ for generator, _ in GENERATORS.values()} == set(instances.__all__)
+    assert {generator.__name__ for generator, _ in GENERATORS.values()} == set(instances.KINDS) == set(instances.__all__) - {"KINDS"}
 
 
 @pytest.mark.parametrize("name", GENERATORS)

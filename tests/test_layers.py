@@ -27,7 +27,7 @@ LAYERS = [
     {"tracking", "stopping"},
     {"policy"},
     {"simulate"},
-    {"reproduction"},
+    {"reproduction", "campaign"},
     {"plot"},
     {"cli"},
 ]

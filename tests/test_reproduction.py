@@ -56,10 +56,10 @@ def test_no_two_trajectories_share_a_seed() -> None:
 
 
 def test_the_executor_changes_nothing_and_every_run_is_counted(rows: list[Row]) -> None:
-    ticks: list[None] = []
+    ticks: list[tuple[int, int]] = []
     with ThreadPoolExecutor(1) as executor:
-        assert reproduce(2, DELTA, 3, executor, lambda: ticks.append(None)) == rows
-    assert len(ticks) == 20
+        assert reproduce(2, DELTA, 3, executor, lambda done, total: ticks.append((done, total))) == rows
+    assert ticks == [(done, 20) for done in range(1, 21)]
 
 
 def test_errors_and_times_are_those_of_decided_runs() -> None:

@@ -54,12 +54,12 @@ def reproduce(
     delta: float = 0.01,
     seed: int = 0,
     executor: Executor | None = None,
-    on_run: Callable[[], object] | None = None,
+    on_run: Callable[[int, int], object] | None = None,
 ) -> list[Row]:
     """Returns a row per rule and R, rules in the order of `RULES` and R ascending.
 
     All rules are read off the same `runs` trajectories per R, which depend on `seed` but not on the executor.
-    `on_run` is called after each of the `runs` * len(`RADII`) trajectories.
+    `on_run` is called with (done, total) after each of the `runs` * len(`RADII`) trajectories.
     """
     runs, delta, seed = check_integer("runs", runs, 1), check_delta(delta), check_integer("seed", seed, 0)
     problems = [Problem(Graph.from_edges(len(MEANS), EDGES), R, SIGMA) for R in RADII]
@@ -72,7 +72,7 @@ def reproduce(
         for cell, seen in enumerate(step):
             watched[cell].append(seen)
             if on_run is not None:
-                on_run()
+                on_run(sum(map(len, watched)), runs * len(cells))
     theory = [(solve_allocation(problem, MEANS).characteristic_time, lower_bound(problem, MEANS, delta)) for problem in problems]
     return [
         _row(R, *theory[cell], [seen[index] for seen in watched[cell]]) for index in range(len(RULES)) for cell, R in enumerate(RADII)

@@ -1,7 +1,7 @@
 """The optimal allocation: how to share pulls among arms so as to find the best one soonest, with proved bounds."""
 
-from spectralbai.allocation.bound import lower_bound
+from spectralbai.allocation.bound import lower_bound, samples_needed
 from spectralbai.allocation.result import Allocation
 from spectralbai.allocation.solve import SOLVERS, solve_allocation
 
-__all__ = ["SOLVERS", "Allocation", "lower_bound", "solve_allocation"]
+__all__ = ["SOLVERS", "Allocation", "lower_bound", "samples_needed", "solve_allocation"]

@@ -24,5 +24,9 @@ def lower_bound(problem: Problem, mu: ArrayLike, delta: float) -> float:
     for Gaussian noise and tolerance 0; with a tolerance it holds as delta -> 0. For bounded outcomes it is the
     bound of their Gaussian surrogate. Risks of one half and more ask nothing: the bound is then 0.
     """
-    delta = check_delta(delta)
-    return max(0.0, binary_entropy(min(delta, 0.5))) / solve_allocation(problem, mu).upper
+    return samples_needed(solve_allocation(problem, mu).upper, check_delta(delta))
+
+
+def samples_needed(upper: float, delta: float) -> float:
+    """Returns the bound of `lower_bound` from an upper bound of 1/T*."""
+    return max(0.0, binary_entropy(min(delta, 0.5))) / upper

@@ -11,7 +11,10 @@ from typing import Annotated
 import typer
 
 from spectralbai import __version__
+from spectralbai.cli.compare import compare
+from spectralbai.cli.plot import plot
 from spectralbai.cli.reproduce import reproduce
+from spectralbai.cli.simulate import simulate
 from spectralbai.cli.solve import solve
 from spectralbai.errors import SpectralBAIError
 
@@ -26,6 +29,9 @@ app = typer.Typer(
 )
 app.command()(solve)
 app.command()(reproduce)
+app.command()(simulate)
+app.command()(compare)
+app.command()(plot)
 
 
 def _show_version(asked: bool) -> None:

@@ -27,6 +27,16 @@ def read_instance(file: str) -> Instance:
         raise InvalidInput(f"{name}: {error}") from None
 
 
+def read_text(file: Path) -> str:
+    """Returns the content of a text file."""
+    content = file.read_bytes()
+    try:
+        # utf-8-sig: editors of some systems put a byte-order mark first
+        return content.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"line {_line(content, error.start)}: not UTF-8 text; save the file as UTF-8") from None
+
+
 def check_directory(option: str, directory: Path, names: tuple[str, ...]) -> None:
     """Makes the directory if need be, and refuses it unless files of these names can be written there."""
     try:
@@ -50,13 +60,16 @@ def write_whole(path: Path, content: bytes) -> None:
         part.unlink(missing_ok=True)
 
 
+def _line(content: bytes, position: int) -> int:
+    return content.count(b"\n", 0, position) + 1
+
+
 def _parse(content: bytes) -> Any:
     try:
         # utf-8-sig: editors of some systems put a byte-order mark first
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise InvalidInput(f"line {line}: not UTF-8 text; save the file as UTF-8") from None
+        raise InvalidInput(f"line {_line(content, error.start)}: not UTF-8 text; save the file as UTF-8") from None
     except json.JSONDecodeError as error:
         raise InvalidInput(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
     except InvalidInput:

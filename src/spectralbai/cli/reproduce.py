@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,12 +12,9 @@ import typer
 
 from spectralbai.cli.files import check_directory, write_whole
 from spectralbai.cli.tables import print_plain
-from spectralbai.errors import SpectralBAIError
+from spectralbai.cli.work import cores, plotting, processes, progress
 
 if TYPE_CHECKING:
-    from concurrent.futures import Executor
-    from types import ModuleType
-
     from rich.table import Table
 
     from spectralbai.reproduction import Row
@@ -46,14 +41,14 @@ def reproduce(
     check_integer("--runs", runs, 1)
     check_integer("--seed", seed, 0)
     check_delta(delta)
-    jobs = _cores() if jobs is None else check_integer("--jobs", jobs, 1)
-    plot = _plotting()
+    jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
+    plot = plotting()
     check_directory("--out", out, (TABLE, PICTURE))
 
     from spectralbai import reproduction
 
     total = runs * len(reproduction.RADII)
-    with _workers(min(jobs, total)) as executor, _progress(total) as on_run:
+    with processes(min(jobs, total)) as executor, progress("simulated runs") as on_run:
         rows = reproduction.reproduce(runs, delta, seed, executor, on_run)
 
     picture = plot.as_png(plot.plot_reproduction(rows, delta))
@@ -69,59 +64,6 @@ def reproduce(
         *_remarks(rows),
     )
     typer.echo(f"The picture is in {out / PICTURE}, its numbers in {out / TABLE}")  # a path must not be broken into lines
-
-
-def _cores() -> int:
-    return getattr(os, "process_cpu_count", os.cpu_count)() or 1  # Python 3.13 counts those this process may use
-
-
-def _plotting() -> ModuleType:
-    try:
-        from spectralbai import plot
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "matplotlib":
-            raise
-        raise SpectralBAIError("the picture needs matplotlib, which is not installed; run: pip install 'spectralbai[plot]'") from None
-    return plot
-
-
-@contextmanager
-def _workers(jobs: int) -> Iterator[Executor | None]:
-    """Yields an executor of that many processes, or None for one; an interrupt ends them at once."""
-    if jobs == 1:
-        yield None
-        return
-    import multiprocessing
-    import signal
-    from concurrent.futures import ProcessPoolExecutor
-    from concurrent.futures.process import BrokenProcessPool
-
-    # Ctrl-C reaches the whole process group; the workers leave it to this process.
-    ignore = (signal.SIGINT, signal.SIG_IGN)
-    executor = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=signal.signal, initargs=ignore)
-    try:
-        yield executor
-    except BaseException as error:
-        executor.shutdown(wait=False, cancel_futures=True)
-        for worker in multiprocessing.active_children():
-            worker.terminate()
-        if isinstance(error, BrokenProcessPool):
-            raise SpectralBAIError("a simulating process was killed, perhaps for want of memory; try again with fewer --jobs") from None
-        raise
-    executor.shutdown()
-
-
-@contextmanager
-def _progress(total: int) -> Iterator[Callable[[], object]]:
-    """Yields what to call after each run; the bar is on stderr, if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("simulated runs", total=total)
-        yield lambda: progress.advance(task)
 
 
 def _as_csv(rows: Sequence[Row]) -> bytes:

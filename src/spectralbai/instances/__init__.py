@@ -1,5 +1,8 @@
 """Generated instances: a graph of a named topology, means on it, and R = slack S(mu)."""
 
+from collections.abc import Callable
+
+from spectralbai.instance import Instance
 from spectralbai.instances.generators import (
     barabasi_albert,
     cliques,
@@ -11,5 +14,22 @@ from spectralbai.instances.generators import (
     star,
     stochastic_block,
 )
+from spectralbai.instances.networks import florentine_families, karate_club, les_miserables
 
-__all__ = ["barabasi_albert", "cliques", "complete", "grid", "nearest_neighbors", "path", "ring", "star", "stochastic_block"]
+KINDS: dict[str, Callable[..., Instance]] = {
+    "path": path,
+    "ring": ring,
+    "grid": grid,
+    "star": star,
+    "complete": complete,
+    "cliques": cliques,
+    "stochastic_block": stochastic_block,
+    "barabasi_albert": barabasi_albert,
+    "nearest_neighbors": nearest_neighbors,
+    "karate_club": karate_club,
+    "les_miserables": les_miserables,
+    "florentine_families": florentine_families,
+}
+"""The generators by name."""
+
+__all__ = ["KINDS", *KINDS]

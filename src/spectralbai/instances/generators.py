@@ -19,31 +19,31 @@ from spectralbai.problem import Problem
 
 def path(n_arms: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0) -> Instance:
     """Returns a smooth signal on a path."""
-    return _smooth(topologies.path(n_arms), lead, slack, sigma, tolerance, _generator(seed))
+    return smooth_instance(topologies.path(n_arms), lead, slack, sigma, tolerance, _generator(seed))
 
 
 def ring(n_arms: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0) -> Instance:
     """Returns a smooth signal on a cycle of at least 3 arms."""
-    return _smooth(topologies.ring(n_arms), lead, slack, sigma, tolerance, _generator(seed))
+    return smooth_instance(topologies.ring(n_arms), lead, slack, sigma, tolerance, _generator(seed))
 
 
 def grid(
     rows: int, columns: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0
 ) -> Instance:
     """Returns a smooth signal on a grid, whose arm number is row * columns + column."""
-    return _smooth(topologies.grid(rows, columns), lead, slack, sigma, tolerance, _generator(seed))
+    return smooth_instance(topologies.grid(rows, columns), lead, slack, sigma, tolerance, _generator(seed))
 
 
 def star(n_arms: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0) -> Instance:
     """Returns a signal, as smooth as can be, on a star with arm 0 at its centre."""
-    return _smooth(topologies.star(n_arms), lead, slack, sigma, tolerance, _generator(seed))
+    return smooth_instance(topologies.star(n_arms), lead, slack, sigma, tolerance, _generator(seed))
 
 
 def complete(
     n_arms: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0
 ) -> Instance:
     """Returns white noise, scaled, on the complete graph, where no signal is smoother than another."""
-    return _smooth(topologies.complete(n_arms), lead, slack, sigma, tolerance, _generator(seed))
+    return smooth_instance(topologies.complete(n_arms), lead, slack, sigma, tolerance, _generator(seed))
 
 
 def cliques(
@@ -113,7 +113,7 @@ def barabasi_albert(
 ) -> Instance:
     """Returns a smooth signal on a graph grown by preferential attachment."""
     rng = _generator(seed)
-    return _smooth(topologies.barabasi_albert(n_arms, attachments, rng), lead, slack, sigma, tolerance, rng)
+    return smooth_instance(topologies.barabasi_albert(n_arms, attachments, rng), lead, slack, sigma, tolerance, rng)
 
 
 def nearest_neighbors(
@@ -128,19 +128,30 @@ def nearest_neighbors(
 ) -> Instance:
     """Returns a smooth signal on the graph of the nearest neighbours among random points of the unit square."""
     rng = _generator(seed)
-    return _smooth(topologies.nearest_neighbors(n_arms, neighbors, rng), lead, slack, sigma, tolerance, rng)
+    return smooth_instance(topologies.nearest_neighbors(n_arms, neighbors, rng), lead, slack, sigma, tolerance, rng)
 
 
 def _generator(seed: int) -> np.random.Generator:
     return np.random.default_rng(check_integer("seed", seed, 0))
 
 
-def _smooth(graph: Graph, lead: float, slack: float, sigma: ArrayLike, tolerance: float, rng: np.random.Generator) -> Instance:
-    return _instance(graph, signals.smooth(graph, lead, rng), slack, sigma, tolerance)
+def smooth_instance(
+    graph: Graph,
+    lead: float,
+    slack: float,
+    sigma: ArrayLike,
+    tolerance: float,
+    rng: np.random.Generator,
+    labels: list[str] | None = None,
+) -> Instance:
+    """Returns a smooth signal on any graph."""
+    return _instance(graph, signals.smooth(graph, lead, rng), slack, sigma, tolerance, labels)
 
 
-def _instance(graph: Graph, mu: Vector, slack: float, sigma: ArrayLike, tolerance: float) -> Instance:
+def _instance(
+    graph: Graph, mu: Vector, slack: float, sigma: ArrayLike, tolerance: float, labels: list[str] | None = None
+) -> Instance:
     slack = check_number("slack", slack, "a finite positive number", low=0.0, strict=True)
     problem = Problem(graph, slack * graph.smoothness(mu), sigma, tolerance)
     problem.best_arm(mu)
-    return Instance(problem, mu)
+    return Instance(problem, mu, labels)

@@ -26,7 +26,9 @@ class OracleSampling(Tracker):
     def on(cls, instance: Instance, **settings: Any) -> Self:
         if instance.mu is None:
             raise InvalidInput("`mu` must be given for the oracle to sample by, got an instance without means")
-        return cls(instance.problem, mu=instance.mu, **settings)
+        policy = cls(instance.problem, mu=instance.mu, **settings)
+        policy._omega  # noqa: B018  # means that R forbids are refused here, before any work
+        return policy
 
     @cached_property
     def _omega(self) -> Vector:

@@ -1,37 +1,15 @@
-"""Figures: results in, Axes out. The only module that needs matplotlib: pip install 'spectralbai[plot]'."""
+"""The figure of the paper."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import NamedTuple
 
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import StrMethodFormatter
 
+from spectralbai.plot.style import STYLES, legend_above, new_axes, samples_on_y
 from spectralbai.reproduction import Row
 
-
-class Style(NamedTuple):
-    """How a curve looks: colours told apart by colour-blind readers, and markers and lines for print in grey."""
-
-    colour: str
-    marker: str
-    line: str
-    face: str
-    """Colour inside the marker."""
-
-
-# Colours of Okabe and Ito.
-STYLES = (
-    Style("#0072B2", "o", "-", "#0072B2"),
-    Style("#D55E00", "s", "--", "white"),
-    Style("#009E73", "^", "-.", "#009E73"),
-    Style("#CC79A7", "D", ":", "white"),
-)
 NAMES = {
     "mixture": "mixture: constrained statistic",
     "paper": "paper: constrained statistic",
@@ -50,9 +28,7 @@ def plot_reproduction(rows: Sequence[Row], delta: float, ax: Axes | None = None)
     radii = sorted({row.R for row in rows})
     spacing = min((high - low for low, high in pairwise(radii)), default=radii[0])
     if ax is None:
-        figure = Figure(figsize=(7.2, 5.8), dpi=200, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
-        ax = figure.add_subplot()
-        figure.supxlabel(_caption(rows, delta), x=0.02, ha="left", fontsize=8.5, linespacing=1.35)
+        ax = new_axes(_caption(rows, delta))
 
     bound = {row.R: row.lower_bound for row in rows}
     label = r"lower bound on $E[\tau]$: $T_R^*(\mu)\,\mathrm{kl}(\delta, 1-\delta)$"
@@ -70,22 +46,11 @@ def plot_reproduction(rows: Sequence[Row], delta: float, ax: Axes | None = None)
             label=f"{NAMES.get(rule, rule)} ({'risk proved' if own[0].proved else 'risk not proved'})",
         )  # fmt: skip
     ax.set_xlabel(r"$R$: bound on the roughness $S(\mu)$ of the means (smaller: the graph says more)")
-    ax.set_ylabel(r"stopping time $\tau$ (samples)")
     ax.set_xticks(radii)
+    samples_on_y(ax)
     ax.set_ylim(bottom=0)
-    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    ax.grid(axis="y", color="0.9", linewidth=0.8)
-    ax.set_axisbelow(True)
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.01), ncols=1, frameon=False, fontsize=9, handlelength=3.2, borderaxespad=0)
+    legend_above(ax)
     return ax
-
-
-def as_png(ax: Axes) -> bytes:
-    """Returns the figure that holds `ax` as the content of a PNG file."""
-    content = io.BytesIO()
-    ax.figure.canvas.figure.savefig(content, format="png")
-    return content.getvalue()
 
 
 def _caption(rows: Sequence[Row], delta: float) -> str:

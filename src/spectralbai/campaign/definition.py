@@ -1,0 +1,231 @@
+"""What a campaign is: instances x policies x risks x runs, read from TOML and checked before any work."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import inspect
+import itertools
+import json
+import math
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from spectralbai.checks import Vector, check_delta, check_integer, check_number
+from spectralbai.errors import InvalidInput, SpectralBAIError
+from spectralbai.instance import Instance
+from spectralbai.instances import KINDS
+from spectralbai.policy import POLICIES, Policy
+
+FORMAT = "spectralbai-campaign/1"
+KEYS = ("format", "runs", "deltas", "seed", "max_samples", "instances", "policies")
+REQUIRED = ("format", "runs", "deltas", "instances", "policies")
+SETTINGS = ("stopping", "mean_range")
+
+
+@dataclass(frozen=True, eq=False)
+class NamedInstance:
+    """An instance of a campaign."""
+
+    name: str
+    instance: Instance
+
+    @property
+    def mu(self) -> Vector:
+        assert self.instance.mu is not None  # checked when the campaign was read
+        return self.instance.mu
+
+
+@dataclass(frozen=True)
+class NamedPolicy:
+    """A policy of a campaign: a kind in POLICIES and its settings."""
+
+    name: str
+    kind: str
+    settings: dict[str, Any]
+
+    def on(self, instance: Instance, deltas: tuple[float, ...]) -> Policy:
+        """Returns the policy for an instance, every risk in `deltas` read off its runs."""
+        settings = {key: tuple(value) if isinstance(value, list) else value for key, value in self.settings.items()}
+        policy = POLICIES[self.kind].on(instance, delta=deltas[0], **settings)
+        return replace(policy, watching=tuple((policy.stopping, delta) for delta in deltas[1:]))
+
+
+class Trajectory(NamedTuple):
+    """What one simulated run serves: an instance, a policy, and the risks read off it."""
+
+    instance: NamedInstance
+    policy: NamedPolicy
+    deltas: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Campaign:
+    """Instances x policies x risks, each cell simulated `runs` times."""
+
+    runs: int
+    deltas: tuple[float, ...]
+    instances: tuple[NamedInstance, ...]
+    policies: tuple[NamedPolicy, ...]
+    seed: int = 0
+    max_samples: int = 1_000_000
+
+    @classmethod
+    def from_toml(cls, text: str, read_instance: Callable[[str], Instance]) -> Campaign:
+        """Returns the campaign of a TOML document; `read_instance` opens the instance files it names."""
+        try:
+            document = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise InvalidInput(f"not TOML: {error}") from None
+        _check_keys("the campaign", document, KEYS, REQUIRED)
+        if document["format"] != FORMAT:
+            raise InvalidInput(f'format must be "{FORMAT}", got {document["format"]!r}')
+        runs = check_integer("runs", document["runs"], 1)
+        seed = check_integer("seed", document.get("seed", 0), 0)
+        max_samples = check_integer("max_samples", document.get("max_samples", 1_000_000), 1)
+        deltas = document["deltas"]
+        if not isinstance(deltas, list) or not deltas:
+            raise InvalidInput(f"deltas must be a list of risks, such as [0.1, 0.01], got {deltas!r}")
+        deltas = tuple(check_delta(delta) for delta in deltas)
+        if len(set(deltas)) < len(deltas):
+            raise InvalidInput(f"deltas must differ from each other, got {list(deltas)}; remove the repeats")
+        instances = [each for place, table in _tables(document, "instances") for each in _instances(place, table, read_instance)]
+        policies = [_policy(place, table) for place, table in _tables(document, "policies")]
+        for names in ([each.name for each in instances], [each.name for each in policies]):
+            repeated = next((name for name in names if names.count(name) > 1), None)
+            if repeated is not None:
+                raise InvalidInput(f'name "{repeated}" is taken twice; give each its own: name = "..."')
+        campaign = cls(runs, deltas, tuple(instances), tuple(policies), seed, max_samples)
+        for _ in campaign.trajectories:  # builds every policy once: what it refuses is refused now
+            pass
+        return campaign
+
+    @cached_property
+    def trajectories(self) -> tuple[Trajectory, ...]:
+        """The cells, those grouped that one run serves: all risks, where the pulls do not depend on them."""
+        return tuple(self._trajectories())
+
+    def _trajectories(self) -> Iterator[Trajectory]:
+        for instance, policy in itertools.product(self.instances, self.policies):
+            try:
+                built = policy.on(instance.instance, self.deltas)
+            except SpectralBAIError as error:
+                raise InvalidInput(f'policy "{policy.name}" on instance "{instance.name}": {error}') from None
+            groups = [(delta,) for delta in self.deltas] if built.uses_delta else [self.deltas]
+            for deltas in groups:
+                yield Trajectory(instance, policy, deltas)
+
+    def seed_of(self, trajectory: Trajectory, run: int) -> int:
+        """Returns the seed of a run: a function of the campaign's seed, the names of the cell and the run alone."""
+        key = json.dumps([self.seed, trajectory.instance.name, trajectory.policy.name, trajectory.deltas, run])
+        return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 1  # 63 bits: an SQL integer
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns everything that determines the results, JSON-ready."""
+        return {
+            "format": FORMAT,
+            "runs": self.runs,
+            "deltas": list(self.deltas),
+            "seed": self.seed,
+            "max_samples": self.max_samples,
+            "instances": [{"name": each.name, "instance": each.instance.as_dict()} for each in self.instances],
+            "policies": [{"name": each.name, "kind": each.kind, "settings": each.settings} for each in self.policies],
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Campaign:
+        """Returns the campaign that `as_dict` wrote."""
+        instances = tuple(NamedInstance(each["name"], Instance.from_dict(each["instance"])) for each in data["instances"])
+        policies = tuple(NamedPolicy(each["name"], each["kind"], each["settings"]) for each in data["policies"])
+        return cls(data["runs"], tuple(data["deltas"]), instances, policies, data["seed"], data["max_samples"])
+
+
+def _tables(document: Mapping[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    tables = document[key]
+    if not isinstance(tables, list) or not tables or not all(isinstance(table, dict) for table in tables):
+        raise InvalidInput(f"{key} must be tables, each under a line [[{key}]], got {tables!r}; add at least one")
+    for position, table in enumerate(tables, 1):
+        yield f"[[{key}]] number {position}", dict(table)
+
+
+def _instances(place: str, table: dict[str, Any], read_instance: Callable[[str], Instance]) -> Iterator[NamedInstance]:
+    """Yields the instance of a table, or one for each combination of its sweep."""
+    sweep = table.pop("sweep", {})
+    if not isinstance(sweep, dict) or not all(isinstance(values, list) and values for values in sweep.values()):
+        raise InvalidInput(f"{place}: sweep must be keys with lists of values, such as {{ slack = [1.0, 2.0] }}, got {sweep!r}")
+    for key in sweep:
+        if key in table or key in ("name", "kind", "file"):
+            raise InvalidInput(f'{place}: sweep has the key "{key}", which the table gives already or which cannot vary; remove it')
+    for values in itertools.product(*sweep.values()):
+        chosen = dict(zip(sweep, values, strict=True))
+        one = _instance(place, {**table, **chosen}, read_instance)
+        suffix = "".join(f" {key}={value}" for key, value in chosen.items())
+        yield replace(one, name=one.name + suffix)
+
+
+def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], Instance]) -> NamedInstance:
+    name, kind, file, R = (table.pop(key, None) for key in ("name", "kind", "file", "R"))
+    try:
+        if file is not None:
+            if kind is not None:
+                raise InvalidInput("kind and file are both given; keep one")
+            _check_keys("the table", table, ("name", "file", "R"), ())
+            if not isinstance(file, str):
+                raise InvalidInput(f"file must be a path in quotes, got {file!r}")
+            instance = read_instance(file)
+        else:
+            generator = KINDS[_one_of("kind", kind, KINDS)]
+            parameters = inspect.signature(generator).parameters
+            required = [key for key, parameter in parameters.items() if parameter.default is parameter.empty]
+            _check_keys("the table", table, tuple(parameters), tuple(required), others=("name", "kind", "R"))
+            instance = generator(**table)
+        if R is not None:
+            number = check_number("R", R, "a positive number or inf", low=0.0, strict=True, allow_inf=True)
+            instance = Instance(replace(instance.problem, R=number), instance.mu, instance.labels)
+        if instance.mu is None:
+            raise InvalidInput('"mu" is missing, the mean of each arm to simulate from; add it to the file')
+        instance.problem.best_arm(instance.mu)
+    except SpectralBAIError as error:
+        raise InvalidInput(f"{place}: {error}") from None
+    if name is not None and (not isinstance(name, str) or not name.strip()):
+        raise InvalidInput(f"{place}: name must be a string that is not blank, got {name!r}")
+    return NamedInstance(name or kind or str(file), instance)
+
+
+def _policy(place: str, table: dict[str, Any]) -> NamedPolicy:
+    name, kind = table.pop("name", None), table.pop("kind", None)
+    try:
+        _one_of("kind", kind, POLICIES)
+        _check_keys("the table", table, SETTINGS, (), others=("name", "kind"))
+    except InvalidInput as error:
+        raise InvalidInput(f"{place}: {error}") from None
+    if name is not None and (not isinstance(name, str) or not name.strip()):
+        raise InvalidInput(f"{place}: name must be a string that is not blank, got {name!r}")
+    return NamedPolicy(name or kind, kind, table)
+
+
+def _one_of(key: str, value: Any, known: Mapping[str, Any]) -> str:
+    if not isinstance(value, str) or value not in known:
+        near = difflib.get_close_matches(str(value), known, n=1)
+        remedy = f'did you mean "{near[0]}"?' if near else f"choose one of {', '.join(known)}"
+        raise InvalidInput(f"{key} is missing; {remedy}" if value is None else f'{key} "{value}" is unknown; {remedy}')
+    return value
+
+
+def _check_keys(
+    subject: str, table: Mapping[str, Any], known: tuple[str, ...], required: tuple[str, ...], others: tuple[str, ...] = ()
+) -> None:
+    for key in table:
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            remedy = f'did you mean "{near[0]}"?' if near else f"remove it; the keys are {', '.join((*others, *known))}"
+            raise InvalidInput(f'{subject} has the unknown key "{key}"; {remedy}')
+    for key in required:
+        if key not in table:
+            raise InvalidInput(f'{subject} lacks the key "{key}"; add it')
+        value = table[key]
+        if isinstance(value, float) and math.isnan(value):
+            raise InvalidInput(f"{key} must be a number, got nan")

@@ -1,0 +1,225 @@
+"""The results of a campaign: one SQLite file, one transaction a chunk, readable at any instant."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from spectralbai.allocation import solve_allocation
+from spectralbai.campaign.definition import Campaign
+from spectralbai.errors import InvalidInput, SpectralBAIError
+
+FILE = "results.sqlite"
+SCHEMA = 1
+"""Version of the tables, kept in the file as PRAGMA user_version."""
+
+TABLES = """
+CREATE TABLE campaign (source TEXT NOT NULL, definition TEXT NOT NULL);
+CREATE TABLE sessions (started TEXT NOT NULL, versions TEXT NOT NULL);
+CREATE TABLE theory (instance TEXT PRIMARY KEY, lower REAL NOT NULL, upper REAL NOT NULL, omega TEXT NOT NULL);
+CREATE TABLE runs (
+    instance TEXT NOT NULL, policy TEXT NOT NULL, delta REAL NOT NULL, run INTEGER NOT NULL, seed INTEGER NOT NULL,
+    rule TEXT NOT NULL, proved INTEGER NOT NULL, status TEXT NOT NULL, tau INTEGER NOT NULL, arm INTEGER NOT NULL,
+    correct INTEGER NOT NULL, counts TEXT NOT NULL, seconds REAL NOT NULL,
+    PRIMARY KEY (instance, policy, delta, run)
+);
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One run of one cell."""
+
+    instance: str
+    policy: str
+    delta: float
+    run: int
+    seed: int
+    rule: str
+    proved: bool
+    status: str
+    """"decided", "inconsistent" or "truncated"."""
+    tau: int
+    arm: int
+    correct: bool
+    counts: tuple[int, ...]
+    """Pulls per arm over the whole run, which serves the smallest delta."""
+    seconds: float
+    """Time of the whole run."""
+
+
+COLUMNS = tuple(Row.__dataclass_fields__)
+
+
+@dataclass(frozen=True)
+class Theory:
+    """Certified bounds of 1/T* of an instance, and its optimal allocation; 0, inf and none if R is below S(mu)."""
+
+    lower: float
+    upper: float
+    omega: tuple[float, ...]
+
+
+class Results:
+    """The results in a directory. A context: leaving it closes the file."""
+
+    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
+        self._connection = connection
+        self.path = path
+
+    @classmethod
+    def open(cls, directory: Path) -> Results:
+        """Opens the results of a campaign already begun."""
+        path = directory / FILE
+        if not path.is_file():
+            raise InvalidInput(f"{directory} holds no {FILE}; make it with: spectralbai simulate FILE --out {directory}")
+        results = cls(_connect(path), path)
+        with _sentences(path):
+            found = results._connection.execute("PRAGMA user_version").fetchone()[0]
+        if found != SCHEMA:
+            reason = "was never begun" if found == 0 else f"has the format {found} of another version of spectralbai"
+            raise InvalidInput(f"{path} {reason}, this one reads {SCHEMA}; choose another directory")
+        return results
+
+    @classmethod
+    def begin(cls, directory: Path, source: str, campaign: Campaign) -> Results:
+        """Opens the results of this campaign in the directory, from nothing or where it stopped."""
+        path = directory / FILE
+        definition = campaign.as_dict()
+        connection = _connect(path)
+        with _sentences(path):
+            new = not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
+        if new:
+            with _transaction(connection, path):
+                for statement in TABLES.split(";"):
+                    connection.execute(statement)
+                connection.execute("INSERT INTO campaign VALUES (?, ?)", (source, json.dumps(definition)))
+                connection.execute(f"PRAGMA user_version = {SCHEMA}")
+        else:
+            connection.close()
+            connection = cls.open(directory)._connection
+        results = cls(connection, path)
+        changed = _difference(results.definition, definition)
+        if changed:
+            raise InvalidInput(f"{path} holds a campaign with other {changed}; choose another directory, or the file it was begun with")
+        now = (datetime.now(UTC).isoformat(timespec="seconds"), json.dumps(_versions()))
+        with _transaction(connection, path):
+            connection.execute("INSERT INTO sessions VALUES (?, ?)", now)
+        return results
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._connection.close()
+
+    @cached_property
+    def definition(self) -> dict[str, object]:
+        with _sentences(self.path):
+            definition: dict[str, object] = json.loads(self._connection.execute("SELECT definition FROM campaign").fetchone()[0])
+        return definition
+
+    @cached_property
+    def campaign(self) -> Campaign:
+        return Campaign.from_dict(self.definition)
+
+    @property
+    def sessions(self) -> list[dict[str, str]]:
+        """The versions of everything, a dictionary for each time the campaign was begun or went on."""
+        with _sentences(self.path):
+            return [json.loads(versions) for (versions,) in self._connection.execute("SELECT versions FROM sessions ORDER BY rowid")]
+
+    def done(self) -> set[tuple[str, str, float, int]]:
+        """Returns (instance, policy, delta, run) of every row."""
+        with _sentences(self.path):
+            return set(self._connection.execute("SELECT instance, policy, delta, run FROM runs"))
+
+    def write(self, rows: Iterable[Row]) -> None:
+        """Writes rows, all or none; a row already there stays."""
+        values = [(*(getattr(row, name) for name in COLUMNS[:-2]), json.dumps(row.counts), row.seconds) for row in rows]
+        with _transaction(self._connection, self.path):
+            self._connection.executemany(f"INSERT OR IGNORE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})", values)
+
+    def rows(self) -> Iterator[Row]:
+        """Yields every row, in the order of the campaign file."""
+        campaign = self.campaign
+        instances = {each.name: position for position, each in enumerate(campaign.instances)}
+        policies = {each.name: position for position, each in enumerate(campaign.policies)}
+        with _sentences(self.path):
+            found = self._connection.execute(f"SELECT {', '.join(COLUMNS)} FROM runs").fetchall()
+        found.sort(key=lambda row: (instances[row[0]], policies[row[1]], -row[2], row[3]))
+        for row in found:
+            values = dict(zip(COLUMNS, row, strict=True))
+            for name, restore in (("proved", bool), ("correct", bool), ("counts", lambda text: tuple(json.loads(text)))):
+                values[name] = restore(values[name])
+            yield Row(**values)
+
+    def theory(self, name: str) -> Theory:
+        """Returns the bounds of an instance; solved once and kept."""
+        with _sentences(self.path):
+            found = self._connection.execute("SELECT lower, upper, omega FROM theory WHERE instance = ?", (name,)).fetchone()
+        if found is None:
+            instance = next(each for each in self.campaign.instances if each.name == name)
+            try:
+                allocation = solve_allocation(instance.instance.problem, instance.mu, tol=1e-4)
+                found = (allocation.lower, allocation.upper, json.dumps(allocation.omega.tolist()))
+            except InvalidInput:  # R is below S(mu), as a campaign may have it: nothing is known
+                found = (0.0, math.inf, "[]")
+            with _transaction(self._connection, self.path):
+                self._connection.execute("INSERT OR IGNORE INTO theory VALUES (?, ?, ?, ?)", (name, *found))
+        lower, upper, omega = found
+        return Theory(lower, upper, tuple(json.loads(omega)))
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    with _sentences(path):
+        connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+        connection.execute("PRAGMA synchronous = FULL")  # a chunk committed is a chunk kept, even through a power cut
+    return connection
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
+    with _sentences(path):
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+
+
+@contextmanager
+def _sentences(path: Path) -> Iterator[None]:
+    """Says in one sentence what SQLite could not do."""
+    try:
+        yield
+    except sqlite3.Error as error:
+        reason = str(error)
+        if "full" in reason:
+            reason = "the disk is full; make room and run the same command again: nothing written before is lost"
+        raise SpectralBAIError(f"{path}: {reason}") from None
+
+
+def _difference(found: dict[str, object], asked: dict[str, object]) -> str:
+    """Returns what differs between two definitions, in words; "" if nothing does."""
+    asked = json.loads(json.dumps(asked))
+    return " and ".join(key for key in asked if found.get(key) != asked[key])
+
+
+def _versions() -> dict[str, str]:
+    packages = {name: version(name) for name in ("spectralbai", "numpy", "scipy", "numba")}
+    return {"python": platform.python_version(), **packages, "machine": platform.machine()}

@@ -1,0 +1,138 @@
+"""Running a campaign: one task a run, on any Executor, written as it goes."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from functools import lru_cache
+from itertools import islice
+from typing import Any, NamedTuple
+
+from spectralbai import simulate
+from spectralbai.campaign.definition import Campaign, NamedPolicy, Trajectory
+from spectralbai.campaign.results import Results, Row
+from spectralbai.instance import Instance
+from spectralbai.policy import Policy
+
+CHUNK_SECONDS = 0.5
+"""Rows are written this often; what is lost at a kill is no older."""
+
+
+class Task(NamedTuple):
+    """One run, in plain values that travel to any worker; the cell it belongs to stays at home."""
+
+    instance: str
+    """The instance as JSON."""
+    kind: str
+    settings: str
+    """The settings of the policy as JSON."""
+    deltas: tuple[float, ...]
+    seed: int
+    max_samples: int
+
+
+class Finished(NamedTuple):
+    """What a worker sends back for each delta of a task."""
+
+    rule: str
+    proved: bool
+    status: str
+    tau: int
+    arm: int
+    correct: bool
+    counts: tuple[int, ...]
+    seconds: float
+
+
+def run_campaign(
+    campaign: Campaign,
+    results: Results,
+    executor: Executor | None = None,
+    slots: int = 1,
+    on_run: Callable[[int, int], object] | None = None,
+) -> None:
+    """Simulates what the results lack and writes it, at most `slots` tasks at a time.
+
+    `on_run` is called with (runs there, runs in all), first with what was there before. However it ends, by an
+    interrupt or an error, what was finished is written, and running the same campaign again goes on from there.
+    """
+    done = results.done()
+    todo = [
+        (trajectory, run)
+        for run in range(campaign.runs)  # all cells in turn: a campaign stopped half-way says something of each
+        for trajectory in campaign.trajectories
+        if (trajectory.instance.name, trajectory.policy.name, trajectory.deltas[0], run) not in done
+    ]
+    total = campaign.runs * len(campaign.trajectories)
+    report = on_run or (lambda there, total: None)
+    there = total - len(todo)
+    report(there, total)
+    rows: list[Row] = []
+    last = time.monotonic()
+    try:
+        for trajectory, run, finished in _finish(campaign, todo, executor, slots):
+            cell = (trajectory.instance.name, trajectory.policy.name)
+            seed = campaign.seed_of(trajectory, run)
+            rows += [
+                Row(*cell, delta, run, seed, x.rule, x.proved, x.status, x.tau, x.arm, x.correct, x.counts, x.seconds)
+                for delta, x in zip(trajectory.deltas, finished, strict=True)
+            ]
+            there += 1
+            if time.monotonic() - last > CHUNK_SECONDS:
+                results.write(rows)
+                rows, last = [], time.monotonic()
+            report(there, total)
+    finally:
+        if rows:
+            results.write(rows)
+
+
+def _finish(
+    campaign: Campaign, todo: list[tuple[Trajectory, int]], executor: Executor | None, slots: int
+) -> Iterator[tuple[Trajectory, int, list[Finished]]]:
+    """Yields runs as they finish."""
+    texts = {each.name: json.dumps(each.instance.as_dict()) for each in campaign.instances}
+
+    def task(trajectory: Trajectory, run: int) -> Task:
+        policy, seed = trajectory.policy, campaign.seed_of(trajectory, run)
+        text = texts[trajectory.instance.name]
+        return Task(text, policy.kind, json.dumps(policy.settings), trajectory.deltas, seed, campaign.max_samples)
+
+    if executor is None:
+        for trajectory, run in todo:
+            yield trajectory, run, work(task(trajectory, run))
+        return
+    ahead = iter(todo)
+    waiting: dict[Future[list[Finished]], tuple[Trajectory, int]] = {}
+    try:
+        while True:
+            for trajectory, run in islice(ahead, slots - len(waiting)):
+                waiting[executor.submit(work, task(trajectory, run))] = (trajectory, run)
+            if not waiting:
+                return
+            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+                trajectory, run = waiting.pop(future)
+                yield trajectory, run, future.result()
+    finally:
+        for future in waiting:
+            future.cancel()
+
+
+def work(task: Task) -> list[Finished]:
+    """Simulates one run, on a worker: a function of the task alone, the time apart."""
+    policy, mu = _policy(task.instance, task.kind, task.settings, task.deltas)
+    begin = time.perf_counter()
+    watched = simulate.watch(policy, mu, task.seed, task.max_samples)
+    seconds = time.perf_counter() - begin
+    return [
+        Finished(run.rule, run.proved, run.status, run.tau, run.arm, run.correct, tuple(int(n) for n in run.counts), seconds)
+        for run in watched
+    ]
+
+
+@lru_cache(maxsize=32)
+def _policy(instance: str, kind: str, settings: str, deltas: tuple[float, ...]) -> tuple[Policy, Any]:
+    parsed = Instance.from_dict(json.loads(instance))
+    return NamedPolicy(kind, kind, json.loads(settings)).on(parsed, deltas), parsed.mu

@@ -1,0 +1,110 @@
+"""What a campaign says: one line per cell, every rate and mean with its interval."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+from scipy.special import stdtrit
+from scipy.stats import binomtest
+
+from spectralbai.allocation import samples_needed
+from spectralbai.campaign.results import Results
+
+CONFIDENCE = 0.95
+"""Of every interval."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How one policy fared on one instance at one risk. Times are of all runs: where some were cut short they are too small."""
+
+    instance: str
+    policy: str
+    delta: float
+    n_arms: int
+    R: float
+    tolerance: float
+    rule: str
+    proved: bool
+    runs: int
+    decided: int
+    inconsistent: int
+    """Runs in which the data contradicted R."""
+    truncated: int
+    """Runs cut short by the limit on samples."""
+    mean_tau: float
+    mean_tau_low: float
+    mean_tau_high: float
+    std_tau: float
+    q05_tau: float
+    median_tau: float
+    q95_tau: float
+    errors: int
+    """Wrong decisions."""
+    error_rate: float
+    """Wrong decisions among all runs."""
+    error_rate_low: float
+    error_rate_high: float
+    lower_bound: float
+    """On the mean number of samples of any policy that knows the graph and has this risk; 0 if none is known: R below S(mu)."""
+    ratio: float
+    """mean_tau / lower_bound; NaN if that is 0."""
+    ratio_low: float
+    ratio_high: float
+    seconds: float
+    """Mean time of a run; one run serves all risks where its pulls do not depend on them."""
+
+
+def summarise(results: Results) -> list[Cell]:
+    """Returns a line per cell with at least one run, in the order of the campaign file."""
+    instances = {each.name: each.instance for each in results.campaign.instances}
+    cells = []
+    for (name, policy, delta), group in groupby(results.rows(), key=lambda row: (row.instance, row.policy, row.delta)):
+        rows = list(group)
+        problem = instances[name].problem
+        tau = np.array([row.tau for row in rows], dtype=float)
+        mean = float(tau.mean())
+        deviation = float(tau.std(ddof=1)) if tau.size > 1 else math.nan
+        half = float(stdtrit(tau.size - 1, 0.5 + CONFIDENCE / 2)) * deviation / math.sqrt(tau.size) if tau.size > 1 else math.nan
+        errors = sum(row.status == "decided" and not row.correct for row in rows)
+        interval = binomtest(errors, len(rows)).proportion_ci(CONFIDENCE, "exact")
+        bound = samples_needed(results.theory(name).upper, delta)
+        ratios = [value / bound if bound > 0 else math.nan for value in (mean, mean - half, mean + half)]
+        statuses = [row.status for row in rows]
+        low, median, high = (float(q) for q in np.quantile(tau, (0.05, 0.5, 0.95)))
+        cells.append(
+            Cell(
+                instance=name,
+                policy=policy,
+                delta=delta,
+                n_arms=problem.n_arms,
+                R=problem.R,
+                tolerance=problem.tolerance,
+                rule=rows[0].rule,
+                proved=rows[0].proved,
+                runs=len(rows),
+                decided=statuses.count("decided"),
+                inconsistent=statuses.count("inconsistent"),
+                truncated=statuses.count("truncated"),
+                mean_tau=mean,
+                mean_tau_low=mean - half,
+                mean_tau_high=mean + half,
+                std_tau=deviation,
+                q05_tau=low,
+                median_tau=median,
+                q95_tau=high,
+                errors=errors,
+                error_rate=errors / len(rows),
+                error_rate_low=float(interval.low),
+                error_rate_high=float(interval.high),
+                lower_bound=bound,
+                ratio=ratios[0],
+                ratio_low=ratios[1],
+                ratio_high=ratios[2],
+                seconds=float(np.mean([row.seconds for row in rows])),
+            )
+        )
+    return cells

@@ -1,0 +1,113 @@
+"""`spectralbai compare`: what a campaign says, as a table, CSV or JSON."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spectralbai.cli.files import write_whole
+from spectralbai.cli.tables import print_plain
+from spectralbai.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from spectralbai.campaign import Cell, Row
+
+
+def compare(
+    directory: Annotated[Path, typer.Argument(help="Directory of a campaign's results.", metavar="DIR")],
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array instead of a table.")] = False,
+    export: Annotated[Path | None, typer.Option(help="Write every run to this CSV file too.", metavar="FILE")] = None,
+) -> None:
+    """Compares policies: samples, errors, and how far from the lower bound.
+
+    Intervals are of 95 %: that of the mean by Student's t, that of the error rate exact.
+    """
+    if as_csv and as_json:
+        raise InvalidInput("--csv and --json are both given; keep one")
+
+    from spectralbai.campaign import Results, summarise
+
+    with Results.open(directory) as results:
+        cells = summarise(results)
+        rows = list(results.rows()) if export is not None else []
+        expected = results.campaign.runs * len(results.campaign.trajectories)
+        there = len({(row.instance, row.policy, row.seed) for row in (rows or results.rows())})
+    if export is not None:
+        write_whole(export, _rows_as_csv(rows))
+    if as_csv:
+        typer.echo(_as_csv(asdict(cell) for cell in cells), nl=False)
+    elif as_json:
+        typer.echo(json.dumps([{key: _finite(value) for key, value in asdict(cell).items()} for cell in cells], indent=1))
+    else:
+        print_plain(_as_table(cells), "", *_remarks(cells, there, expected))
+        if export is not None:
+            typer.echo(f"Every run is in {export}")
+
+
+def _as_table(cells: Sequence[Cell]) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in ("instance", "policy"):
+        table.add_column(heading, overflow="fold")
+    for heading in ("delta", "runs", "mean tau", "median", "5 - 95 %", "errors", "error rate", "/ bound", "s / run"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    last = ""
+    for cell in cells:
+        mean = f"{cell.mean_tau:.0f}" + (f" ± {cell.mean_tau_high - cell.mean_tau:.0f}" if cell.runs > 1 else "")
+        table.add_row(
+            cell.instance if cell.instance != last else "",
+            cell.policy + ("" if cell.proved else " (not proved)"),
+            f"{cell.delta:g}",
+            str(cell.runs),
+            (">" if cell.truncated else "") + mean,
+            f"{cell.median_tau:.0f}",
+            f"{cell.q05_tau:.0f} - {cell.q95_tau:.0f}",
+            str(cell.errors),
+            f"{cell.error_rate_low:.3f} - {cell.error_rate_high:.3f}",
+            "" if math.isnan(cell.ratio) else f"{cell.ratio:.2f}",
+            f"{cell.seconds:.2g}",
+        )
+        last = cell.instance
+    return table
+
+
+def _remarks(cells: Sequence[Cell], there: int, expected: int) -> Iterable[str]:
+    yield "mean tau ± half of its 95 % interval; error rate: exact 95 % interval; / bound: mean tau over the lower bound for any policy"
+    if there < expected:
+        yield f"The campaign is not finished: {there} of {expected} runs are there"
+    for cell in cells:
+        if cell.inconsistent or cell.truncated:
+            parts = [f"{n} {what}" for n, what in ((cell.inconsistent, "contradicted R"), (cell.truncated, "cut short")) if n]
+            yield f"{cell.policy} on {cell.instance} at delta {cell.delta:g}: of {cell.runs} runs {', '.join(parts)}"
+
+
+def _as_csv(records: Iterable[dict[str, Any]]) -> str:
+    text = io.StringIO()
+    writer: Any = None
+    for record in records:
+        if writer is None:
+            writer = csv.DictWriter(text, list(record), lineterminator="\n")
+            writer.writeheader()
+        writer.writerow({key: str(value).lower() if isinstance(value, bool) else value for key, value in record.items()})
+    return text.getvalue()
+
+
+def _rows_as_csv(rows: Sequence[Row]) -> bytes:
+    return _as_csv({**asdict(row), "counts": " ".join(map(str, row.counts))} for row in rows).encode()
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else "inf" if value == math.inf else value

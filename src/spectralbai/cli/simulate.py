@@ -1,0 +1,88 @@
+"""`spectralbai simulate`: run a campaign, here or on a cluster, from nothing or from where it stopped."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spectralbai.cli.files import check_directory, read_instance, read_text
+from spectralbai.cli.work import cluster, cores, processes, progress
+from spectralbai.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from spectralbai.campaign import Campaign
+
+
+def simulate(
+    file: Annotated[Path, typer.Argument(help="Campaign as TOML.", metavar="FILE")],
+    out: Annotated[Path, typer.Option(help="Directory for the results; one already begun goes on.", metavar="DIR")],
+    jobs: Annotated[int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")] = None,
+    address: Annotated[str | None, typer.Option("--cluster", help="A dask scheduler to use instead.", metavar="ADDRESS")] = None,
+) -> None:
+    """Simulates a campaign: instances x policies x risks x runs.
+
+    \b
+    A campaign file:
+      format = "spectralbai-campaign/1"
+      runs = 100
+      deltas = [0.1, 0.01]
+      [[instances]]
+      kind = "cliques"
+      n_cliques = 2
+      size = 10
+      [[policies]]
+      kind = "spectral-tas"
+      [[policies]]
+      kind = "track-and-stop"
+
+    The results do not depend on --jobs, --cluster or interruptions: the same command on the same directory goes on where
+    it stopped. Look at them with "spectralbai compare DIR" and "spectralbai plot DIR".
+    """
+    from spectralbai.checks import check_integer
+
+    if address is not None and jobs is not None:
+        raise InvalidInput("--jobs and --cluster are both given; the workers of the cluster are its own")
+    jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
+    source, campaign = read_campaign(file)
+    check_directory("--out", out, ())
+
+    from spectralbai.campaign import Results, run_campaign
+
+    seen = (0, 0)
+    with ExitStack() as stack:
+        results = stack.enter_context(Results.begin(out, source, campaign))
+        if len(set(map(str, results.sessions))) > 1:
+            print("warning: the campaign was begun with other versions of python or packages; runs may differ in rounding", file=sys.stderr)
+        if address is None:
+            executor, slots = stack.enter_context(processes(jobs)), 2 * jobs
+        else:
+            executor, threads = stack.enter_context(cluster(address))
+            slots = 2 * threads
+        show = stack.enter_context(progress("simulated runs"))
+
+        def on_run(there: int, total: int) -> None:
+            nonlocal seen
+            seen = (there, total)
+            show(there, total)
+
+        try:
+            run_campaign(campaign, results, executor, slots, on_run)
+        except KeyboardInterrupt:
+            print(f"interrupted: {seen[0]} of {seen[1]} runs are kept; the same command goes on from there", file=sys.stderr)
+            raise
+    typer.echo(f"{seen[1]} runs are in {out}; look at them with: spectralbai compare {out}")
+
+
+def read_campaign(file: Path) -> tuple[str, Campaign]:
+    """Returns the text of a campaign file and the campaign; instance files are looked for beside it."""
+    from spectralbai.campaign import Campaign
+
+    try:
+        source = read_text(file)
+        return source, Campaign.from_toml(source, lambda name: read_instance(str(file.parent / name)))
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from None

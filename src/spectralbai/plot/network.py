@@ -1,0 +1,90 @@
+"""The graph of an instance: means as colours, an allocation as sizes, the best arm marked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+
+from spectralbai.checks import Matrix
+from spectralbai.graph import Graph
+from spectralbai.instance import Instance
+from spectralbai.plot.style import legend_above, new_axes
+
+LABELLED = 40
+"""Labels are written up to this many arms."""
+
+
+def plot_graph(instance: Instance, omega: Sequence[float] | None = None, ax: Axes | None = None) -> Axes:
+    """Returns the graph drawn: colour is the mean, area the share of the pulls in `omega`, a star the best arm."""
+    ax = ax or new_axes(size=(7.2, 5.6))
+    graph, mu = instance.problem.graph, instance.mu
+    places = layout(graph)
+    widths = 0.5 + 1.5 * graph.weights / graph.weights.max() if graph.n_edges else []
+    ax.add_collection(LineCollection(list(places[graph.pairs]), colors="0.75", linewidths=widths, zorder=1))
+    share = np.full(graph.n_arms, 1 / graph.n_arms) if omega is None else np.array(omega)
+    area = 25 + 400 * share / share.max()
+    colours = np.zeros(graph.n_arms) if mu is None else mu
+    arms = ax.scatter(places[:, 0], places[:, 1], s=area, c=colours, cmap="cividis", edgecolors="black", linewidths=0.7, zorder=2)
+    if mu is not None:
+        best = int(np.argmax(mu))
+        name = f"best arm: {instance.labels[best]}"
+        x, y = places[best]
+        ax.scatter(x, y, s=110, marker="*", color="white", edgecolors="black", linewidths=0.8, zorder=3, label=name)
+        assert ax.figure is not None
+        ax.figure.colorbar(arms, ax=ax, label=r"mean $\mu$", shrink=0.8)
+        legend_above(ax)
+    if graph.n_arms <= LABELLED:
+        for arm, label in enumerate(instance.labels):
+            offset = (0, 3 + np.sqrt(area[arm] / np.pi))
+            ax.annotate(label, places[arm], xytext=offset, textcoords="offset points", fontsize=7, ha="center", va="bottom", zorder=4)
+    if omega is not None:
+        ax.set_xlabel(r"area: share of the pulls in the optimal allocation $\omega^*$; lines: edges, wider if heavier")
+    ax.set_xticks([])
+    ax.set_yticks([])
+    ax.set_aspect("equal", "datalim")
+    ax.margins(0.12)
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    return ax
+
+
+def layout(graph: Graph) -> Matrix:
+    """Returns a place (x, y) per arm: components on a grid of cells, each spread by its own spring forces."""
+    places = np.zeros((graph.n_arms, 2))
+    components = graph.components
+    sizes = np.bincount(components)
+    order = np.argsort(-sizes, kind="stable")
+    x = y = row_height = 0.0
+    limit = 1.3 * np.sqrt(np.sum((np.sqrt(sizes) + 1) ** 2))
+    for component in order:
+        arms = np.flatnonzero(components == component)
+        side = np.sqrt(arms.size)
+        if x + side > limit and x > 0:
+            x, y, row_height = 0.0, y - row_height - 1.2, 0.0
+        places[arms] = _spring(graph, arms) * side + (x + side / 2, y - side / 2)
+        x += side + 1.2
+        row_height = max(row_height, side)
+    return places
+
+
+def _spring(graph: Graph, arms: np.ndarray, steps: int = 300) -> Matrix:
+    """Returns places of one component in the unit square, by Fruchterman and Reingold's forces from a circle."""
+    n = arms.size
+    if n == 1:
+        return np.zeros((1, 2))
+    joined = graph.laplacian[arms][:, arms].toarray() < 0
+    angle = 2 * np.pi * np.arange(n) / n
+    places = np.column_stack([np.cos(angle), np.sin(angle)])
+    ideal = 1 / np.sqrt(n)
+    for step in range(steps):
+        apart = places[:, None] - places[None]
+        distance = np.maximum(np.sqrt((apart**2).sum(-1)), 1e-6)
+        force = ideal**2 / distance**2 - np.where(joined, distance / ideal, 0.0)
+        move = (apart * force[..., None]).sum(1)
+        length = np.maximum(np.sqrt((move**2).sum(-1, keepdims=True)), 1e-9)
+        places = places + move / length * np.minimum(length, 0.1 * (1 - step / steps))
+    places -= (places.max(0) + places.min(0)) / 2
+    return places / max(float(np.ptp(places, axis=0).max()), 1e-9)

@@ -1,0 +1,70 @@
+"""How figures look: labelled, and told apart by colour-blind readers and in grey print."""
+
+from __future__ import annotations
+
+import io
+from typing import NamedTuple
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import StrMethodFormatter
+
+
+class Style(NamedTuple):
+    """How a curve looks: colours told apart by colour-blind readers, and markers and lines for print in grey."""
+
+    colour: str
+    marker: str
+    line: str | tuple[int, tuple[int, ...]]
+    face: str
+    """Colour inside the marker."""
+
+
+# Colours of Okabe and Ito.
+STYLES = (
+    Style("#0072B2", "o", "-", "#0072B2"),
+    Style("#D55E00", "s", "--", "white"),
+    Style("#009E73", "^", "-.", "#009E73"),
+    Style("#CC79A7", "D", ":", "white"),
+    Style("#E69F00", "v", (0, (5, 1, 1, 1, 1, 1)), "#E69F00"),
+    Style("#56B4E9", "P", (0, (1, 1)), "white"),
+    Style("#666666", "X", (0, (8, 3)), "#666666"),
+)
+
+
+def new_axes(caption: str = "", size: tuple[float, float] = (7.2, 5.8)) -> Axes:
+    """Returns the axes of a new figure, which pyplot knows nothing of, with a caption under it."""
+    figure = Figure(figsize=size, dpi=200, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
+    ax = figure.add_subplot()
+    if caption:
+        figure.supxlabel(caption, x=0.02, ha="left", fontsize=8.5, linespacing=1.35)
+    return ax
+
+
+def samples_on_y(ax: Axes) -> None:
+    """Labels the y-axis as the stopping time, in samples."""
+    ax.set_ylabel(r"stopping time $\tau$ (samples)")
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    plain(ax)
+
+
+def plain(ax: Axes) -> None:
+    """Leaves what carries information: two spines and light horizontal lines."""
+    ax.grid(axis="y", color="0.9", linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+def legend_above(ax: Axes, columns: int = 1) -> None:
+    """Puts the legend above the axes, where it covers nothing."""
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.01), ncols=columns, frameon=False, fontsize=9, handlelength=3.2, borderaxespad=0)
+
+
+def as_png(ax: Axes, title: str = "") -> bytes:
+    """Returns the figure that holds `ax`, under a title, as the content of a PNG file."""
+    content = io.BytesIO()
+    if title:
+        ax.figure.canvas.figure.suptitle(title.replace("$", r"\$"), x=0.02, ha="left", fontsize=10)  # a user's words: no formulas
+    ax.figure.canvas.figure.savefig(content, format="png")
+    return content.getvalue()
