@@ -50,7 +50,7 @@ def compare(
     elif as_json:
         typer.echo(json.dumps([{key: _finite(value) for key, value in asdict(cell).items()} for cell in cells], indent=1))
     else:
-        print_plain(_as_table(cells), "", *_remarks(cells, there, expected))
+        print_plain(_as_table(cells), "", *_remarks(cells, there, expected), least_width=120)
         if export is not None:
             typer.echo(f"Every run is in {export}")
 
@@ -60,32 +60,34 @@ def _as_table(cells: Sequence[Cell]) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in ("instance", "policy"):
-        table.add_column(heading, overflow="fold")
-    for heading in ("delta", "runs", "mean tau", "median", "5 - 95 %", "errors", "error rate", "/ bound", "s / run"):
+    table.add_column("policy", overflow="fold")
+    for heading in ("delta", "runs", "mean tau", "median", "5 - 95 %", "errors (rate)", "/ bound", "s / run"):
         table.add_column(heading, justify="right", no_wrap=True)
-    last = ""
+    last = None
     for cell in cells:
+        if cell.instance != last:
+            if last is not None:
+                table.add_row()
+            table.add_row(cell.instance)
+            last = cell.instance
         mean = f"{cell.mean_tau:.0f}" + (f" ± {cell.mean_tau_high - cell.mean_tau:.0f}" if cell.runs > 1 else "")
         table.add_row(
-            cell.instance if cell.instance != last else "",
-            cell.policy + ("" if cell.proved else " (not proved)"),
+            f"  {cell.policy}" + ("" if cell.proved else " (not proved)"),
             f"{cell.delta:g}",
             str(cell.runs),
             (">" if cell.truncated else "") + mean,
             f"{cell.median_tau:.0f}",
             f"{cell.q05_tau:.0f} - {cell.q95_tau:.0f}",
-            str(cell.errors),
-            f"{cell.error_rate_low:.3f} - {cell.error_rate_high:.3f}",
+            f"{cell.errors} ({cell.error_rate_low:.3f} - {cell.error_rate_high:.3f})",
             "" if math.isnan(cell.ratio) else f"{cell.ratio:.2f}",
             f"{cell.seconds:.2g}",
         )
-        last = cell.instance
     return table
 
 
 def _remarks(cells: Sequence[Cell], there: int, expected: int) -> Iterable[str]:
-    yield "mean tau ± half of its 95 % interval; error rate: exact 95 % interval; / bound: mean tau over the lower bound for any policy"
+    yield "mean tau ± half of its 95 % interval; errors: wrong decisions (exact 95 % interval of their rate);"
+    yield "/ bound: mean tau over the lower bound on that of any policy that knows the graph and has this risk"
     if there < expected:
         yield f"The campaign is not finished: {there} of {expected} runs are there"
     for cell in cells:

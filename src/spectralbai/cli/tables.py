@@ -10,11 +10,15 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def print_plain(*parts: RenderableType) -> None:
-    """Prints strings and tables below one another, strings as they are: no markup, for they may hold a user's words."""
+def print_plain(*parts: RenderableType, least_width: int = 0) -> None:
+    """Prints strings and tables below one another, strings as they are: no markup, for they may hold a user's words.
+
+    Tables are fitted to the terminal, but not below `least_width`.
+    """
     from rich.console import Console
 
     console = Console(markup=False, highlight=False, emoji=False)
+    console.width = max(console.width, least_width)
     with console.capture() as captured:
         for part in parts:
             console.print(part)

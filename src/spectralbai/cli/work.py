@@ -27,13 +27,10 @@ def processes(jobs: int) -> Iterator[Executor | None]:
         yield None
         return
     import multiprocessing
-    import signal
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
-    # Ctrl-C reaches the whole process group; the workers leave it to this process.
-    ignore = (signal.SIGINT, signal.SIG_IGN)
-    executor = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=signal.signal, initargs=ignore)
+    executor = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_follow_parent)
     try:
         yield executor
     except BaseException as error:
@@ -44,6 +41,24 @@ def processes(jobs: int) -> Iterator[Executor | None]:
             raise SpectralBAIError("a simulating process was killed, perhaps for want of memory; try again with fewer --jobs") from None
         raise
     executor.shutdown()
+
+
+def _follow_parent() -> None:
+    """Makes a worker end with its parent, even one killed, and leave Ctrl-C, which reaches the whole group, to it."""
+    import multiprocessing
+    import signal
+    import threading
+    from multiprocessing.connection import wait
+
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @contextmanager

@@ -1,0 +1,111 @@
+"""Campaigns on a real dask cluster: a scheduler and two worker processes on this machine."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+pytest.importorskip("distributed")
+
+from spectralbai.campaign import Campaign, Results, Row, run_campaign
+from spectralbai.cli.work import cluster
+
+TEXT = """
+format = "spectralbai-campaign/1"
+runs = 8
+deltas = [0.2, 0.05]
+[[instances]]
+kind = "cliques"
+n_cliques = 2
+size = 3
+[[instances]]
+kind = "path"
+n_arms = 3
+lead = 1.0
+[[policies]]
+kind = "spectral-tas"
+[[policies]]
+kind = "lucb"
+"""
+
+
+class Cluster(NamedTuple):
+    address: str
+    workers: list[subprocess.Popen[bytes]]
+
+
+def dask(*arguments: str) -> subprocess.Popen[bytes]:
+    return subprocess.Popen([sys.executable, "-m", "dask", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.fixture
+def started(tmp_path: Path) -> Iterator[Cluster]:
+    file = tmp_path / "scheduler.json"
+    scheduler = dask("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file))
+    limit = time.monotonic() + 60
+    while not file.exists() and time.monotonic() < limit:
+        time.sleep(0.05)
+    address = json.loads(file.read_text())["address"]
+    options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path))
+    workers = [dask("worker", address, *options) for _ in range(2)]
+    from distributed import Client
+
+    with Client(address, timeout=30, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=60)
+    yield Cluster(address, workers)
+    for process in (*workers, scheduler):
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+    return simulated(tmp_path_factory.mktemp("local"))
+
+
+def simulated(directory: Path, **options: Any) -> list[Row]:
+    directory.mkdir(exist_ok=True)
+    campaign = Campaign.from_toml(TEXT, lambda name: pytest.fail(name))
+    with Results.begin(directory, TEXT, campaign) as results:
+        run_campaign(campaign, results, **options)
+        return [replace(row, seconds=0.0) for row in results.rows()]
+
+
+def test_a_cluster_gives_the_rows_of_this_machine_though_a_worker_is_killed(
+    started: Cluster, expected: list[Row], run: Callable[..., Any], tmp_path: Path
+) -> None:
+    file = tmp_path / "campaign.toml"
+    file.write_text(TEXT)
+    done = run("simulate", str(file), "--out", str(tmp_path / "out"), "--cluster", started.address)
+    assert (done.code, done.stderr) == (0, "")
+    with Results.open(tmp_path / "out") as results:
+        assert [replace(row, seconds=0.0) for row in results.rows()] == expected
+
+    killed: list[int] = []
+
+    def kill_one(there: int, total: int) -> None:
+        if there > total / 4 and not killed:
+            started.workers[0].kill()
+            killed.append(there)
+
+    with cluster(started.address) as (executor, threads):
+        assert threads == 2
+        rows = simulated(tmp_path / "again", executor=executor, slots=2 * threads, on_run=kill_one)
+    assert killed and rows == expected
+
+
+def test_a_cluster_that_is_not_there_or_has_no_workers_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
+    file = tmp_path / "campaign.toml"
+    file.write_text(TEXT)
+    for address in ("tcp://127.0.0.1:9", "nonsense://x", "127.0.0.1"):
+        refused = run("simulate", str(file), "--out", str(tmp_path / "out"), "--cluster", address)
+        assert refused.code == 1 and f"no dask scheduler answers at {address}" in refused.stderr, refused
+        assert refused.stderr.count("\n") == 1
