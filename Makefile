@@ -21,9 +21,11 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.allocation
 	$(BIN)/python -m benchmarks.samples
 	$(BIN)/python -m benchmarks.speed
+	$(BIN)/python -m benchmarks.campaign
 
 verify: $(READY)
 	$(BIN)/python -m verification.risk
+	$(BIN)/python -m verification.kills
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist

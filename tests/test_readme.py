@@ -1,4 +1,4 @@
-"""What the README and the guide show is what happens."""
+"""What the README and the guides show is what happens."""
 
 from __future__ import annotations
 
@@ -8,12 +8,20 @@ import re
 import shlex
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+import spectralbai as sb
+from spectralbai.campaign import Campaign
+from spectralbai.cli.files import read_instance
+from spectralbai.policy.tracker import Tracker
+
 ROOT = Path(__file__).parent.parent
-README = "".join((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/guide.md"))
+README = "".join((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/guide.md", "docs/campaigns.md"))
 PYTHON = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL)
 CONSOLE = re.findall(r"```console\n\$ (.*?(?:\n> .*?)*)\n(?!> )(.*?)```", README, re.DOTALL)
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]\d+)?")
@@ -44,3 +52,23 @@ def test_the_console_examples_print_what_they_show(command: str, shown: str) -> 
     done = subprocess.run(["sh", "-c", here + command.replace("\n> ", "\n")], capture_output=True, text=True, encoding="utf-8")
     assert (done.returncode, done.stderr) == (0, "")
     assert_same(done.stdout, shown)
+
+
+def test_the_campaign_files_shown_and_kept_are_campaigns() -> None:
+    shown = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    kept = [path.read_text("utf-8") for path in sorted((ROOT / "examples").glob("*.toml"))]
+    assert len(shown) == 2 and len(kept) >= 2
+    for text in (*shown, *kept):
+        campaign = Campaign.from_toml(text, lambda name: read_instance(str(ROOT / "examples" / "paper.json")))
+        assert campaign.trajectories
+
+
+def test_the_policy_shown_to_contributors_works() -> None:
+    shown = re.search(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)
+    assert shown is not None
+    names: dict[str, Any] = {"dataclass": dataclass, "Tracker": Tracker, "Vector": np.ndarray, "np": np}
+    exec(shown[1], names)
+    problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01)
+    run = sb.simulate.run(names["LeaderHalf"](problem, 0.1), [2.0, 0.5, 0.6], seed=0)
+    assert (run.status, run.arm) == ("decided", 0)
+    assert run.counts[0] == pytest.approx(run.counts.sum() / 2, abs=0.1 * run.counts.sum())

@@ -28,7 +28,7 @@ def graph_precision(problem: Problem, counts: Vector) -> Matrix:
 
 
 def graph_intervals(problem: Problem, counts: Vector, means: Vector, delta: float) -> tuple[Vector, Vector]:
-    """Returns estimates regularised by the graph and half the widths of intervals around them (theory 8.2-8.4).
+    """Returns estimates regularised by the graph and half the widths of intervals around them (theory 8.2, 8.3).
 
     The first arm of every component is its anchor: until each has a result the widths are infinite.
     """

@@ -74,8 +74,8 @@ class Campaign:
     max_samples: int = 1_000_000
 
     @classmethod
-    def from_toml(cls, text: str, read_instance: Callable[[str], Instance]) -> Campaign:
-        """Returns the campaign of a TOML document; `read_instance` opens the instance files it names."""
+    def from_toml(cls, text: str, read_instance: Callable[[str], Instance] | None = None) -> Campaign:
+        """Returns the campaign of a TOML document; `read_instance` opens the instance files it names, if it may name any."""
         try:
             document = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -151,7 +151,7 @@ def _tables(document: Mapping[str, Any], key: str) -> Iterator[tuple[str, dict[s
         yield f"[[{key}]] number {position}", dict(table)
 
 
-def _instances(place: str, table: dict[str, Any], read_instance: Callable[[str], Instance]) -> Iterator[NamedInstance]:
+def _instances(place: str, table: dict[str, Any], read_instance: Callable[[str], Instance] | None) -> Iterator[NamedInstance]:
     """Yields the instance of a table, or one for each combination of its sweep."""
     sweep = table.pop("sweep", {})
     if not isinstance(sweep, dict) or not all(isinstance(values, list) and values for values in sweep.values()):
@@ -166,7 +166,7 @@ def _instances(place: str, table: dict[str, Any], read_instance: Callable[[str],
         yield replace(one, name=one.name + suffix)
 
 
-def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], Instance]) -> NamedInstance:
+def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], Instance] | None) -> NamedInstance:
     name, kind, file, R = (table.pop(key, None) for key in ("name", "kind", "file", "R"))
     try:
         if file is not None:
@@ -175,6 +175,8 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
             _check_keys("the table", table, ("name", "file", "R"), ())
             if not isinstance(file, str):
                 raise InvalidInput(f"file must be a path in quotes, got {file!r}")
+            if read_instance is None:
+                raise InvalidInput(f'file = "{file}" cannot be opened here; pass `read_instance`')
             instance = read_instance(file)
         else:
             generator = KINDS[_one_of("kind", kind, KINDS)]

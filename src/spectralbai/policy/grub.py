@@ -19,7 +19,7 @@ class GRUB(Policy):
     """Thaker, Malu, Rao and Dasarathy (2022), Maximizing and satisficing in multi-armed bandits with graph information.
 
     Its graph elimination with maximum-variance sampling, given R and nothing else: the regulariser is 1/R and the
-    intervals are those of theory 8.2, so that its risk is proved.
+    intervals are those of theory 8.3, so that its risk is proved.
     """
 
     uses_delta: ClassVar[bool] = True
