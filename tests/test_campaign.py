@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -22,7 +23,7 @@ import pytest
 from scipy.stats import beta, t
 
 from spectralbai import Graph, Instance, InvalidInput, Problem, SpectralBAIError, lower_bound, simulate
-from spectralbai.campaign import Campaign, Cell, Results, Row, run_campaign, summarise
+from spectralbai.campaign import Campaign, Cell, Results, Row, run_campaign, runner, summarise
 from spectralbai.campaign import results as results_module
 from spectralbai.instances import KINDS, cliques, path
 from spectralbai.policy import POLICIES, Policy
@@ -144,6 +145,14 @@ BAD_FILES = {
     "name a number": (SMALL.replace('"short path"', "7"), "name must be a string"),
     "empty sweep": (SMALL.replace("lead = 1.0", "sweep = { lead = [] }"), "[[instances]] number 2: sweep must be"),
     "sweep of kind": (SMALL.replace("lead = 1.0", "sweep = { kind = ['ring'] }"), "cannot vary"),
+    "rule a table": (SMALL + "stopping = { a = 1 }\n", "`stopping` must be one of"),
+    "rule nested": (SMALL + "stopping = [[1]]\n", "`stopping` must be one of"),
+    "range a number": (SMALL + "mean_range = 1.0\n", "mean_range must be [low, high]"),
+    "range of words": (SMALL + "mean_range = ['a', 'b']\n", "`low` must be"),
+    "a number too long": (SMALL.replace("runs = 3", "runs = 3" + "0" * 5000), "not TOML"),
+    "nested too deep": (SMALL.replace("runs = 3", "runs = " + "[" * 5000), "not TOML"),
+    "too many runs": (SMALL.replace("runs = 3", "runs = 3000000"), "at most 1000000"),
+    "grub with another rule": (HEAD + PATH + '[[policies]]\nkind = "grub"\nstopping = "mixture"\n', "must be graph-intervals"),
     "best arms tied": (HEAD + '[[instances]]\nkind = "complete"\nn_arms = 3\nlead = -1.0\n' + TAS, "`lead`"),
     "oracle of means too rough": (HEAD + CLIQUES + 'slack = 0.5\n[[policies]]\nkind = "oracle"\n', 'policy "oracle" on instance "cliques"'),
 }
@@ -259,6 +268,50 @@ def test_files_that_are_not_results_are_refused(tmp_path: Path) -> None:
             opened()
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM campaign",
+        "UPDATE campaign SET definition = '{'",
+        "UPDATE campaign SET definition = '{}'",
+        "UPDATE campaign SET definition = '[]'",
+        "UPDATE runs SET counts = '[1,' WHERE run = 0",
+        "UPDATE runs SET instance = 'zz' WHERE run = 0 AND delta = 0.2 AND policy = 'lucb' AND instance = 'cliques'",
+    ],
+)
+def test_a_damaged_file_is_refused_in_a_sentence(small: tuple[Path, list[Row]], tmp_path: Path, damage: str) -> None:
+    shutil.copy(small[0] / results_module.FILE, tmp_path)
+    connection = sqlite3.connect(tmp_path / results_module.FILE)
+    connection.executescript(damage)
+    connection.close()
+    with pytest.raises(SpectralBAIError, match="is damaged"), Results.open(tmp_path) as results:
+        summarise(results)
+
+
+def test_what_is_finished_is_written_while_a_long_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an executor after a while; without one before the next run begins."""
+    text = HEAD + PATH + TAS
+    campaign = parse(text)
+    seen: list[int] = []
+
+    def slow(task: runner.Task) -> list[runner.Finished]:
+        if seen:  # the second run looks at what is there of the first
+            time.sleep(2.5 * runner.CHUNK_SECONDS)
+            seen.append(_count(directory))
+        else:
+            seen.append(0)
+        return work(task)
+
+    work = runner.work
+    monkeypatch.setattr(runner, "work", slow)
+    for executor in (None, ThreadPoolExecutor(1)):
+        directory = tmp_path / str(executor is None)
+        seen.clear()
+        simulated(directory, text, executor=executor, slots=2)
+        assert seen[0] == 0 and min(seen[1:]) >= 2, seen
+    assert campaign.runs == 3
+
+
 def test_a_full_disk_says_so_and_loses_nothing_written(small: tuple[Path, list[Row]], tmp_path: Path) -> None:
     directory = tmp_path / "full"
 
@@ -280,6 +333,8 @@ def test_a_full_disk_says_so_and_loses_nothing_written(small: tuple[Path, list[R
 
 
 # What it says
+
+RunCommand = Callable[..., Any]
 
 
 def cell_of(cells: list[Cell], policy: str, delta: float) -> Cell:
@@ -318,18 +373,19 @@ def test_wrong_and_undecided_runs_are_counted_apart(small: tuple[Path, list[Row]
     assert (cell.error_rate_low, cell.error_rate_high) == pytest.approx((beta.ppf(0.025, 1, 4), beta.ppf(0.975, 2, 3)))
 
 
-def test_means_rougher_than_R_have_no_lower_bound(tmp_path: Path) -> None:
-    text = HEAD.replace("runs = 3", "runs = 1\nmax_samples = 50") + CLIQUES + "slack = 0.01\n" + TAS
+def test_means_rougher_than_R_have_no_lower_bound_and_odd_names_are_drawn(run: RunCommand, tmp_path: Path) -> None:
+    text = (
+        HEAD.replace("runs = 3", "runs = 1\nmax_samples = 50") + CLIQUES + "slack = 0.01\nname = '$x_{'\n" + TAS + "name = '_$\\\\bad{'\n"
+    )
     simulated(tmp_path / "rough", text)
+    for kind in ("box", "R", "delta", "K", "proportions", "graph"):
+        assert run("plot", str(tmp_path / "rough"), "--kind", kind).code == 0
     with Results.open(tmp_path / "rough") as results:
         cell = summarise(results)[0]
     assert cell.lower_bound == 0 and math.isnan(cell.ratio) and math.isnan(cell.std_tau)
 
 
 # The command
-
-
-RunCommand = Callable[..., Any]
 
 
 @pytest.fixture
@@ -382,6 +438,14 @@ def test_simulate_refuses_what_it_cannot_use(run: RunCommand, file: Path, tmp_pa
     file.write_text(HEAD + '[[instances]]\nfile = "none.json"\n' + TAS)
     missing = run("simulate", str(file), "--out", str(tmp_path / "out"))
     assert missing.code == 1 and "none.json" in missing.stderr
+    for name in ("-", "a\\u0000b"):
+        file.write_text(HEAD + f'[[instances]]\nfile = "{name}"\n' + TAS)
+        assert run("simulate", str(file), "--out", str(tmp_path / "out"), stdin=b"{}").code == 1
+    outside = {"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "R": "inf", "low": 0, "high": 1, "mu": [0.5, 1.5]}
+    (tmp_path / "outside.json").write_text(json.dumps(outside))
+    file.write_text(HEAD + '[[instances]]\nfile = "outside.json"\n' + TAS)
+    refused = run("simulate", str(file), "--out", str(tmp_path / "out"))
+    assert refused.code == 1 and '[[instances]] number 1: "mu" must lie between 0 and 1' in refused.stderr
 
 
 def test_compare_and_plot_refuse_what_is_not_there(run: RunCommand, small: tuple[Path, list[Row]], tmp_path: Path) -> None:
@@ -389,13 +453,14 @@ def test_compare_and_plot_refuse_what_is_not_there(run: RunCommand, small: tuple
     for arguments, clue in (
         (("compare", str(tmp_path)), "holds no results.sqlite"),
         (("compare", directory, "--csv", "--json"), "--csv and --json"),
-        (("plot", str(tmp_path)), "holds no results.sqlite"),
+        (("plot", str(tmp_path / "none")), "holds no results.sqlite"),
         (("plot", directory, "--kind", "pie"), "--kind must be one of box, R, delta, K, proportions, graph, got 'pie'"),
         (("plot", directory, "--instance", "nowhere"), 'its instances are "cliques", "short path"'),
         (("plot", directory, "--delta", "0.3"), "--delta must be a risk of the campaign, one of 0.2, 0.05, got 0.3"),
     ):
         refused = run(*arguments)
         assert refused.code == 1 and clue in refused.stderr and refused.stderr.count("\n") == 1
+    assert not (tmp_path / "none").exists()
 
 
 def test_plot_refuses_two_instances_at_one_place(run: RunCommand, file: Path, tmp_path: Path) -> None:

@@ -105,3 +105,21 @@ def test_the_rule_stops_when_one_interval_is_above_all_others_up_to_the_toleranc
         assert (statistic > threshold) == above
     assert reading.decided(0.5) and not reading.decided(1e-300)
     assert reading.arm == 0 and reading.consistent(0.5)
+
+
+@pytest.mark.parametrize("R", [1e-15, 1e-18, 1e-30, 1e-300])
+def test_a_tiny_R_ties_the_arms_of_a_component_and_nothing_breaks(R: float) -> None:
+    clique = Graph.from_edges(5, [(a, b, 1.0) for a in range(4) for b in range(a)])
+    problem = Problem(clique, R, sigma=[1, 2, 1, 1, 1])
+    counts, means = np.array([3.0, 2.0, 1.0, 4.0, 5.0]), np.array([0.3, 0.1, 0.2, 0.5, 0.0])
+    estimates, widths = graph_intervals(problem, counts, means, 0.1)
+    weights = counts[:4] / problem.sigma[:4] ** 2
+    np.testing.assert_allclose(estimates[:4], weights @ means[:4] / weights.sum(), rtol=1e-6)
+    np.testing.assert_allclose(widths[:4] / widths[4], math.sqrt(5 / weights.sum()), rtol=1e-6)
+
+
+def test_before_every_arm_has_a_result_nothing_is_decided() -> None:
+    counts = np.array([5.0, 0.0, 5.0])
+    reading = RULES["intervals"].read(Evidence(FREE, Snapshot(counts, counts), 0, None, 0.0))
+    assert reading.least_beaten(0.1) == (0.0, math.inf)
+    assert not reading.decided(0.1)

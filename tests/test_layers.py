@@ -18,7 +18,7 @@ LAYERS = [
     {"graph"},
     {"problem"},
     {"instance"},
-    {"instances"},
+    {"instances", "history", "records"},
     {"spectrum"},
     {"secular"},
     {"oracle", "estimation"},
@@ -27,7 +27,7 @@ LAYERS = [
     {"tracking", "stopping"},
     {"policy"},
     {"simulate"},
-    {"reproduction", "campaign"},
+    {"reproduction", "campaign", "planning"},
     {"plot"},
     {"cli"},
 ]

@@ -49,9 +49,7 @@ def test_the_answer_is_the_average_of_exponentiated_gradient_steps(name: str) ->
 def test_the_average_iterate_approaches_the_optimum(name: str) -> None:
     problem, mu = CASES[name]
     best = solve_allocation(problem, mu).lower
-    short, long = (
-        best - solve_allocation(problem, mu, tol=1e-12, solver="mirror-ascent", max_iterations=t).lower for t in (10, 2000)
-    )
+    short, long = (best - solve_allocation(problem, mu, tol=1e-12, solver="mirror-ascent", max_iterations=t).lower for t in (10, 2000))
     assert 0 <= long < 0.1 * short
 
 

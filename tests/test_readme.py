@@ -48,7 +48,7 @@ def test_the_python_examples_print_what_they_show(code: str, shown: str) -> None
 
 @pytest.mark.parametrize(("command", "shown"), CONSOLE)
 def test_the_console_examples_print_what_they_show(command: str, shown: str) -> None:
-    here = f"spectralbai() {{ {shlex.quote(sys.executable)} -m spectralbai.cli \"$@\"; }}\n"
+    here = f'spectralbai() {{ {shlex.quote(sys.executable)} -m spectralbai.cli "$@"; }}\n'
     done = subprocess.run(["sh", "-c", here + command.replace("\n> ", "\n")], capture_output=True, text=True, encoding="utf-8")
     assert (done.returncode, done.stderr) == (0, "")
     assert_same(done.stdout, shown)

@@ -56,10 +56,22 @@ def test_lucb_pulls_the_leader_and_the_rival_of_highest_upper_end() -> None:
     arms, rewards = [0] * 40 + [1] * 50 + [2] * 9, [0.9] * 40 + [0.5] * 50 + [0.6] * 9
     state = policy.tell(policy.init(), arms, rewards)
     upper = np.array([0.9, 0.5, 0.6]) + plain_widths(state.counts, HARD.problem.sigma, 0.1)
-    assert policy.ask(state, 2).tolist() == [0, 1 + int(np.argmax(upper[1:]))]
-    assert policy.ask(state, 5).size == 5
+    rival = 1 + int(np.argmax(upper[1:]))
+    assert policy.ask(state, 2).tolist() == [0, rival]
     assert policy.ask(state, 1).tolist() == [0]
+    assert policy.ask(state, 1, pending=[1, 0, 0]).tolist() == [rival]
     assert policy.horizon(state) == 2
+
+
+@pytest.mark.parametrize("n", [1, 2, 7])
+def test_lucb_comes_to_a_decision_however_many_it_is_asked_for(n: int) -> None:
+    policy, rng = LUCB.on(PAPER, delta=0.1), np.random.default_rng(0)
+    state = policy.init()
+    while state.samples < 3000 and (arms := policy.ask(state, n)).size:
+        state = policy.tell(state, arms, PAPER.mu[arms] + rng.standard_normal(arms.size))
+    assert policy.verdict(state).decided
+    waiting = policy.ask(policy.init(), 10, pending=[1, 1, 1])
+    assert set(waiting.tolist()) == {0, 1, 2}, "arms without a result are not all alike once pulls are pending"
 
 
 def test_top_two_shares_its_pulls_between_leader_and_nearest_challenger() -> None:
@@ -76,10 +88,10 @@ def test_top_two_shares_its_pulls_between_leader_and_nearest_challenger() -> Non
 
 
 def test_grub_pulls_the_most_uncertain_arm_left_and_never_one_eliminated() -> None:
-    policy = GRUB(PAPER.problem, 0.1)
+    policy = GRUB(PAPER.problem, 0.1, watching=(("graph-intervals", 0.01),))
     rng, state = np.random.default_rng(0), policy.init()
     eliminated = np.zeros(3, dtype=bool)
-    for _ in range(500):
+    for _ in range(1500):
         arms = policy.ask(state, 3)
         counts = state.counts.copy()
         for arm in arms:
@@ -91,11 +103,12 @@ def test_grub_pulls_the_most_uncertain_arm_left_and_never_one_eliminated() -> No
         if not arms.size:
             break
         state = policy.tell(state, arms, PAPER.mu[arms] + rng.standard_normal(arms.size))
-        assert (state.omega[eliminated] == 0).all(), "an arm eliminated stays so"
+        assert (state.omega[eliminated] == 0).all() or eliminated.sum() == 2, "an arm eliminated stays so"
         eliminated = state.omega == 0
     assert policy.verdict(state).decided
     assert policy.verdict(state).arm == 0
-    estimates, widths = graph_intervals(PAPER.problem, state.counts, state.data.means, 0.1)
+    assert policy.verdict(state, 1).decided, "eliminating at the smallest risk, so that all are settled"
+    estimates, widths = graph_intervals(PAPER.problem, state.counts, state.data.means, 0.01)
     assert (estimates[0] - widths[0] > (estimates + widths)[1:]).all()
 
 
@@ -107,3 +120,15 @@ def test_only_rules_whose_pulls_depend_on_delta_say_so() -> None:
         assert policy.uses_delta == (kind in ("lucb", "grub"))
         if not policy.uses_delta:
             np.testing.assert_array_equal(loose.counts, tight.counts)
+
+
+def test_grub_follows_its_own_rule_only() -> None:
+    with pytest.raises(InvalidInput, match="must be graph-intervals for GRUB"):
+        GRUB(PAPER.problem, 0.1, stopping="mixture")
+    with pytest.raises(InvalidInput, match="must be graph-intervals for GRUB"):
+        GRUB(PAPER.problem, 0.1, watching=(("intervals", 0.1),))
+
+
+def test_a_policy_that_knows_no_graph_forgets_it_however_it_is_made() -> None:
+    for policy in (TrackAndStop, TopTwo, LUCB):
+        assert policy(PAPER.problem).problem.R == math.inf

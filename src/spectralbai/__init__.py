@@ -23,6 +23,7 @@ __all__ = [
     "estimate",
     "instances",
     "lower_bound",
+    "plan",
     "simulate",
     "solve_allocation",
 ]
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from spectralbai.graph import Graph
     from spectralbai.instance import Instance
     from spectralbai.oracle import Alternative, closest_alternative
+    from spectralbai.planning import plan
     from spectralbai.policy import SpectralTaS
     from spectralbai.problem import Problem
 else:  # hidden from type checkers, which would otherwise accept any name
@@ -55,6 +57,7 @@ else:  # hidden from type checkers, which would otherwise accept any name
             "estimate": "estimation",
             "instances": "instances",
             "lower_bound": "allocation",
+            "plan": "planning",
             "simulate": "simulate",
             "solve_allocation": "allocation",
         }

@@ -19,11 +19,16 @@ def plain_widths(counts: Vector, sigma: Vector, delta: float) -> Vector:
     return widths
 
 
+STIFFEST = 1e10
+"""Limit on the trace of L/R over that of the precisions of one result: nearly rigid, and still far from singular."""
+
+
 def graph_precision(problem: Problem, counts: Vector) -> Matrix:
-    """Returns V = diag(counts / sigma^2) + L / R (theory 8.2)."""
+    """Returns V = diag(counts / sigma^2) + L / R (theory 8.2); a tiny R is raised to what arithmetic can tell from 0."""
     precision: Matrix = np.diag(counts / problem.sigma**2)
     if not problem.unstructured:
-        precision += problem.graph.laplacian.toarray() / problem.R
+        least = 2 * problem.graph.weights.sum() / (STIFFEST * (1 / problem.sigma**2).sum())
+        precision += problem.graph.laplacian.toarray() / max(problem.R, least)
     return precision
 
 

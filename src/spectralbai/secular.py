@@ -15,9 +15,7 @@ ROOT_STEPS = 200
 
 
 @njit(cache=True)
-def secular(
-    gamma: float, y: Vector, theta: Vector, rough: Vector, q: Vector, offset: float, coef: Vector
-) -> tuple[float, float, float]:
+def secular(gamma: float, y: Vector, theta: Vector, rough: Vector, q: Vector, offset: float, coef: Vector) -> tuple[float, float, float]:
     """Returns (S, dS/dgamma, nu) of the minimiser of the Lagrangian at `gamma`, its coordinates in `coef`.
 
     The minimiser of 1/2 theta.(coef - y/theta)^2 + gamma rough.coef^2 subject to q.coef + offset <= 0 (theory 3.4-3.6).

@@ -165,6 +165,8 @@ class IntervalReading:
 
     def least_beaten(self, delta: float) -> tuple[float, float]:
         widths = self.widths(delta)
+        if np.isinf(widths).any():
+            return 0.0, math.inf
         others = np.delete(np.arange(self.means.size), self.arm)
         statistic = self.means[self.arm] - self.means[others] + self.tolerance
         threshold = widths[self.arm] + widths[others]
@@ -279,9 +281,7 @@ class Mixture:
             statistic = cost[rows]
             penalty, misfit = np.full(rows.size, total_penalty), np.full(rows.size, total_misfit)
         else:
-            cost, misfit = respond_pairs(
-                best, R, problem.tolerance, means, u, basis, theta, rough, blocks.offsets, blocks.component
-            )
+            cost, misfit = respond_pairs(best, R, problem.tolerance, means, u, basis, theta, rough, blocks.offsets, blocks.component)
             rows = np.flatnonzero(np.isfinite(cost))
             statistic, misfit = cost[rows], misfit[rows]
             component = blocks.component[rows]

@@ -24,6 +24,7 @@ FORMAT = "spectralbai-campaign/1"
 KEYS = ("format", "runs", "deltas", "seed", "max_samples", "instances", "policies")
 REQUIRED = ("format", "runs", "deltas", "instances", "policies")
 SETTINGS = ("stopping", "mean_range")
+MOST_RUNS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +50,7 @@ class NamedPolicy:
 
     def on(self, instance: Instance, deltas: tuple[float, ...]) -> Policy:
         """Returns the policy for an instance, every risk in `deltas` read off its runs."""
-        settings = {key: tuple(value) if isinstance(value, list) else value for key, value in self.settings.items()}
+        settings = {key: tuple(value) if key == "mean_range" else value for key, value in self.settings.items()}
         policy = POLICIES[self.kind].on(instance, delta=deltas[0], **settings)
         return replace(policy, watching=tuple((policy.stopping, delta) for delta in deltas[1:]))
 
@@ -78,12 +79,14 @@ class Campaign:
         """Returns the campaign of a TOML document; `read_instance` opens the instance files it names, if it may name any."""
         try:
             document = tomllib.loads(text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, brackets nested thousands deep
             raise InvalidInput(f"not TOML: {error}") from None
         _check_keys("the campaign", document, KEYS, REQUIRED)
         if document["format"] != FORMAT:
             raise InvalidInput(f'format must be "{FORMAT}", got {document["format"]!r}')
         runs = check_integer("runs", document["runs"], 1)
+        if runs > MOST_RUNS:
+            raise InvalidInput(f"`runs` must be at most {MOST_RUNS}, got {runs}")
         seed = check_integer("seed", document.get("seed", 0), 0)
         max_samples = check_integer("max_samples", document.get("max_samples", 1_000_000), 1)
         deltas = document["deltas"]
@@ -190,6 +193,11 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
         if instance.mu is None:
             raise InvalidInput('"mu" is missing, the mean of each arm to simulate from; add it to the file')
         instance.problem.best_arm(instance.mu)
+        low, high = instance.problem.outcome_range or (-math.inf, math.inf)
+        if instance.mu.min() < low or instance.mu.max() > high:
+            raise InvalidInput(
+                f'"mu" must lie between {low:g} and {high:g} as the outcomes do, got {instance.mu.min():g} to {instance.mu.max():g}'
+            )
     except SpectralBAIError as error:
         raise InvalidInput(f"{place}: {error}") from None
     if name is not None and (not isinstance(name, str) or not name.strip()):
@@ -206,6 +214,8 @@ def _policy(place: str, table: dict[str, Any]) -> NamedPolicy:
         raise InvalidInput(f"{place}: {error}") from None
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise InvalidInput(f"{place}: name must be a string that is not blank, got {name!r}")
+    if not isinstance(table.get("mean_range", []), list):
+        raise InvalidInput(f"{place}: mean_range must be [low, high], got {table['mean_range']!r}")
     return NamedPolicy(name or kind, kind, table)
 
 

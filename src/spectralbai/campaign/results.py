@@ -7,7 +7,7 @@ import math
 import platform
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -132,7 +132,8 @@ class Results:
 
     @cached_property
     def campaign(self) -> Campaign:
-        return Campaign.from_dict(self.definition)
+        with _sentences(self.path):
+            return Campaign.from_dict(self.definition)
 
     @property
     def sessions(self) -> list[dict[str, str]]:
@@ -151,19 +152,21 @@ class Results:
         with _transaction(self._connection, self.path):
             self._connection.executemany(f"INSERT OR IGNORE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})", values)
 
-    def rows(self) -> Iterator[Row]:
-        """Yields every row, in the order of the campaign file."""
+    def rows(self) -> list[Row]:
+        """Returns every row, in the order of the campaign file."""
         campaign = self.campaign
         instances = {each.name: position for position, each in enumerate(campaign.instances)}
         policies = {each.name: position for position, each in enumerate(campaign.policies)}
         with _sentences(self.path):
             found = self._connection.execute(f"SELECT {', '.join(COLUMNS)} FROM runs").fetchall()
-        found.sort(key=lambda row: (instances[row[0]], policies[row[1]], -row[2], row[3]))
-        for row in found:
-            values = dict(zip(COLUMNS, row, strict=True))
-            for name, restore in (("proved", bool), ("correct", bool), ("counts", lambda text: tuple(json.loads(text)))):
-                values[name] = restore(values[name])
-            yield Row(**values)
+            found.sort(key=lambda row: (instances[row[0]], policies[row[1]], -row[2], row[3]))
+            rows = []
+            for row in found:
+                values = dict(zip(COLUMNS, row, strict=True))
+                for name, restore in (("proved", bool), ("correct", bool), ("counts", lambda text: tuple(json.loads(text)))):
+                    values[name] = restore(values[name])
+                rows.append(Row(**values))
+        return rows
 
     def theory(self, name: str) -> Theory:
         """Returns the bounds of an instance; solved once and kept."""
@@ -176,7 +179,7 @@ class Results:
                 found = (allocation.lower, allocation.upper, json.dumps(allocation.omega.tolist()))
             except InvalidInput:  # R is below S(mu), as a campaign may have it: nothing is known
                 found = (0.0, math.inf, "[]")
-            with _transaction(self._connection, self.path):
+            with suppress(SpectralBAIError), _transaction(self._connection, self.path):  # a place that cannot be written will do
                 self._connection.execute("INSERT OR IGNORE INTO theory VALUES (?, ?, ?, ?)", (name, *found))
         lower, upper, omega = found
         return Theory(lower, upper, tuple(json.loads(omega)))
@@ -212,6 +215,10 @@ def _sentences(path: Path) -> Iterator[None]:
         if "full" in reason:
             reason = "the disk is full; make room and run the same command again: nothing written before is lost"
         raise SpectralBAIError(f"{path}: {reason}") from None
+    except SpectralBAIError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SpectralBAIError(f"{path} is damaged ({type(error).__name__}: {error}); restore it, or choose another directory") from None
 
 
 def _difference(found: dict[str, object], asked: dict[str, object]) -> str:

@@ -72,7 +72,13 @@ def run_campaign(
     rows: list[Row] = []
     last = time.monotonic()
     try:
-        for trajectory, run, finished in _finish(campaign, todo, executor, slots):
+        for done_now in _finish(campaign, todo, executor, slots):
+            if rows and (done_now is None or time.monotonic() - last > CHUNK_SECONDS):
+                results.write(rows)
+                rows, last = [], time.monotonic()
+            if done_now is None:
+                continue
+            trajectory, run, finished = done_now
             cell = (trajectory.instance.name, trajectory.policy.name)
             seed = campaign.seed_of(trajectory, run)
             rows += [
@@ -80,9 +86,6 @@ def run_campaign(
                 for delta, x in zip(trajectory.deltas, finished, strict=True)
             ]
             there += 1
-            if time.monotonic() - last > CHUNK_SECONDS:
-                results.write(rows)
-                rows, last = [], time.monotonic()
             report(there, total)
     finally:
         if rows:
@@ -91,8 +94,8 @@ def run_campaign(
 
 def _finish(
     campaign: Campaign, todo: list[tuple[Trajectory, int]], executor: Executor | None, slots: int
-) -> Iterator[tuple[Trajectory, int, list[Finished]]]:
-    """Yields runs as they finish."""
+) -> Iterator[tuple[Trajectory, int, list[Finished]] | None]:
+    """Yields runs as they finish, and None when that takes long: what is finished can be written meanwhile."""
     texts = {each.name: json.dumps(each.instance.as_dict()) for each in campaign.instances}
 
     def task(trajectory: Trajectory, run: int) -> Task:
@@ -103,6 +106,7 @@ def _finish(
     if executor is None:
         for trajectory, run in todo:
             yield trajectory, run, work(task(trajectory, run))
+            yield None
         return
     ahead = iter(todo)
     waiting: dict[Future[list[Finished]], tuple[Trajectory, int]] = {}
@@ -112,7 +116,10 @@ def _finish(
                 waiting[executor.submit(work, task(trajectory, run))] = (trajectory, run)
             if not waiting:
                 return
-            for future in wait(waiting, return_when=FIRST_COMPLETED).done:
+            finished = wait(waiting, timeout=CHUNK_SECONDS, return_when=FIRST_COMPLETED).done
+            if not finished:
+                yield None
+            for future in finished:
                 trajectory, run = waiting.pop(future)
                 yield trajectory, run, future.result()
     finally:

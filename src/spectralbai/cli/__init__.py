@@ -53,6 +53,8 @@ def main(arguments: list[str] | None = None) -> None:
         app(arguments, prog_name="spectralbai")
     except SpectralBAIError as error:
         _refuse(str(error))
+    except MemoryError:
+        _refuse("there is not enough memory for a problem of this size")
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
         _refuse(where + (error.strerror or str(error)))

@@ -7,7 +7,7 @@ import io
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,17 +36,17 @@ def compare(
     if as_csv and as_json:
         raise InvalidInput("--csv and --json are both given; keep one")
 
-    from spectralbai.campaign import Results, summarise
+    from spectralbai.campaign import Cell, Results, summarise
 
     with Results.open(directory) as results:
         cells = summarise(results)
-        rows = list(results.rows()) if export is not None else []
+        rows = results.rows()
         expected = results.campaign.runs * len(results.campaign.trajectories)
-        there = len({(row.instance, row.policy, row.seed) for row in (rows or results.rows())})
+        there = len({(row.instance, row.policy, row.seed) for row in rows})
     if export is not None:
         write_whole(export, _rows_as_csv(rows))
     if as_csv:
-        typer.echo(_as_csv(asdict(cell) for cell in cells), nl=False)
+        typer.echo(_as_csv([field.name for field in fields(Cell)], map(asdict, cells)), nl=False)
     elif as_json:
         typer.echo(json.dumps([{key: _finite(value) for key, value in asdict(cell).items()} for cell in cells], indent=1))
     else:
@@ -96,19 +96,19 @@ def _remarks(cells: Sequence[Cell], there: int, expected: int) -> Iterable[str]:
             yield f"{cell.policy} on {cell.instance} at delta {cell.delta:g}: of {cell.runs} runs {', '.join(parts)}"
 
 
-def _as_csv(records: Iterable[dict[str, Any]]) -> str:
+def _as_csv(columns: Sequence[str], records: Iterable[dict[str, Any]]) -> str:
     text = io.StringIO()
-    writer: Any = None
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
     for record in records:
-        if writer is None:
-            writer = csv.DictWriter(text, list(record), lineterminator="\n")
-            writer.writeheader()
         writer.writerow({key: str(value).lower() if isinstance(value, bool) else value for key, value in record.items()})
     return text.getvalue()
 
 
 def _rows_as_csv(rows: Sequence[Row]) -> bytes:
-    return _as_csv({**asdict(row), "counts": " ".join(map(str, row.counts))} for row in rows).encode()
+    from spectralbai.campaign.results import COLUMNS
+
+    return _as_csv(COLUMNS, ({**asdict(row), "counts": " ".join(map(str, row.counts))} for row in rows)).encode()
 
 
 def _finite(value: Any) -> Any:

@@ -17,10 +17,21 @@ if TYPE_CHECKING:
 
 def read_instance(file: str) -> Instance:
     """Returns the instance in a JSON file; "-" reads standard input."""
+    return _instance("standard input", sys.stdin.buffer.read()) if file == "-" else read_instance_file(Path(file))
+
+
+def read_instance_file(file: Path) -> Instance:
+    """Returns the instance in a JSON file."""
+    try:
+        content = file.read_bytes()
+    except ValueError as error:  # a NUL in the name
+        raise InvalidInput(f"{str(file)!r} is no name of a file: {error}") from None
+    return _instance(str(file), content)
+
+
+def _instance(name: str, content: bytes) -> Instance:
     from spectralbai.instance import Instance
 
-    name = "standard input" if file == "-" else file
-    content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     try:
         return Instance.from_dict(_parse(content))
     except InvalidInput as error:

@@ -39,12 +39,12 @@ def plot(
         raise InvalidInput(f"--kind must be one of {', '.join(KINDS)}, got {kind!r}")
     plots = plotting()
     out = out or directory / f"{kind}.png"
-    check_directory("--out", out.parent, (out.name,))
 
     from spectralbai.allocation import samples_needed
     from spectralbai.campaign import Results, summarise
 
     with Results.open(directory) as results:
+        check_directory("--out", out.parent, (out.name,))
         campaign = results.campaign
         names = [each.name for each in campaign.instances if each.name == instance or fnmatchcase(each.name, instance)]
         if not names:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spectralbai.cli.files import check_directory, read_instance, read_text
+from spectralbai.cli.files import check_directory, read_instance_file, read_text
 from spectralbai.cli.work import cluster, cores, processes, progress
 from spectralbai.errors import InvalidInput
 
@@ -83,6 +83,6 @@ def read_campaign(file: Path) -> tuple[str, Campaign]:
 
     try:
         source = read_text(file)
-        return source, Campaign.from_toml(source, lambda name: read_instance(str(file.parent / name)))
+        return source, Campaign.from_toml(source, lambda name: read_instance_file(file.parent / name))
     except InvalidInput as error:
         raise InvalidInput(f"{file}: {error}") from None

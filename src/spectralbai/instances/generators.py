@@ -148,9 +148,7 @@ def smooth_instance(
     return _instance(graph, signals.smooth(graph, lead, rng), slack, sigma, tolerance, labels)
 
 
-def _instance(
-    graph: Graph, mu: Vector, slack: float, sigma: ArrayLike, tolerance: float, labels: list[str] | None = None
-) -> Instance:
+def _instance(graph: Graph, mu: Vector, slack: float, sigma: ArrayLike, tolerance: float, labels: list[str] | None = None) -> Instance:
     slack = check_number("slack", slack, "a finite positive number", low=0.0, strict=True)
     problem = Problem(graph, slack * graph.smoothness(mu), sigma, tolerance)
     problem.best_arm(mu)

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
 from spectralbai.campaign import Cell, Row
-from spectralbai.plot.style import STYLES, legend_above, new_axes, plain, samples_on_y
+from spectralbai.plot.style import STYLES, legend_above, new_axes, plain, samples_on_y, words
 
 X_LABELS = {
     "R": r"$R$: bound on the roughness of the means (smaller: the graph says more)",
@@ -41,7 +41,7 @@ def plot_tau_by_policy(rows: Sequence[Row], lower_bound: float | None = None, ax
     if lower_bound:
         ax.axhline(lower_bound, color="black", linewidth=2.2, label="lower bound on the mean of any policy that knows the graph")
         legend_above(ax)
-    ax.set_xticks(range(len(policies)), policies, rotation=20 if len(policies) > 4 else 0)
+    ax.set_xticks(range(len(policies)), [words(policy) for policy in policies], rotation=20 if len(policies) > 4 else 0)
     ax.set_xlabel("policy")
     samples_on_y(ax)
     ax.yaxis.set_minor_formatter(NullFormatter())
@@ -68,7 +68,7 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
             [places[getattr(cell, x)] + shift for cell in own], [cell.mean_tau for cell in own], yerr=half,
             color=style.colour, linestyle=style.line, linewidth=1.5, elinewidth=1.0, capsize=2.5,
             marker=style.marker, markerfacecolor=style.face, markersize=5.5, markeredgewidth=1.3,
-            label=policy + ("" if own[0].proved else " (risk not proved)"),
+            label=words(policy) + ("" if own[0].proved else " (risk not proved)"),
         )  # fmt: skip
     means = [cell.mean_tau for cell in cells]
     if max(means) > 20 * min(means):
@@ -83,27 +83,31 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
     return ax
 
 
-def plot_proportions(
-    rows: Sequence[Row], omega: Sequence[float], labels: Sequence[str], most: int = 30, ax: Axes | None = None
-) -> Axes:
+def plot_proportions(rows: Sequence[Row], omega: Sequence[float], labels: Sequence[str], most: int = 30, ax: Axes | None = None) -> Axes:
     """Returns the mean share of the pulls that each policy gave each arm, and the optimal share omega* as bars.
 
-    Beyond `most` arms only those of the largest omega* are shown. The rows are of one instance and one delta.
+    Beyond `most` arms only those of the largest share are shown. The rows are of one instance and one delta; `omega` is
+    empty where there is none, R being below S(mu).
     """
     ax = ax or new_axes(size=(7.2, 4.6))
-    shown = np.sort(np.argsort(-np.array(omega), kind="stable")[:most])
+    policies = dict.fromkeys(row.policy for row in rows)
+    given = {
+        policy: np.mean([np.array(row.counts) / sum(row.counts) for row in rows if row.policy == policy], axis=0) for policy in policies
+    }
+    largest = np.array(omega) if len(omega) else np.mean(list(given.values()), axis=0)
+    shown = np.sort(np.argsort(-largest, kind="stable")[:most])
     places = np.arange(shown.size)
-    ax.bar(places, np.array(omega)[shown], width=0.8, color="0.85", label=r"optimal allocation $\omega^*(\mu)$")
-    for index, policy in enumerate(dict.fromkeys(row.policy for row in rows)):
+    if len(omega):
+        ax.bar(places, largest[shown], width=0.8, color="0.85", label=r"optimal allocation $\omega^*(\mu)$")
+    for index, (policy, shares) in enumerate(given.items()):
         style = STYLES[index % len(STYLES)]
-        shares = np.mean([np.array(row.counts) / sum(row.counts) for row in rows if row.policy == policy], axis=0)
         ax.plot(
             places, shares[shown], linestyle="", marker=style.marker, color=style.colour, markerfacecolor=style.face,
-            markersize=5, markeredgewidth=1.2, label=policy,
+            markersize=5, markeredgewidth=1.2, label=words(policy),
         )  # fmt: skip
     crowded = shown.size > 12 or max(len(labels[arm]) for arm in shown) > 4
-    ax.set_xticks(places, [labels[arm] for arm in shown], rotation=90 if crowded else 0, fontsize=8 if crowded else 9)
-    ax.set_xlabel("arm" if shown.size == len(omega) else f"arm (the {shown.size} of {len(omega)} with the largest optimal share)")
+    ax.set_xticks(places, [words(labels[arm]) for arm in shown], rotation=90 if crowded else 0, fontsize=8 if crowded else 9)
+    ax.set_xlabel("arm" if shown.size == largest.size else f"arm (the {shown.size} of {largest.size} with the largest share)")
     ax.set_ylabel("share of the pulls")
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:.0%}"))
     ax.set_ylim(bottom=0)

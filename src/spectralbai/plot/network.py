@@ -11,7 +11,7 @@ from matplotlib.collections import LineCollection
 from spectralbai.checks import Matrix
 from spectralbai.graph import Graph
 from spectralbai.instance import Instance
-from spectralbai.plot.style import legend_above, new_axes
+from spectralbai.plot.style import legend_above, new_axes, words
 
 LABELLED = 40
 """Labels are written up to this many arms."""
@@ -30,7 +30,7 @@ def plot_graph(instance: Instance, omega: Sequence[float] | None = None, ax: Axe
     arms = ax.scatter(places[:, 0], places[:, 1], s=area, c=colours, cmap="cividis", edgecolors="black", linewidths=0.7, zorder=2)
     if mu is not None:
         best = int(np.argmax(mu))
-        name = f"best arm: {instance.labels[best]}"
+        name = f"best arm: {words(instance.labels[best])}"
         x, y = places[best]
         ax.scatter(x, y, s=110, marker="*", color="white", edgecolors="black", linewidths=0.8, zorder=3, label=name)
         assert ax.figure is not None
@@ -39,7 +39,9 @@ def plot_graph(instance: Instance, omega: Sequence[float] | None = None, ax: Axe
     if graph.n_arms <= LABELLED:
         for arm, label in enumerate(instance.labels):
             offset = (0, 3 + np.sqrt(area[arm] / np.pi))
-            ax.annotate(label, places[arm], xytext=offset, textcoords="offset points", fontsize=7, ha="center", va="bottom", zorder=4)
+            ax.annotate(
+                words(label), places[arm], xytext=offset, textcoords="offset points", fontsize=7, ha="center", va="bottom", zorder=4
+            )
     if omega is not None:
         ax.set_xlabel(r"area: share of the pulls in the optimal allocation $\omega^*$; lines: edges, wider if heavier")
     ax.set_xticks([])

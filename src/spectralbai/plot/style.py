@@ -61,10 +61,15 @@ def legend_above(ax: Axes, columns: int = 1) -> None:
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1.01), ncols=columns, frameon=False, fontsize=9, handlelength=3.2, borderaxespad=0)
 
 
+def words(text: str) -> str:
+    """Returns a user's words as matplotlib should show them: no formulas, and no label hidden for its first letter."""
+    return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
+
+
 def as_png(ax: Axes, title: str = "") -> bytes:
     """Returns the figure that holds `ax`, under a title, as the content of a PNG file."""
     content = io.BytesIO()
     if title:
-        ax.figure.canvas.figure.suptitle(title.replace("$", r"\$"), x=0.02, ha="left", fontsize=10)  # a user's words: no formulas
+        ax.figure.canvas.figure.suptitle(words(title), x=0.02, ha="left", fontsize=10)
     ax.figure.canvas.figure.savefig(content, format="png")
     return content.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -31,6 +32,8 @@ class Policy(ABC):
 
     uses_delta: ClassVar[bool] = False
     """Whether the pulls depend on delta; if not, several risks can be read off one run."""
+    ignores_graph: ClassVar[bool] = False
+    """Whether the policy knows no graph: the problem it is given then has R = inf."""
 
     problem: Problem
     delta: float = 0.01
@@ -45,10 +48,12 @@ class Policy(ABC):
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
             raise InvalidInput(f"`problem` must be a spectralbai.Problem, got {type(self.problem).__name__}")
+        if self.ignores_graph:
+            object.__setattr__(self, "problem", replace(self.problem, R=math.inf))
         if self.problem.R == 0:
             raise InvalidInput("`R` must be positive, got 0; the arms of a component are then equal: keep one of each, with R = math.inf")
         for name, delta in self.rules:
-            if name not in RULES:
+            if not isinstance(name, str) or name not in RULES:
                 raise InvalidInput(f"`stopping` must be one of {', '.join(RULES)}, got {name!r}")
             check_delta(delta)
         if self.mean_range is not None:
@@ -78,9 +83,7 @@ class Policy(ABC):
         """Returns the policy for an instance; only the oracle looks at its means."""
         return cls(instance.problem, **settings)
 
-    def ask(
-        self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
-    ) -> Indices:
+    def ask(self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None) -> Indices:
         """Returns the next n arms to pull: none once everything is settled.
 
         `pending` (n_arms,) counts pulls handed out whose results have not been told: they count as pulls, never as

@@ -9,6 +9,7 @@ import numpy as np
 from numba import njit
 
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.errors import InvalidInput
 from spectralbai.intervals import graph_intervals, graph_precision
 from spectralbai.policy.contract import Policy
 from spectralbai.policy.state import State
@@ -26,13 +27,20 @@ class GRUB(Policy):
 
     stopping: str = "graph-intervals"
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, _ in self.rules:
+            if name != "graph-intervals":
+                raise InvalidInput(f"`stopping` must be graph-intervals for GRUB, whose pulls follow from that rule, got {name!r}")
+
     def _plan(self, state: State, mu_tilde: Vector) -> State:
         """Keeps the arms not eliminated as the support of `omega`."""
-        means, widths = graph_intervals(self.problem, state.data.counts, state.data.means, self.delta)
-        lower = (means - widths).max()
-        active = (state.omega > 0) & (means + widths >= lower)
-        if not active.any():  # only if the intervals contradict each other, which means they failed
-            active = means + widths >= lower
+        smallest = min(delta for _, delta in self.rules)
+        means, widths = graph_intervals(self.problem, state.data.counts, state.data.means, smallest)
+        possible = means + widths >= (means - widths).max()
+        active = (state.omega > 0) & possible
+        if active.sum() <= 1:  # all others eliminated, at one time or another: those that are not now get another chance
+            active = possible
         omega = active / active.sum()
         omega.setflags(write=False)
         return replace(state, omega=omega)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from spectralbai.checks import Indices, Vector
-from spectralbai.instance import Instance
 from spectralbai.intervals import plain_widths
 from spectralbai.policy.contract import Policy
 from spectralbai.policy.state import State
@@ -23,12 +21,9 @@ class LUCB(Policy):
     """
 
     uses_delta: ClassVar[bool] = True
+    ignores_graph: ClassVar[bool] = True
 
     stopping: str = "intervals"
-
-    @classmethod
-    def on(cls, instance: Instance, **settings: Any) -> Self:
-        return cls(replace(instance.problem, R=math.inf), **settings)
 
     def horizon(self, state: State) -> int:
         return 2
@@ -36,12 +31,13 @@ class LUCB(Policy):
     def _pulls(self, state: State, issued: Vector, n: int, rng: np.random.Generator | None) -> Indices:
         means, counts = state.data.means, issued.copy()
         leader = int(np.argmax(np.where(state.counts > 0, means, -np.inf)))
-        pulls: list[int] = []
-        while len(pulls) < n:
-            upper = means + plain_widths(counts, self.problem.sigma, self.delta)
-            upper[state.counts == 0] = np.inf
-            upper[leader] = -np.inf
-            for arm in (leader, int(np.argmax(upper))):
-                pulls.append(arm)
-                counts[arm] += 1
-        return np.array(pulls[:n], dtype=np.intp)
+        pulls = np.empty(n, dtype=np.intp)
+        for k in range(n):
+            arm = leader
+            if (counts.sum() - counts.size) % 2:  # leader and rival in turn, however few are asked for at once
+                upper = means + plain_widths(counts, self.problem.sigma, self.delta)
+                upper[leader] = -np.inf
+                arm = int(np.argmax(upper))
+            pulls[k] = arm
+            counts[arm] += 1
+        return pulls

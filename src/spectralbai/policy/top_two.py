@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from spectralbai.checks import Indices, Vector
 from spectralbai.errors import InvalidInput
-from spectralbai.instance import Instance
 from spectralbai.policy.contract import Policy
 from spectralbai.policy.state import State
 
@@ -22,9 +20,7 @@ class TopTwo(Policy):
     Leader and challenger are pulled with equal chances (beta = 1/2). It knows no graph; the stopping rule is the default.
     """
 
-    @classmethod
-    def on(cls, instance: Instance, **settings: Any) -> Self:
-        return cls(replace(instance.problem, R=math.inf), **settings)
+    ignores_graph: ClassVar[bool] = True
 
     def horizon(self, state: State) -> int:
         return 1

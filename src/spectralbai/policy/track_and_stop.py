@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import ClassVar
 
-from spectralbai.instance import Instance
 from spectralbai.policy.spectral_tas import SpectralTaS
 
 
@@ -14,6 +12,4 @@ from spectralbai.policy.spectral_tas import SpectralTaS
 class TrackAndStop(SpectralTaS):
     """Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, with the default stopping rule."""
 
-    @classmethod
-    def on(cls, instance: Instance, **settings: Any) -> Self:
-        return cls(replace(instance.problem, R=math.inf), **settings)
+    ignores_graph: ClassVar[bool] = True

@@ -1,0 +1,111 @@
+"""What past observations say of the noise and of the roughness S(mu): help to choose sigma and R."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
+from scipy.special import chdtri
+
+from spectralbai.checks import Indices, Vector, check_number, check_vector
+from spectralbai.errors import InvalidInput
+from spectralbai.graph import Graph
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class SigmaEstimate:
+    """The standard deviation of one outcome, the same for all arms."""
+
+    sigma: float
+    low: float
+    high: float
+    """Ends of the interval, exact for Gaussian noise. Plan with `high`: too small a sigma voids the guarantee."""
+    observations: int
+    degrees_of_freedom: int
+    confidence: float = CONFIDENCE
+
+
+@dataclass(frozen=True)
+class RoughnessEstimate:
+    """S(mu) from noisy means."""
+
+    plain: float
+    """S of the empirical means: too large on average, since noise is rough."""
+    estimate: float
+    """The same less the noise's share: right on average, and at least 0."""
+    upper: float
+    """S(mu) lies below with at least the confidence stated, for Gaussian noise of the sigma given."""
+    confidence: float = CONFIDENCE
+
+
+def sigma_from(arms: Indices, outcomes: Vector, confidence: float = CONFIDENCE) -> SigmaEstimate:
+    """Returns the pooled standard deviation of outcomes around the mean of their arm, with its interval."""
+    counts = np.bincount(arms)
+    means = np.bincount(arms, outcomes) / np.maximum(counts, 1)
+    freedom = int(arms.size - np.count_nonzero(counts))
+    if freedom < 1:
+        raise InvalidInput(f"an estimate of sigma needs an arm with two observations, got at most {counts.max(initial=0)} per arm")
+    squares = float(((outcomes - means[arms]) ** 2).sum())
+    tail = (1 - check_confidence(confidence)) / 2
+    low, high = (math.sqrt(squares / float(chdtri(freedom, p))) for p in (tail, 1 - tail))
+    return SigmaEstimate(math.sqrt(squares / freedom), low, high, int(arms.size), freedom, confidence)
+
+
+def roughness_from(
+    graph: Graph, sigma: ArrayLike, counts: ArrayLike, means: ArrayLike, labels: Sequence[str] | None = None, confidence: float = CONFIDENCE
+) -> RoughnessEstimate:
+    """Returns S(mu) estimated from `counts` observations per arm with these empirical means.
+
+    With D = diag(sigma^2/N) the empirical means have S = S(mu) + tr(L D) on average. The upper limit is Chernoff's,
+    the worst case over all mu of one roughness:
+
+        S(mu) <= min over t > 0 of (1 + 2 theta t) (S + (log(1/alpha) - sum_i log(1 + 2 theta_i t)/2) / t)
+
+    with theta_i the eigenvalues of D^(1/2) L D^(1/2), theta the largest (theory 9.1-9.3).
+    """
+    n_arms = graph.n_arms
+    counts, means = check_vector("counts", counts, n_arms), check_vector("means", means, n_arms)
+    alpha = 1 - check_confidence(confidence)
+    missing = np.flatnonzero(counts < 1)
+    if missing.size:
+        arm = int(missing[0])
+        name = f'"{labels[arm]}"' if labels is not None else str(arm)
+        raise InvalidInput(
+            f"an estimate of the roughness needs every arm observed, got nothing of arm {name}; observe it, or remove it"
+        )
+    deviation = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (n_arms,)) / np.sqrt(counts)
+    plain = graph.smoothness(means - means.mean())
+    if graph.n_edges == 0:
+        return RoughnessEstimate(0.0, 0.0, 0.0, confidence)
+    theta = np.maximum(np.linalg.eigvalsh(deviation[:, None] * graph.laplacian.toarray() * deviation), 0.0)
+    largest = float(theta[-1])
+
+    def limit(log_t: float) -> float:
+        t = math.exp(log_t) / largest
+        return (1 + 2 * largest * t) * (plain + (-math.log(alpha) - 0.5 * float(np.log1p(2 * theta * t).sum())) / t)  # (9.3)
+
+    grid = np.linspace(-12, 12, 97)  # not convex: a grid first
+    start = grid[int(np.argmin([limit(each) for each in grid]))]
+    found = minimize_scalar(limit, bounds=(start - 0.5, start + 0.5), method="bounded")
+    upper = max(min(float(found.fun), limit(start)), 0.0)
+    return RoughnessEstimate(plain, max(plain - float(theta.sum()), 0.0), upper, confidence)
+
+
+def implied_R(graph: Graph, step: float) -> float:
+    """Returns the largest S(mu) of means whose neighbours differ by at most `step`: the sum of the weights times step^2."""
+    step = check_number("step", step, "a finite positive number", low=0.0, strict=True)
+    return float(graph.weights.sum()) * step**2
+
+
+def check_confidence(confidence: float) -> float:
+    """Returns a confidence in (0, 1)."""
+    value = check_number("confidence", confidence, "between 0 and 1, such as 0.95", low=0.0, strict=True)
+    if value >= 1:
+        raise InvalidInput(f"`confidence` must be between 0 and 1, such as 0.95, got {confidence}")
+    return value

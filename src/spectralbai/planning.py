@@ -1,0 +1,319 @@
+"""Before the first trial: how many samples to expect, with and without the graph, and how that depends on the choices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import stdtrit
+
+from spectralbai.allocation import samples_needed, solve_allocation
+from spectralbai.checks import Vector, check_arm, check_delta, check_integer, check_vector
+from spectralbai.errors import InvalidInput
+from spectralbai.estimation import estimate
+from spectralbai.history import RoughnessEstimate, SigmaEstimate, roughness_from, sigma_from
+from spectralbai.instance import Instance
+from spectralbai.instances.signals import smooth
+from spectralbai.policy import Policy, SpectralTaS, TrackAndStop
+from spectralbai.problem import Problem
+from spectralbai.simulate import Run, watch
+
+DELTAS = (0.1, 0.05, 0.01)
+R_FACTORS = (0.1, 0.5, 1.0, 2.0, 10.0)
+TOLERANCE_SHARES = (0.0, 0.05, 0.1, 0.2)
+"""Tolerances tried, in parts of the spread of the means."""
+SIGNALS = 8
+"""Random signals drawn where the means are not guessed."""
+BATCH = 16
+PRECISION = 0.05
+"""Simulation ends once the standard error of the mean is below this part of it, or after all runs asked for."""
+LONGEST = 300_000
+"""Runs whose mean is bound to be longer are not simulated."""
+
+Source = Literal["guess", "observations", "random signals"]
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Samples to expect: the theorem, and what simulated runs of the default rule took. NaN where nothing was simulated."""
+
+    delta: float
+    characteristic_time: float
+    lower_bound: float
+    """Samples that no method of this risk can do without on average."""
+    runs: int = 0
+    mean: float = math.nan
+    mean_low: float = math.nan
+    mean_high: float = math.nan
+    """95 % interval of the mean."""
+    q05: float = math.nan
+    median: float = math.nan
+    q95: float = math.nan
+    errors: int = 0
+    undecided: int = 0
+    """Runs whose data contradicted R, or that were cut short."""
+
+    @property
+    def expected(self) -> float:
+        """The mean of the runs, or the lower bound where there are none."""
+        return self.mean if self.runs else self.lower_bound
+
+
+@dataclass(frozen=True)
+class Variation:
+    """The characteristic time if one choice were another."""
+
+    value: float
+    characteristic_time: float
+    """NaN where R is below the roughness of the means: the guarantee is void then."""
+    samples: float
+    """About how many samples: those expected, in proportion to the characteristic time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to expect of an experiment."""
+
+    instance: Instance
+    delta: float
+    source: Source
+    signals: tuple[Vector, ...]
+    """The means planned with: one guess, or several random signals."""
+    with_graph: Forecast
+    without_graph: Forecast
+    by_delta: tuple[Forecast, ...]
+    by_R: tuple[Variation, ...]
+    by_tolerance: tuple[Variation, ...]
+    sigma: SigmaEstimate | None
+    """From the observations, if there were any."""
+    roughness: RoughnessEstimate | None
+
+    @property
+    def saving(self) -> float:
+        """The part of the samples that the graph saves."""
+        simulated = self.with_graph.runs and self.without_graph.runs
+        ours, theirs = ((each.mean if simulated else each.characteristic_time) for each in (self.with_graph, self.without_graph))
+        return 1 - ours / theirs if theirs > 0 else 0.0
+
+    @property
+    def advice(self) -> str:
+        """Whether the graph is worth it, in a sentence."""
+        ours, theirs = self.with_graph.expected, self.without_graph.expected
+        numbers = f"about {ours:,.0f} samples instead of {theirs:,.0f}"
+        if not self.with_graph.runs or not self.without_graph.runs:
+            numbers = f"at least {self.with_graph.lower_bound:,.0f} samples instead of {self.without_graph.lower_bound:,.0f}"
+        if self.saving >= 0.5:
+            return f"The graph is worth it: {numbers}, {self.saving:.0%} fewer."
+        if self.saving >= 0.1:
+            return f"The graph helps: {numbers}, {self.saving:.0%} fewer."
+        return f"The graph hardly helps ({numbers}): what makes this hard is a few arms close to the best. A tolerance would help more."
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns everything, JSON-ready; numbers that are not there are None."""
+        document = {
+            "delta": self.delta,
+            "source": self.source,
+            "instance": self.instance.as_dict(),
+            "signals": [mu.tolist() for mu in self.signals],
+            "with_graph": asdict(self.with_graph),
+            "without_graph": asdict(self.without_graph),
+            "saving": self.saving,
+            "advice": self.advice,
+            "by_delta": [asdict(each) for each in self.by_delta],
+            "by_R": [asdict(each) for each in self.by_R],
+            "by_tolerance": [asdict(each) for each in self.by_tolerance],
+            "sigma": None if self.sigma is None else asdict(self.sigma),
+            "roughness": None if self.roughness is None else asdict(self.roughness),
+        }
+        plain: dict[str, Any] = _without_nan(document)
+        return plain
+
+
+def plan(
+    instance: Instance,
+    delta: float = 0.05,
+    *,
+    arms: ArrayLike | None = None,
+    outcomes: ArrayLike | None = None,
+    runs: int = 100,
+    seed: int = 0,
+    executor: Executor | None = None,
+    on_run: Callable[[int, int], object] | None = None,
+) -> Plan:
+    """Returns what to expect of an experiment on this instance at risk `delta`.
+
+    The means are those of past observations (`arms` and their `outcomes`), smoothed to R, if there are any; else the
+    guess in the instance; else random smooth signals as rough as R allows. Up to `runs` runs are simulated with the
+    graph and as many without, fewer once their mean is known to 5 %; 0 skips that. `on_run` is called with (done,
+    most) after each.
+    """
+    if not isinstance(instance, Instance):
+        raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
+    delta, runs, seed = check_delta(delta), check_integer("runs", runs, 0), check_integer("seed", seed, 0)
+    problem = instance.problem
+    sigma, roughness = None, None
+    source: Source
+    if arms is not None or outcomes is not None:
+        source = "observations"
+        mu, sigma, roughness = _from_observations(instance, arms, outcomes)
+        signals: tuple[Vector, ...] = (mu,)
+    elif instance.mu is not None:
+        source, signals = "guess", (instance.mu,)
+    else:
+        source, signals = "random signals", _random_signals(problem, seed)
+    for mu in signals:
+        problem.best_arm(mu)
+
+    without = replace(problem, R=math.inf)
+    deltas = (delta, *(each for each in DELTAS if each != delta))
+    times = [_time(each, signals) for each in (problem, without)]
+    done = 0
+
+    def count(n: int) -> None:
+        nonlocal done
+        done += n
+        if on_run is not None:
+            on_run(done, 2 * runs)
+
+    forecasts = []
+    for index, (kind, (characteristic, upper)) in enumerate(zip((SpectralTaS, TrackAndStop), times, strict=True)):
+        bounds = [samples_needed(upper, each) for each in deltas]
+        watched: list[list[Run]] = []
+        if runs and max(bounds) <= LONGEST:
+            policy = kind.on(instance, delta=delta, watching=tuple(("mixture", each) for each in deltas[1:]))
+            watched = _simulate(policy, signals, runs, (seed, index), executor, count)
+        forecasts.append(
+            [
+                _forecast(each, characteristic, bound, [run[k] for run in watched])
+                for k, (each, bound) in enumerate(zip(deltas, bounds, strict=True))
+            ]
+        )
+    ours, theirs = forecasts
+    scale = ours[0].expected / times[0][0] if times[0][0] > 0 else math.nan
+    spread = float(np.mean([mu.max() - mu.min() for mu in signals]))
+    tolerances = sorted({problem.tolerance, *(share * spread for share in TOLERANCE_SHARES)})
+    radii = [factor * problem.R for factor in R_FACTORS] if math.isfinite(problem.R) else []
+    return Plan(
+        instance,
+        delta,
+        source,
+        signals,
+        ours[0],
+        theirs[0],
+        tuple(sorted(ours, key=lambda each: -each.delta)),
+        tuple(_variation(replace(problem, R=R), R, signals, scale) for R in radii),
+        tuple(_variation(replace(problem, tolerance=each), each, signals, scale) for each in tolerances),
+        sigma,
+        roughness,
+    )
+
+
+def _from_observations(
+    instance: Instance, arms: ArrayLike | None, outcomes: ArrayLike | None
+) -> tuple[Vector, SigmaEstimate | None, RoughnessEstimate | None]:
+    problem = instance.problem
+    pulled = np.array([check_arm("arms", arm, problem.n_arms) for arm in np.atleast_1d(np.asarray(arms)).tolist()], dtype=np.intp)
+    if outcomes is None or not pulled.size:
+        raise InvalidInput("`arms` and `outcomes` must be two lists of one length, at least 1")
+    values = check_vector("outcomes", outcomes, pulled.size)
+    counts = np.bincount(pulled, minlength=problem.n_arms).astype(float)
+    means = np.bincount(pulled, values, problem.n_arms) / np.maximum(counts, 1)
+    missing = np.flatnonzero(counts == 0)
+    if missing.size:
+        raise InvalidInput(
+            f'every arm needs an observation, got none of "{instance.labels[missing[0]]}"; observe it, or guess "mu"'
+        )
+    mu = estimate(problem, counts, means)
+    if problem.outcome_range is not None:
+        mu = np.clip(mu, *problem.outcome_range)
+    sigma = sigma_from(pulled, values) if (counts >= 2).any() else None
+    return mu, sigma, roughness_from(problem.graph, problem.sigma, counts, means, instance.labels)
+
+
+def _random_signals(problem: Problem, seed: int) -> tuple[Vector, ...]:
+    """Returns smooth signals with S = R exactly; components have levels of their own, in the range or within a sigma."""
+    if math.isinf(problem.R) or problem.R == 0:
+        raise InvalidInput(f'"mu" is missing and R = {problem.R:g} says nothing of the means; guess mu, give observations, or choose R')
+    graph = problem.graph
+    if graph.n_edges == 0:
+        raise InvalidInput('"mu" is missing and the graph has no edges to draw smooth means on; guess mu, or give observations')
+    signals = []
+    for k in range(SIGNALS):
+        rng = np.random.default_rng((seed, k))
+        mu = smooth(graph, 0.0, rng)
+        mu = mu * math.sqrt(problem.R / graph.smoothness(mu)) * (1 - 1e-9)
+        if graph.n_components > 1:
+            level = rng.standard_normal(graph.n_components) * float(problem.sigma.mean())
+            centres = np.bincount(graph.components, mu) / np.bincount(graph.components)
+            mu = mu + (level - centres)[graph.components]
+        if problem.outcome_range is not None:
+            low, high = problem.outcome_range
+            mu = mu - mu.mean() + (low + high) / 2
+            excess = max(1.0, float(np.abs(mu - (low + high) / 2).max()) / ((high - low) / 2) * (1 + 1e-9))
+            mu = (mu - (low + high) / 2) / excess + (low + high) / 2
+        signals.append(mu)
+    return tuple(signals)
+
+
+def _time(problem: Problem, signals: Sequence[Vector]) -> tuple[float, float]:
+    """Returns (characteristic time, upper bound of its inverse), means over the signals."""
+    solved = [solve_allocation(problem, mu, tol=1e-3) for mu in signals]
+    lower = float(np.mean([1 / each.upper for each in solved]))
+    return float(np.mean([each.characteristic_time for each in solved])), 1 / lower if lower > 0 else math.inf
+
+
+def _variation(problem: Problem, value: float, signals: Sequence[Vector], scale: float) -> Variation:
+    if any(problem.smoothness(mu) > problem.R * (1 + 1e-9) for mu in signals):
+        return Variation(value, math.nan, math.nan)
+    characteristic = _time(problem, signals)[0]
+    return Variation(value, characteristic, characteristic * scale)
+
+
+def _simulate(
+    policy: Policy, signals: Sequence[Vector], runs: int, seed: tuple[int, int], executor: Executor | None, count: Callable[[int], None]
+) -> list[list[Run]]:
+    """Returns runs, the signals in turn, until the mean is known or all are done."""
+    watched: list[list[Run]] = []
+    spread = executor.map if executor is not None else map
+    while len(watched) < runs:
+        numbers = range(len(watched), min(len(watched) + BATCH, runs))
+        seeds = [int(np.random.SeedSequence((*seed, number)).generate_state(1, np.uint64)[0]) for number in numbers]
+        means = [signals[number % len(signals)] for number in numbers]
+        for run in spread(partial(watch, policy, max_samples=20 * LONGEST), means, seeds):
+            watched.append(run)
+            count(1)
+        tau = np.array([run[0].tau for run in watched])
+        if tau.std(ddof=1 if tau.size > 1 else 0) <= PRECISION * tau.mean() * math.sqrt(tau.size):
+            count(runs - len(watched))
+            break
+    return watched
+
+
+def _forecast(delta: float, characteristic: float, bound: float, runs: Sequence[Run]) -> Forecast:
+    if not runs:
+        return Forecast(delta, characteristic, bound)
+    tau = np.array([run.tau for run in runs], dtype=float)
+    half = float(stdtrit(tau.size - 1, 0.975)) * float(tau.std(ddof=1)) / math.sqrt(tau.size) if tau.size > 1 else math.nan
+    mean = float(tau.mean())
+    low, median, high = (float(q) for q in np.quantile(tau, (0.05, 0.5, 0.95)))
+    decided = [run for run in runs if run.status == "decided"]
+    errors = sum(not run.correct for run in decided)
+    return Forecast(
+        delta, characteristic, bound, tau.size, mean, mean - half, mean + half, low, median, high, errors, len(runs) - len(decided)
+    )
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value

@@ -1,0 +1,164 @@
+"""Tables of options, edges and observations as CSV text: every refusal names the row and the column.
+
+Commas, semicolons or tabs; Windows line ends and byte-order marks; decimal commas where semicolons separate. Labels are
+strings: "7" and "07" differ.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.errors import InvalidInput
+
+SEPARATORS = (",", ";", "\t")
+
+
+@dataclass(frozen=True)
+class Table:
+    """The cells of a CSV file: column names and rows of strings, with the line each row stands on."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    lines: tuple[int, ...]
+    decimal_comma: bool
+
+    @classmethod
+    def from_text(cls, text: str) -> Table:
+        """Returns the table of a CSV text whose first line names the columns."""
+        text = text.removeprefix("\ufeff")
+        header = text.split("\n", 1)[0]
+        separator = max(SEPARATORS, key=header.count)
+        reader = csv.reader(text.splitlines(), delimiter=separator, skipinitialspace=True, strict=True)
+        rows: list[tuple[str, ...]] = []
+        lines: list[int] = []
+        try:
+            for cells in reader:
+                if any(cell.strip() for cell in cells):
+                    rows.append(tuple(cell.strip() for cell in cells))
+                    lines.append(reader.line_num)
+        except csv.Error as error:
+            raise InvalidInput(f"line {reader.line_num}: not CSV: {error}") from None
+        if not rows:
+            raise InvalidInput("the file is empty; the first line must name the columns")
+        columns, rows = rows[0], rows[1:]
+        repeated = next((name for name in columns if columns.count(name) > 1), None)
+        if repeated is not None:
+            raise InvalidInput(f'line {lines[0]}: the column "{repeated}" is there twice; rename one')
+        if not rows:
+            raise InvalidInput("there is no row below the column names; add one per line")
+        for row, line in zip(rows, lines[1:], strict=True):
+            if len(row) != len(columns):
+                raise InvalidInput(
+                    f"line {line}: {len(row)} cells for {len(columns)} columns; a cell that holds a separator needs quotes"
+                )
+        return cls(columns, tuple(rows), tuple(lines[1:]), separator == ";")
+
+    def column(self, name: str) -> list[str]:
+        """Returns the cells of a column."""
+        if name not in self.columns:
+            near = difflib.get_close_matches(name, self.columns, n=1)
+            remedy = f'did you mean "{near[0]}"?' if near else f"the columns are {', '.join(self.columns)}"
+            raise InvalidInput(f'there is no column "{name}"; {remedy}')
+        at = self.columns.index(name)
+        return [row[at] for row in self.rows]
+
+    def numbers(self, name: str) -> Vector:
+        """Returns a column as finite numbers."""
+        cells = self.column(name)
+        values = np.empty(len(cells))
+        for i, (cell, line) in enumerate(zip(cells, self.lines, strict=True)):
+            try:
+                values[i] = float(cell.replace(",", ".") if self.decimal_comma else cell)
+            except ValueError:
+                what = "an empty cell" if not cell else f'"{cell}"'
+                raise InvalidInput(f'line {line}, column "{name}": a number is needed, got {what}; fill it in or remove the row') from None
+            if not math.isfinite(values[i]):
+                raise InvalidInput(f'line {line}, column "{name}": a finite number is needed, got "{cell}"')
+        return values
+
+    def labels(self, name: str) -> list[str]:
+        """Returns a column of labels, none of them empty."""
+        cells = self.column(name)
+        for cell, line in zip(cells, self.lines, strict=True):
+            if not cell:
+                raise InvalidInput(f'line {line}, column "{name}": a label is needed, got an empty cell')
+        return cells
+
+
+def arms_from(table: Table, features: Sequence[str], label: str | None = None) -> tuple[tuple[str, ...], Matrix]:
+    """Returns (labels, features) of a table with a row per arm; labels are in the first column unless `label` names it."""
+    name = label or table.columns[0]
+    labels = table.labels(name)
+    first: dict[str, int] = {}
+    for each, line in zip(labels, table.lines, strict=True):
+        if each in first:
+            raise InvalidInput(f'line {line}, column "{name}": the label "{each}" is taken by line {first[each]}; give each arm its own')
+        first[each] = line
+    if len(labels) < 2:
+        raise InvalidInput("there is one arm; a choice needs at least two rows")
+    if name in features:
+        raise InvalidInput(f'the column "{name}" holds the labels; leave it out of the features, or name another with --label')
+    values = np.column_stack([table.numbers(feature) for feature in features]) if features else np.empty((len(labels), 0))
+    return tuple(labels), values
+
+
+def standardise(values: Matrix, names: Sequence[str]) -> Matrix:
+    """Returns every feature with mean 0 and standard deviation 1, so that none outweighs the others by its unit."""
+    spread = values.std(axis=0)
+    for name, each in zip(names, spread, strict=True):
+        if each <= 1e-12 * np.abs(values).max():
+            raise InvalidInput(f'the column "{name}" is the same for every arm and tells nothing apart; leave it out')
+    scaled: Matrix = (values - values.mean(axis=0)) / spread
+    return scaled
+
+
+def edges_from(table: Table, labels: Sequence[str] | None = None) -> tuple[tuple[str, ...], list[tuple[int, int, float]]]:
+    """Returns (labels, edges) of a table with two columns of labels and, if there is a third, weights.
+
+    Without `labels` the arms are those that appear, in their order of appearance.
+    """
+    if not 2 <= len(table.columns) <= 3:
+        raise InvalidInput(f"edges need the columns label, label and perhaps weight, got {', '.join(table.columns)}")
+    ends = [table.labels(name) for name in table.columns[:2]]
+    weights = table.numbers(table.columns[2]) if len(table.columns) == 3 else np.ones(len(table.rows))
+    known = tuple(labels) if labels is not None else tuple(dict.fromkeys(label for pair in zip(*ends, strict=True) for label in pair))
+    arm_of = {label: arm for arm, label in enumerate(known)}
+    seen: dict[tuple[int, int], int] = {}
+    edges = []
+    for a, b, weight, line in zip(*ends, weights.tolist(), table.lines, strict=True):
+        pair = tuple(_arm(arm_of, end, line, name) for end, name in zip((a, b), table.columns, strict=False))
+        if pair[0] == pair[1]:
+            raise InvalidInput(f'line {line}: "{a}" is joined to itself; remove the row')
+        if weight < 0:
+            raise InvalidInput(f'line {line}, column "{table.columns[2]}": a weight must not be negative, got {weight:g}')
+        key = (min(pair), max(pair))
+        if key in seen:
+            raise InvalidInput(f'line {line}: "{a}" and "{b}" are joined by line {seen[key]} already; give each edge once')
+        seen[key] = line
+        edges.append((*key, weight))
+    return known, edges
+
+
+def observations_from(table: Table, labels: Sequence[str]) -> tuple[Indices, Vector]:
+    """Returns (arms, outcomes) of a table with a column of labels and one of outcomes, in this order."""
+    if len(table.columns) != 2:
+        raise InvalidInput(f"observations need the two columns label and outcome, got {', '.join(table.columns)}")
+    arm_of = {label: arm for arm, label in enumerate(labels)}
+    cells = table.labels(table.columns[0])
+    arms = [_arm(arm_of, cell, line, table.columns[0]) for cell, line in zip(cells, table.lines, strict=True)]
+    return np.array(arms, dtype=np.intp), table.numbers(table.columns[1])
+
+
+def _arm(arm_of: Mapping[str, int], label: str, line: int, column: str) -> int:
+    if label not in arm_of:
+        near = difflib.get_close_matches(label, arm_of, n=1)
+        remedy = f'did you mean "{near[0]}"?' if near else "add it to the arms, or remove the row"
+        raise InvalidInput(f'line {line}, column "{column}": "{label}" is no label of an arm; {remedy}')
+    return arm_of[label]
