@@ -104,3 +104,10 @@ def test_the_recursion_is_right_for_the_inverse_ratios(mu: np.ndarray) -> None:
     found = solve_allocation(without_graph(len(mu)), mu)
     np.testing.assert_allclose(omega, found.omega, rtol=1e-7)
     assert time_of(omega, mu) == pytest.approx(found.characteristic_time, rel=1e-9)
+
+
+def test_an_answer_at_the_very_edge_of_the_tolerance_is_not_taken_for_one_and_spoils_no_bound() -> None:
+    mu, tolerance = np.array([0.63, 0.60, 0.63 - 0.05, 0.1]), 0.05
+    allocation = solve_allocation(Problem(Graph.from_edges(4, []), math.inf, 0.4, tolerance), mu)
+    assert allocation.status == "certified"
+    assert allocation.best == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.oracle import Oracle
 from spectralbai.secular import misfit_and_roughness, respond_all, respond_pairs
 from spectralbai.spectrum import Blocks, decompose
-from spectralbai.stopping import PRIOR_SCALES, RULES, Evidence, Mixture, Snapshot, log_integrals
+from spectralbai.stopping import PAIR_SHARE, PRIOR_SCALES, RULES, Evidence, Mixture, Snapshot, log_integrals, lone_integrals
 
 FLAT = (0.0, 0.0)
 
@@ -263,8 +264,9 @@ def test_the_mixture_ignores_what_came_before_the_split_but_for_its_prior() -> N
     reading = Mixture().read(Evidence(PAPER, data, 0, split, 0.0))
     responses = Oracle(PAPER, later_means, 0).respond(later_counts)
     np.testing.assert_allclose(reading.statistic, responses.cost[1:], rtol=1e-9)
-    np.testing.assert_allclose(reading.penalty, -integrals(PAPER, split.counts, split.means, later_counts, later_means).sum(), rtol=1e-12)
-    assert reading.total_penalty == reading.penalty[0]
+    total = -integrals(PAPER, split.counts, split.means, later_counts, later_means).sum()
+    np.testing.assert_allclose(reading.penalty, total - math.log(1 - PAIR_SHARE), rtol=1e-12)
+    assert reading.total_penalty == pytest.approx(total, rel=1e-12)
 
 
 def test_with_more_components_risk_is_shared_by_the_tests_that_could_go_wrong() -> None:
@@ -277,8 +279,31 @@ def test_with_more_components_risk_is_shared_by_the_tests_that_could_go_wrong() 
     reading = Mixture().read(Evidence(problem, data, 0, split, 0.0))
     logs = integrals(problem, split.counts / 4, split.means, later_counts / 4, later_means)
     expected = [math.log(3) - logs[0], math.log(2) - logs[0] - logs[1], *[math.log(3) - logs[0] - logs[2]] * 2]
-    np.testing.assert_allclose(reading.penalty, expected, rtol=1e-12)
+    np.testing.assert_allclose(reading.penalty, np.array(expected) - math.log(1 - PAIR_SHARE), rtol=1e-12)
     assert reading.total_penalty == pytest.approx(-logs.sum(), rel=1e-12)
+
+
+def test_where_the_graph_says_nothing_pairs_of_arms_decide() -> None:
+    """The same evidence as without a graph, at a tenth of the risk; the misfit has no say in it."""
+    n_arms, R = 12, 1e6
+    problem = Problem(Graph.from_edges(n_arms, [(a, a + 1, 1.0) for a in range(n_arms - 1)]), R, sigma=2.0, tolerance=0.1)
+    split = Snapshot(np.full(n_arms, 4.0), 4 * np.linspace(0, 1, n_arms))
+    later_counts, later_means = np.linspace(200, 400, n_arms), np.linspace(0, 1, n_arms)
+    evidence = Evidence(problem, Snapshot(split.counts + later_counts, split.sums + later_counts * later_means), 11, split, 0.0)
+    reading = Mixture().read(evidence)
+    free = Problem(problem.graph, math.inf, 2.0, 0.1)
+    alone = Mixture().read(replace(evidence, problem=free))
+    np.testing.assert_allclose(reading.statistic, alone.statistic, rtol=1e-9)
+    np.testing.assert_allclose(reading.penalty, alone.penalty - math.log(PAIR_SHARE), rtol=1e-9)
+    np.testing.assert_array_equal(reading.misfit, 0)
+
+
+def test_an_arm_without_results_before_the_split_is_left_to_the_graph() -> None:
+    split = Snapshot(np.array([4.0, 0.0, 4.0]), np.array([4.0, 0.0, 1.0]))
+    data = Snapshot(np.array([40.0, 30.0, 30.0]), np.array([40.0, 10.0, 10.0]))
+    reading = Mixture().read(Evidence(PAPER, data, 0, split, 0.0))
+    assert np.isfinite(reading.penalty).all() and np.isfinite(reading.statistic).all()
+    assert lone_integrals(np.array([0.0]), np.zeros(1), np.ones(1), np.ones(1), (0.0, 0.0))[0] == -math.inf
 
 
 def test_a_known_range_informs_the_prior_in_the_units_of_the_outcomes() -> None:

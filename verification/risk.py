@@ -26,7 +26,7 @@ import spectralbai as sb
 from spectralbai.policy import State
 from spectralbai.simulate import Noise, _noise
 from spectralbai.spectrum import Blocks
-from spectralbai.stopping import PRIOR_SCALES, Mixture, log_integrals
+from spectralbai.stopping import PAIR_SHARE, PRIOR_SCALES, Mixture, log_integrals, lone_integrals
 
 DELTA = 0.1
 CONFIDENCE = 0.999
@@ -104,13 +104,23 @@ def uncovered(kind: Kind, state: State) -> bool:
         Mixture(mean_range=problem.outcome_range)._level(state.origin), blocks.offsets, blocks.ends, blocks.weights,
         blocks.edge_offsets, np.array(PRIOR_SCALES),
     ) + np.bincount(blocks.component, 0.5 * u * (means - mu) ** 2)  # fmt: skip
+    share = 1.0
+    if not problem.unstructured:
+        share = 1 - PAIR_SHARE
+        best = int(np.argmax(mu))
+        level = Mixture(mean_range=problem.outcome_range)._level(state.origin)
+        alone = (
+            lone_integrals(state.split.counts[order] / sigma**2, state.split.means[order], u, means, level) + 0.5 * u * (means - mu) ** 2
+        )
+        if (alone[best] + np.delete(alone, best)).max() > math.log((mu.size - 1) / (PAIR_SHARE * DELTA)):
+            return True
     if excess.size <= 2:
-        return bool(excess.sum() > -math.log(DELTA))
+        return bool(excess.sum() > -math.log(share * DELTA))
     home = blocks.component[int(np.argmax(mu))]
     tests = [excess[home] + excess[c] for c in range(excess.size) if c != home]
     if np.count_nonzero(blocks.component == home) > 1:
         tests.append(excess[home])
-    return bool(max(tests) > math.log(len(tests) / DELTA))
+    return bool(max(tests) > math.log(len(tests) / (share * DELTA)))
 
 
 def run(kind: Kind, seed: int) -> Seen:

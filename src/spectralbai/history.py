@@ -76,9 +76,7 @@ def roughness_from(
     if missing.size:
         arm = int(missing[0])
         name = f'"{labels[arm]}"' if labels is not None else str(arm)
-        raise InvalidInput(
-            f"an estimate of the roughness needs every arm observed, got nothing of arm {name}; observe it, or remove it"
-        )
+        raise InvalidInput(f"an estimate of the roughness needs every arm observed, got nothing of arm {name}; observe it, or remove it")
     deviation = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (n_arms,)) / np.sqrt(counts)
     plain = graph.smoothness(means - means.mean())
     if graph.n_edges == 0:

@@ -112,6 +112,8 @@ class Plan:
             return f"The graph is worth it: {numbers}, {self.saving:.0%} fewer."
         if self.saving >= 0.1:
             return f"The graph helps: {numbers}, {self.saving:.0%} fewer."
+        if self.saving <= -0.1:
+            return f"The graph does not pay here ({numbers}): leave it out, with R = inf. A tolerance would help."
         return f"The graph hardly helps ({numbers}): what makes this hard is a few arms close to the best. A tolerance would help more."
 
     def as_dict(self) -> dict[str, Any]:
@@ -226,9 +228,7 @@ def _from_observations(
     means = np.bincount(pulled, values, problem.n_arms) / np.maximum(counts, 1)
     missing = np.flatnonzero(counts == 0)
     if missing.size:
-        raise InvalidInput(
-            f'every arm needs an observation, got none of "{instance.labels[missing[0]]}"; observe it, or guess "mu"'
-        )
+        raise InvalidInput(f'every arm needs an observation, got none of "{instance.labels[missing[0]]}"; observe it, or guess "mu"')
     mu = estimate(problem, counts, means)
     if problem.outcome_range is not None:
         mu = np.clip(mu, *problem.outcome_range)
@@ -271,7 +271,10 @@ def _time(problem: Problem, signals: Sequence[Vector]) -> tuple[float, float]:
 def _variation(problem: Problem, value: float, signals: Sequence[Vector], scale: float) -> Variation:
     if any(problem.smoothness(mu) > problem.R * (1 + 1e-9) for mu in signals):
         return Variation(value, math.nan, math.nan)
-    characteristic = _time(problem, signals)[0]
+    try:
+        characteristic = _time(problem, signals)[0]
+    except InvalidInput:  # such a tolerance makes every arm a right answer
+        return Variation(value, 0.0, 0.0)
     return Variation(value, characteristic, characteristic * scale)
 
 

@@ -55,9 +55,7 @@ class Table:
             raise InvalidInput("there is no row below the column names; add one per line")
         for row, line in zip(rows, lines[1:], strict=True):
             if len(row) != len(columns):
-                raise InvalidInput(
-                    f"line {line}: {len(row)} cells for {len(columns)} columns; a cell that holds a separator needs quotes"
-                )
+                raise InvalidInput(f"line {line}: {len(row)} cells for {len(columns)} columns; a cell that holds a separator needs quotes")
         return cls(columns, tuple(rows), tuple(lines[1:]), separator == ";")
 
     def column(self, name: str) -> list[str]:

@@ -31,6 +31,10 @@ PRIOR_SCALES = (1 / 16, 1.0, 8.0, 64.0)
 STIFFEST = 1e10
 """Limit on kappa trace(L) / total weight before the split: nearly rigid, and still far from singular."""
 
+PAIR_SHARE = 0.1
+"""Part of the risk spent on comparing arms two by two, as if there were no graph. The threshold on the graph pays for all of
+its arms at once; where it says little, this is what decides, and the graph does no harm (theory 6.9)."""
+
 SUSPICION = 0.2
 """Where the misfit is larger than it would be with this probability if R were right and every direction rough, the
 challengers get the benefit of the doubt: they are tested at the roughness of the data instead. This can only delay a
@@ -243,7 +247,8 @@ class Mixture:
     The prior is the posterior of a Gaussian mixture at the split, a function of earlier results only; statistic and
     threshold use later results only. With up to two components the test is on the whole graph at risk delta. With
     more, challenger i is tested on the results of its component and that of the best arm, at the risk shared by the
-    tests that could go wrong if i is best (theory 6.7).
+    tests that could go wrong if i is best (theory 6.7). A small part of the risk goes to comparisons of two arms that
+    ignore the graph (theory 6.9); each challenger is beaten by whichever test beats it first.
     """
 
     name: str = "mixture"
@@ -289,6 +294,14 @@ class Mixture:
             tests = integrals.size - 1 + (sizes[component] >= 2)
             home = blocks.component[best]
             penalty = np.log(tests) - integrals[home] - np.where(component == home, 0.0, integrals[component])
+        if not problem.unstructured:
+            penalty = penalty - math.log1p(-PAIR_SHARE)
+            alone = lone_integrals(before, evidence.split.means[order], u, means, self._level(evidence.origin))
+            both = u[best] * u[rows] / np.maximum(u[best] + u[rows], np.finfo(float).tiny)
+            plain = 0.5 * both * np.maximum(means[best] - means[rows] + problem.tolerance, 0.0) ** 2
+            fee = math.log((problem.n_arms - 1) / PAIR_SHARE) - alone[best] - alone[rows]
+            better = plain - fee > statistic - penalty
+            statistic, penalty, misfit = (np.where(better, *each) for each in ((plain, statistic), (fee, penalty), (0.0, misfit)))
         return LikelihoodReading(evidence.best, statistic, penalty, misfit, total_misfit, total_penalty)
 
     def _level(self, origin: float) -> tuple[float, float]:
@@ -318,6 +331,17 @@ class Intervals:
             problem.tolerance,
             lambda delta: graph_intervals(problem, data.counts, data.means, delta)[1],
         )
+
+
+def lone_integrals(before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float]) -> Vector:
+    """Returns what `log_integrals` gives for arms without edges, one entry per arm; -inf without results before the split."""
+    precision, middle = level
+    p = before + precision
+    known = p > 0
+    m = (before * means_before + precision * middle)[known] / p[known]
+    logs = np.full(u.size, -np.inf)
+    logs[known] = -0.5 * np.log1p(u[known] / p[known]) - 0.5 * u[known] * p[known] / (u[known] + p[known]) * (means[known] - m) ** 2
+    return logs
 
 
 RULES: dict[str, StoppingRule] = {

@@ -62,7 +62,8 @@ def solve_allocation(
     best = problem.best_arm(mu)
     allocation = _solve_for(problem, mu, best, tol, solver, max_iterations, guess, enough=0.0)
     # With a tolerance other answers are right too, and one of them may be easier to prove.
-    for other in np.flatnonzero(mu >= mu[best] - problem.tolerance):
+    # One at the very edge of the tolerance never is.
+    for other in np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9)):
         if other != best:
             rival = _solve_for(problem, mu, int(other), tol, solver, max_iterations, guess, enough=allocation.lower)
             allocation = _better(allocation, rival, tol)

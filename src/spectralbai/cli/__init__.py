@@ -12,6 +12,8 @@ import typer
 
 from spectralbai import __version__
 from spectralbai.cli.compare import compare
+from spectralbai.cli.instance import instance
+from spectralbai.cli.plan import plan
 from spectralbai.cli.plot import plot
 from spectralbai.cli.reproduce import reproduce
 from spectralbai.cli.simulate import simulate
@@ -27,6 +29,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.command()(instance)
+app.command()(plan)
 app.command()(solve)
 app.command()(reproduce)
 app.command()(simulate)

@@ -6,6 +6,8 @@ import json
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -13,6 +15,7 @@ from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
     from spectralbai.instance import Instance
+    from spectralbai.records import Table
 
 
 def read_instance(file: str) -> Instance:
@@ -46,6 +49,17 @@ def read_text(file: Path) -> str:
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"line {_line(content, error.start)}: not UTF-8 text; save the file as UTF-8") from None
+
+
+@contextmanager
+def read_table(file: Path) -> Iterator[Table]:
+    """Yields the table of a CSV file; refusals inside the context name the file."""
+    from spectralbai.records import Table
+
+    try:
+        yield Table.from_text(read_text(file))
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from None
 
 
 def check_directory(option: str, directory: Path, names: tuple[str, ...]) -> None:

@@ -1,0 +1,140 @@
+"""`spectralbai plan`: how many trials to expect, what the graph saves, and what R and sigma past observations suggest."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spectralbai.cli.files import read_instance, read_table
+from spectralbai.cli.tables import print_plain
+from spectralbai.cli.work import cores, processes, progress
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from spectralbai.planning import Forecast, Plan
+
+
+def plan(
+    file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
+    delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.05,
+    observations: Annotated[Path | None, typer.Option(help="CSV of label and outcome, from a pilot or the past.", metavar="FILE")] = None,
+    R: Annotated[float | None, typer.Option("--R", help="Plan with this R instead of that of the file.")] = None,
+    runs: Annotated[int, typer.Option(help="Most simulated runs, with and without the graph.", metavar="N")] = 100,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers, whatever --jobs.")] = 0,
+    jobs: Annotated[int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Skip the simulation: theory only, at once.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+) -> None:
+    """How many trials will this take, is the graph worth it, and what should R be?
+
+    The means planned with are those of --observations, smoothed to R; else the guess "mu" in the file; else random
+    smooth signals as rough as R allows. Expected trials are those of simulated runs of the default rule.
+    """
+    from spectralbai.checks import check_delta, check_integer
+
+    check_delta(delta)
+    check_integer("--runs", runs, 1)
+    jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
+    instance = read_instance(file)
+
+    from spectralbai import planning
+    from spectralbai.instance import Instance
+    from spectralbai.records import observations_from
+
+    if R is not None:
+        instance = Instance(replace(instance.problem, R=R), instance.mu, instance.labels)
+    arms, outcomes = None, None
+    if observations is not None:
+        with read_table(observations) as table:
+            arms, outcomes = observations_from(table, instance.labels)
+    runs = 0 if quick else runs
+    with processes(jobs if runs else 1) as executor, progress("simulated runs") as show:
+        made = planning.plan(instance, delta, arms=arms, outcomes=outcomes, runs=runs, seed=seed, executor=executor, on_run=show)
+    if as_json:
+        typer.echo(json.dumps(made.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        return
+    print_plain(*_setting(made), "", _main_table(made), "", made.advice, "", *_history(made), *_choices(made), least_width=100)
+
+
+def _setting(made: Plan) -> Iterator[str]:
+    problem = made.instance.problem
+    noise = f"outcomes in [{problem.outcome_range[0]:g}, {problem.outcome_range[1]:g}]" if problem.outcome_range else ""
+    sigma = problem.sigma
+    noise = noise or (f"sigma {sigma[0]:g}" if (sigma == sigma[0]).all() else f"sigma {sigma.min():g} to {sigma.max():g}")
+    yield f"{problem.n_arms} arms, {problem.graph.n_edges} edges, {noise}"
+    yield f"R = {problem.R:g}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
+    if made.source == "random signals":
+        yield f"means: {len(made.signals)} random smooth signals with S(mu) = R; numbers are averages over them"
+    else:
+        mu = made.signals[0]
+        best = made.instance.labels[int(mu.argmax())]
+        where = "past observations, smoothed to R" if made.source == "observations" else "your guess"
+        yield f"means: {where}; best arm {best}, S(mu) = {problem.smoothness(mu):.4g}"
+
+
+def _main_table(made: Plan) -> Table:
+    table = _table("", "T*", "at least", "expected trials", "95 % interval", "5 - 95 % of runs", "runs")
+    for name, each in (("with the graph", made.with_graph), ("without it", made.without_graph)):
+        table.add_row(name, f"{each.characteristic_time:,.1f}", f"{each.lower_bound:,.0f}", *_simulated(each))
+    return table
+
+
+def _simulated(each: Forecast) -> tuple[str, ...]:
+    if not each.runs:
+        return ("not simulated", "", "", "0")
+    return f"{each.mean:,.0f}", f"{each.mean_low:,.0f} - {each.mean_high:,.0f}", f"{each.q05:,.0f} - {each.q95:,.0f}", str(each.runs)
+
+
+def _history(made: Plan) -> Iterator[str]:
+    if made.sigma is not None:
+        each = made.sigma
+        interval = f"{each.confidence:.0%} interval {each.low:.3g} to {each.high:.3g}"
+        yield f"sigma from {each.observations} observations: {each.sigma:.3g} ({interval}); round up: {each.high:.2g} or more"
+    if made.roughness is not None:
+        rough = made.roughness
+        yield f"S(mu) from the observations: {rough.estimate:.3g}, and below {rough.upper:.3g} with {rough.confidence:.0%} confidence"
+        yield f"(that of the raw means, {rough.plain:.3g}, is mostly noise); an R of {rough.upper:.2g} is on the safe side"
+    if made.sigma is not None or made.roughness is not None:
+        yield ""
+
+
+def _choices(made: Plan) -> Iterator[str | Table]:
+    scale = "expected trials" if made.with_graph.runs else "at least"
+    table = _table("delta", "at least", *(("expected trials",) if made.with_graph.runs else ()))
+    for each in made.by_delta:
+        table.add_row(f"{each.delta:g}", f"{each.lower_bound:,.0f}", *((f"{each.mean:,.0f}",) if each.runs else ()))
+    yield "Another risk:"
+    yield table
+    if made.by_R:
+        table = _table("R", "T*", scale)
+        for each_R in made.by_R:
+            times = (f"{each_R.characteristic_time:,.1f}", f"about {each_R.samples:,.0f}")
+            table.add_row(f"{each_R.value:.3g}", *(("too small for these means", "") if math.isnan(each_R.characteristic_time) else times))
+        yield ""
+        yield "Another R (too small a one can give a wrong answer or be refuted by the data; too large a one only costs trials):"
+        yield table
+    table = _table("tolerance", "T*", scale)
+    for each_tolerance in made.by_tolerance:
+        none = each_tolerance.characteristic_time == 0
+        trials = "none: all arms are good enough" if none else f"about {each_tolerance.samples:,.0f}"
+        table.add_row(f"{each_tolerance.value:.3g}", f"{each_tolerance.characteristic_time:,.1f}", trials)
+    yield ""
+    yield "Another tolerance:"
+    yield table
+
+
+def _table(*headings: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in headings:
+        table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
+    return table
