@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 import re
 import shlex
 import subprocess
@@ -21,7 +22,7 @@ from spectralbai.cli.files import read_instance
 from spectralbai.policy.tracker import Tracker
 
 ROOT = Path(__file__).parent.parent
-README = "".join((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/guide.md", "docs/campaigns.md"))
+README = "".join((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/guide.md", "docs/campaigns.md", "docs/planning.md"))
 PYTHON = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL)
 CONSOLE = re.findall(r"```console\n\$ (.*?(?:\n> .*?)*)\n(?!> )(.*?)```", README, re.DOTALL)
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]\d+)?")
@@ -47,9 +48,12 @@ def test_the_python_examples_print_what_they_show(code: str, shown: str) -> None
 
 
 @pytest.mark.parametrize(("command", "shown"), CONSOLE)
-def test_the_console_examples_print_what_they_show(command: str, shown: str) -> None:
+def test_the_console_examples_print_what_they_show(command: str, shown: str, tmp_path: Path) -> None:
     here = f'spectralbai() {{ {shlex.quote(sys.executable)} -m spectralbai.cli "$@"; }}\n'
-    done = subprocess.run(["sh", "-c", here + command.replace("\n> ", "\n")], capture_output=True, text=True, encoding="utf-8")
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    script = here + command.replace("\n> ", "\n")
+    environment = {**os.environ, "COLUMNS": "140"}
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, encoding="utf-8", cwd=tmp_path, env=environment)
     assert (done.returncode, done.stderr) == (0, "")
     assert_same(done.stdout, shown)
 

@@ -1,0 +1,240 @@
+"""Plans: that they are right, that the choices they show move as they should, and the commands around them."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import spectralbai as sb
+from spectralbai.history import implied_R, roughness_from
+from spectralbai.planning import BATCH
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+PAPER = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01), [0.9, 0.5, 0.6], labels=["a", "b", "c"])
+FAST = {
+    "three arms": sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.05), [2.4, 0.5, 0.7]),
+    "cliques": sb.instances.cliques(2, 3, best=2.5),
+    "path with tolerance": sb.Instance(sb.Problem(sb.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]), 9.0, 1.0, 0.8), [0.0, 1.0, 2.4, 2.8]),
+    "bounded": sb.Instance(sb.Problem.bounded(sb.Graph.from_edges(3, [(1, 2)]), 0.05), [0.95, 0.1, 0.2]),
+    "no graph": sb.Instance(sb.Problem(sb.Graph.from_edges(3, []), math.inf), [2.0, 0.0, 0.3]),
+    "sigma per arm": sb.Instance(sb.Problem(sb.Graph.from_edges(4, [(0, 1), (2, 3)]), 1.0, [0.5, 1.0, 1.0, 0.7]), [2.0, 1.2, 0.0, 0.3]),
+}
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize("name", FAST)
+def test_the_mean_predicted_is_within_15_percent_of_that_of_fresh_runs(name: str) -> None:
+    instance = FAST[name]
+    made = sb.plan(instance, 0.1, runs=96)
+    policy = sb.SpectralTaS(instance.problem, 0.1)
+    fresh = np.mean([sb.simulate.run(policy, instance.mu, seed=10**6 + seed).tau for seed in range(96)])
+    assert made.with_graph.mean == pytest.approx(fresh, rel=0.15)
+
+
+def test_a_quick_plan_is_the_theory() -> None:
+    made = sb.plan(PAPER, 0.01, runs=0)
+    assert (made.source, made.with_graph.runs, made.delta) == ("guess", 0, 0.01)
+    assert made.with_graph.characteristic_time == pytest.approx(88.889, rel=1e-3)
+    assert made.without_graph.characteristic_time == pytest.approx(106.154, rel=1e-3)
+    assert made.with_graph.lower_bound == pytest.approx(sb.lower_bound(PAPER.problem, PAPER.mu, 0.01), rel=2e-3)
+    assert made.saving == pytest.approx(1 - 88.889 / 106.154, rel=1e-2)
+    assert "The graph helps: at least 400 samples instead of 478" in made.advice
+    assert math.isnan(made.with_graph.mean)
+
+
+def test_a_simulated_plan_reads_every_risk_off_the_same_runs_and_depends_on_the_seed_alone() -> None:
+    made, again, other = (sb.plan(FAST["three arms"], 0.1, runs=BATCH, seed=seed) for seed in (0, 0, 1))
+    assert made.as_dict() == again.as_dict() != other.as_dict()
+    assert [each.delta for each in made.by_delta] == [0.1, 0.05, 0.01]
+    assert [each.runs for each in made.by_delta] == [BATCH] * 3
+    means = [each.mean for each in made.by_delta]
+    assert means == sorted(means)
+    assert made.with_graph == made.by_delta[0]
+    assert made.with_graph.q05 <= made.with_graph.median <= made.with_graph.q95
+    assert made.with_graph.mean_low < made.with_graph.mean < made.with_graph.mean_high
+
+
+def test_simulation_ends_early_once_the_mean_is_known() -> None:
+    seen: list[tuple[int, int]] = []
+    made = sb.plan(FAST["no graph"], 0.1, runs=2000, on_run=lambda *progress: seen.append(progress))
+    for each in (made.with_graph, made.without_graph):
+        assert each.runs < 2000 and each.runs % BATCH == 0
+        assert each.mean_high - each.mean < 0.11 * each.mean
+    assert seen[-1] == (4000, 4000)
+
+
+def test_what_if_R_or_the_tolerance_were_other() -> None:
+    made = sb.plan(PAPER, 0.01, runs=0)
+    assert [each.value for each in made.by_R] == pytest.approx([0.001, 0.005, 0.01, 0.02, 0.1])
+    times = [each.characteristic_time for each in made.by_R]
+    assert [math.isnan(time) for time in times] == [True, True, False, False, False], "R below S(mu) has no plan"
+    assert times[2] < times[3] < times[4]
+    for each in made.by_R[2:]:
+        exact = sb.solve_allocation(sb.Problem(PAPER.problem.graph, each.value), PAPER.mu).characteristic_time
+        assert each.characteristic_time == pytest.approx(exact, rel=2e-3)
+        assert each.samples == pytest.approx(made.with_graph.lower_bound * exact / times[2], rel=2e-3)
+    tolerances = [each.characteristic_time for each in made.by_tolerance]
+    assert made.by_tolerance[0].value == 0 and tolerances == sorted(tolerances, reverse=True)
+    assert sb.plan(FAST["no graph"], runs=0).by_R == ()
+
+
+def test_a_tolerance_that_makes_every_arm_right_needs_no_trials() -> None:
+    tied = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(0, 1), (1, 2)]), 0.0105), [0.1, 0.0, 0.02])
+    assert sb.plan(tied, runs=0).by_tolerance[-1].characteristic_time >= 0
+
+
+def test_past_observations_give_the_means_sigma_and_roughness() -> None:
+    rng = np.random.default_rng(0)
+    arms = np.repeat([0, 1, 2], 30)
+    outcomes = PAPER.mu[arms] + rng.standard_normal(90)
+    bare = sb.Instance(PAPER.problem, labels=PAPER.labels)
+    made = sb.plan(bare, 0.1, arms=arms, outcomes=outcomes, runs=0)
+    assert made.source == "observations"
+    means = [outcomes[arms == arm].mean() for arm in range(3)]
+    np.testing.assert_allclose(made.signals[0], sb.estimate(PAPER.problem, [30] * 3, means))
+    assert made.sigma is not None and made.sigma.low < 1 < made.sigma.high
+    expected = roughness_from(PAPER.problem.graph, 1.0, [30] * 3, means)
+    assert made.roughness is not None and made.roughness.upper == pytest.approx(expected.upper)
+    json.dumps(made.as_dict(), allow_nan=False)
+    for bad, clue in (
+        ({"arms": arms}, "two lists of one length"),
+        ({"arms": arms, "outcomes": outcomes[1:]}, "outcomes"),
+        ({"arms": [0, 3], "outcomes": [1.0, 2.0]}, "`arms` must be an arm between 0 and 2"),
+        ({"arms": [0, 1], "outcomes": [1.0, 2.0]}, 'got none of "c"'),
+    ):
+        with pytest.raises(sb.InvalidInput, match=clue):
+            sb.plan(bare, **bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("components", [1, 2])
+def test_without_a_guess_random_signals_are_as_rough_as_R_allows(components: int) -> None:
+    edges = [(a, a + 1) for a in range(5) if components == 1 or a != 2]
+    for problem in (sb.Problem(sb.Graph.from_edges(6, edges), 2.0), sb.Problem.bounded(sb.Graph.from_edges(6, edges), 0.05)):
+        made = sb.plan(sb.Instance(problem), 0.1, runs=0)
+        assert made.source == "random signals" and len(made.signals) > 3
+        low, high = problem.outcome_range or (-math.inf, math.inf)
+        for mu in made.signals:
+            assert problem.smoothness(mu) <= problem.R
+            assert low <= mu.min() and mu.max() <= high
+        assert problem.outcome_range or problem.smoothness(made.signals[0]) == pytest.approx(problem.R, rel=1e-6)
+    for silent in (sb.Problem(sb.Graph.from_edges(3, [(0, 1)]), math.inf), sb.Problem(sb.Graph.from_edges(3, []), 1.0)):
+        with pytest.raises(sb.InvalidInput, match='"mu" is missing'):
+            sb.plan(sb.Instance(silent))
+
+
+def test_advice_is_in_plain_words() -> None:
+    assert sb.plan(sb.instances.cliques(5, 10), runs=0).advice.startswith("The graph is worth it: at least")
+    assert sb.plan(sb.instances.path(9), runs=0).advice.startswith("The graph hardly helps")
+
+
+def test_bad_arguments_are_refused() -> None:
+    for arguments, clue in (
+        (("file",), "`instance` must be"),
+        ((PAPER, 1.5), "delta"),
+        ((sb.Instance(PAPER.problem, [0.9, 0.1, 0.8]), 0.1), "R"),
+    ):
+        with pytest.raises(sb.InvalidInput, match=clue):
+            sb.plan(*arguments, runs=0)  # type: ignore[arg-type]
+
+
+# The commands
+
+
+def made_instance(run: Run, out: Path, *arguments: str) -> sb.Instance:
+    done = run("instance", *arguments, "--out", str(out))
+    assert (done.code, done.stderr) == (0, "")
+    assert f"next: spectralbai plan {out}" in done.stdout
+    assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
+    return sb.Instance.from_dict(json.loads(out.read_text("utf-8")))
+
+
+def test_dose_finding_on_a_path_with_a_tolerance(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "doses.json"
+    options = ("--features", "milligrams", "--neighbors", "2", "--guess", "response", "--step", "0.15", "--sigma", "0.4")
+    made = made_instance(run, out, "--arms", str(EXAMPLES / "doses.csv"), *options, "--tolerance", "0.05")
+    assert made.labels[:2] == ("placebo", "5 mg") and made.problem.tolerance == 0.05
+    assert made.problem.R == pytest.approx(implied_R(made.problem.graph, 0.15))
+    shown = run("plan", str(out), "--quick", "--observations", str(EXAMPLES / "pilot.csv"))
+    assert shown.code == 0
+    for words in (
+        "means: past observations",
+        "sigma from 48 observations",
+        "round up",
+        "S(mu) from the observations",
+        "with 95% confidence",
+    ):
+        assert words in shown.stdout
+    document = json.loads(run("plan", str(out), "--quick", "--json").stdout)
+    assert document["source"] == "guess" and document["with_graph"]["mean"] is None
+    assert document["by_R"][0]["characteristic_time"] is None
+
+
+def test_page_variants_in_groups_with_bernoulli_outcomes(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "pages.json"
+    files = ("--arms", str(EXAMPLES / "pages.csv"), "--edges", str(EXAMPLES / "similar_pages.csv"), "--guess", "clicks")
+    made = made_instance(run, out, *files, "--R", "0.002", "--low", "0", "--high", "1")
+    assert made.problem.graph.n_components == 4 and made.problem.outcome_range == (0, 1)
+    shown = run("plan", str(out), "--delta", "0.1", "--runs", "4", "--jobs", "1")
+    assert shown.code == 0 and "The graph" in shown.stdout and "with the graph" in shown.stdout
+    assert "too small for these means" in shown.stdout
+
+
+def test_a_grid_of_hyper_parameters(run: Run, tmp_path: Path) -> None:
+    out = tmp_path / "tuning.json"
+    options = ("--features", "log10 rate,depth", "--neighbors", "4", "--step", "0.1", "--sigma", "0.05", "--tolerance", "0.01")
+    made = made_instance(run, out, "--arms", str(EXAMPLES / "tuning.csv"), *options)
+    assert made.mu is None and made.problem.graph.n_components == 1
+    shown = run("plan", str(out), "--quick", "--R", "0.01")
+    assert shown.code == 0 and "random smooth signals with S(mu) = R" in shown.stdout
+
+
+def test_edges_alone_make_an_instance_and_R_may_wait(run: Run, tmp_path: Path) -> None:
+    edges = tmp_path / "edges.csv"
+    edges.write_text("a;b;weight\nx;y;0,5\ny;z;1\n", encoding="utf-8-sig")
+    done = run("instance", "--edges", str(edges), "--out", str(tmp_path / "i.json"))
+    assert done.code == 0 and "R = inf" in done.stdout
+    assert json.loads((tmp_path / "i.json").read_text())["edges"] == [[0, 1, 0.5], [1, 2, 1.0]]
+
+
+def test_what_the_commands_cannot_use_is_refused_and_nothing_is_written(run: Run, tmp_path: Path) -> None:
+    arms = tmp_path / "arms.csv"
+    arms.write_text("name,x\na,1\nb,2\nc,three\n")
+    good = tmp_path / "good.csv"
+    good.write_text("name,x\na,1\nb,2\nc,3\n")
+    for arguments, clue in (
+        ((), "--arms or --edges is needed"),
+        (("--arms", str(good)), "--features is needed"),
+        (("--features", "x"), "--arms or --edges"),
+        (("--edges", str(good), "--guess", "x"), "name columns of --arms"),
+        (("--arms", str(good), "--features", "x", "--edges", str(good)), "--features and --edges"),
+        (("--arms", str(good), "--features", "x", "--R", "1", "--step", "1"), "--R and --step"),
+        (("--arms", str(good), "--features", "x", "--low", "1"), "--low and --high go together"),
+        (("--arms", str(good), "--features", "x", "--low", "0", "--high", "1", "--sigma", "1"), "--sigma and --low"),
+        (("--arms", str(arms), "--features", "x"), f'{arms}: line 4, column "x": a number is needed, got "three"'),
+        (("--arms", str(good), "--features", "x,y"), f'{good}: there is no column "y"'),
+        (("--arms", str(good), "--features", "x", "--neighbors", "5"), "`neighbors` must be below the number of arms 3"),
+        (("--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "-1"), "`step` must be"),
+        (("--arms", str(tmp_path / "none.csv"), "--features", "x"), "none.csv"),
+    ):
+        refused = run("instance", *arguments, "--out", str(tmp_path / "new" / "i.json"))
+        assert refused.code == 1 and clue in refused.stderr and refused.stderr.count("\n") == 1, refused
+        assert not (tmp_path / "new").exists()
+    out = tmp_path / "i.json"
+    made_instance(run, out, "--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "1")
+    past = tmp_path / "past.csv"
+    for text, clue in (
+        ("name,y\na,1\n", 'every arm needs an observation, got none of "b"'),
+        ("name,y\nq,1\n", f'{past}: line 2, column "name": "q" is no label'),
+        ("", f"{past}: the file is empty"),
+    ):
+        past.write_text(text)
+        refused = run("plan", str(out), "--observations", str(past), "--quick")
+        assert refused.code == 1 and clue in refused.stderr and refused.stderr.count("\n") == 1, refused
+    assert "delta" in run("plan", str(out), "--delta", "2").stderr
+    assert "--runs" in run("plan", str(out), "--runs", "0").stderr

@@ -1,0 +1,110 @@
+"""Tables of options, edges and observations: what is read, and what is refused with its row and column."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from spectralbai import InvalidInput
+from spectralbai.records import Table, arms_from, edges_from, observations_from, standardise
+
+ARMS = "dose,mg,age\nlow,5,1.5\nmid,10,2.5\nhigh,20,2\n"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ARMS,
+        "\ufeff" + ARMS,
+        ARMS.replace("\n", "\r\n"),
+        ARMS.replace(",", ";").replace(".", ","),
+        ARMS.replace(",", ";"),
+        ARMS.replace(",", "\t"),
+        ARMS.replace(",", " , ") + "\n\n",
+        ARMS.replace("low", '"low"').rstrip("\n"),
+    ],
+)
+def test_the_same_table_in_any_dress(text: str) -> None:
+    labels, features = arms_from(Table.from_text(text), ["mg", "age"])
+    assert labels == ("low", "mid", "high")
+    np.testing.assert_array_equal(features, [[5, 1.5], [10, 2.5], [20, 2]])
+
+
+def test_labels_may_hold_separators_in_quotes_and_stay_strings() -> None:
+    table = Table.from_text('name,x\n"a, b",1\n07,2\n7,3\n')
+    assert arms_from(table, ["x"])[0] == ("a, b", "07", "7")
+    assert arms_from(Table.from_text("x,name\n1,a\n2,b\n"), ["x"], label="name")[0] == ("a", "b")
+
+
+def test_features_are_standardised() -> None:
+    scaled = standardise(np.array([[1.0, 1000.0], [2.0, 3000.0], [6.0, 2000.0]]), ["a", "b"])
+    np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-15)
+    np.testing.assert_allclose(scaled.std(axis=0), 1)
+
+
+def test_edges_name_arms_with_weights_or_without() -> None:
+    table = Table.from_text("a,b,w\nx,y,2\nz,y,0.5\n")
+    assert edges_from(table) == (("x", "y", "z"), [(0, 1, 2.0), (1, 2, 0.5)])
+    assert edges_from(Table.from_text("a,b\nx,y\n"), ("y", "lone", "x")) == (("y", "lone", "x"), [(0, 2, 1.0)])
+
+
+def test_observations_are_arms_and_outcomes() -> None:
+    arms, outcomes = observations_from(Table.from_text("label,outcome\nb,1\na,0.5\nb,-2\n"), ("a", "b"))
+    assert arms.tolist() == [1, 0, 1] and outcomes.tolist() == [1, 0.5, -2]
+
+
+def read_arms(text: str) -> object:
+    return arms_from(Table.from_text(text), ["mg", "age"])
+
+
+def read_edges(text: str) -> object:
+    return edges_from(Table.from_text(text), ("x", "y", "zebra"))
+
+
+def read_observations(text: str) -> object:
+    return observations_from(Table.from_text(text), ("low", "mid", "high"))
+
+
+BAD: list[tuple[Callable[[str], object], str, str]] = [
+    (read_arms, "", "the file is empty"),
+    (read_arms, "\n \n", "the file is empty"),
+    (read_arms, "dose,mg,age\n", "no row below the column names"),
+    (read_arms, "dose,mg,mg\nlow,1,2\n", 'the column "mg" is there twice'),
+    (read_arms, ARMS.replace("10", ""), 'line 3, column "mg": a number is needed, got an empty cell'),
+    (read_arms, ARMS.replace("10", "ten"), 'line 3, column "mg": a number is needed, got "ten"'),
+    (read_arms, ARMS.replace("10", "nan"), 'line 3, column "mg": a finite number is needed, got "nan"'),
+    (read_arms, ARMS.replace("10", "1e999"), 'line 3, column "mg": a finite number'),
+    (read_arms, ARMS.replace("mid", "low"), 'line 3, column "dose": the label "low" is taken by line 2'),
+    (read_arms, ARMS.replace("mid", ""), 'line 3, column "dose": a label is needed'),
+    (read_arms, ARMS.replace("mid,10", "mid,10,7"), "line 3: 4 cells for 3 columns"),
+    (read_arms, ARMS.replace("mid,10,", "mid,"), "line 3: 2 cells for 3 columns"),
+    (read_arms, ARMS.replace("age", "aeg"), 'there is no column "age"; did you mean "aeg"?'),
+    (read_arms, "dose,mg,age\nlow,1,2\n", "there is one arm"),
+    (read_arms, 'dose,mg,age\n"low,1,2\n', "not CSV"),
+    (read_edges, "a\nx\n", "columns label, label"),
+    (read_edges, "a,b\nx,q\n", 'line 2, column "b": "q" is no label of an arm; add it to the arms'),
+    (read_edges, "a,b\nx,zebr\n", 'did you mean "zebra"?'),
+    (read_edges, "a,b\nx,x\n", 'line 2: "x" is joined to itself'),
+    (read_edges, "a,b\nx,y\ny,x\n", 'line 3: "y" and "x" are joined by line 2 already'),
+    (read_edges, "a,b,w\nx,y,-1\n", 'line 2, column "w": a weight must not be negative'),
+    (read_edges, "a,b,w\nx,y,heavy\n", 'line 2, column "w": a number is needed'),
+    (read_observations, "label\nlow\n", "two columns label and outcome"),
+    (read_observations, "label,outcome\nlwo,1\n", 'line 2, column "label": "lwo" is no label of an arm; did you mean "low"?'),
+    (read_observations, "label,outcome\nlow,good\n", 'line 2, column "outcome": a number is needed, got "good"'),
+]
+
+
+@pytest.mark.parametrize(("read", "text", "clue"), BAD)
+def test_what_cannot_be_read_is_refused_with_its_place(read: Callable[[str], object], text: str, clue: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        read(text)
+    assert clue in str(error.value)
+
+
+def test_a_feature_that_tells_nothing_apart_and_a_label_as_feature_are_refused() -> None:
+    with pytest.raises(InvalidInput, match='the column "b" is the same for every arm'):
+        standardise(np.array([[1.0, 7.0], [2.0, 7.0]]), ["a", "b"])
+    with pytest.raises(InvalidInput, match='the column "dose" holds the labels'):
+        arms_from(Table.from_text(ARMS), ["dose"])
