@@ -47,7 +47,7 @@ def plot_graph(instance: Instance, omega: Sequence[float] | None = None, ax: Axe
     ax.set_xticks([])
     ax.set_yticks([])
     ax.set_aspect("equal", "datalim")
-    ax.margins(0.12)
+    ax.margins(0.18)
     for spine in ax.spines.values():
         spine.set_visible(False)
     return ax
