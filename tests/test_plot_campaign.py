@@ -97,6 +97,11 @@ def test_a_rule_that_is_not_proved_is_said_so() -> None:
     assert [text.get_text() for text in legend.get_texts()][1:] == ["a", "b (risk not proved)"]
 
 
+def test_means_of_runs_cut_short_are_marked() -> None:
+    ax = plot_tau_against([cell("a", R=1, truncated=0), cell("a", R=2, truncated=3)], "R")
+    assert [text.get_text() for text in ax.texts] == ["cut short"]
+
+
 def test_styles_differ_in_colour_marker_and_line() -> None:
     assert len(STYLES) >= len(POLICIES)
     for look in ("colour", "marker", "line"):

@@ -70,6 +70,10 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
             marker=style.marker, markerfacecolor=style.face, markersize=5.5, markeredgewidth=1.3,
             label=words(policy) + ("" if own[0].proved else " (risk not proved)"),
         )  # fmt: skip
+        for cell in own:
+            if cell.truncated:  # the mean is of runs cut short: too small
+                at = (places[getattr(cell, x)] + shift, cell.mean_tau)
+                ax.annotate("cut short", at, xytext=(0, 6), textcoords="offset points", ha="center", fontsize=7)
     means = [cell.mean_tau for cell in cells]
     if max(means) > 20 * min(means):
         ax.set_yscale("log")
