@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -102,6 +103,11 @@ def test_past_observations_give_the_means_sigma_and_roughness() -> None:
     expected = roughness_from(PAPER.problem.graph, 1.0, [30] * 3, means)
     assert made.roughness is not None and made.roughness.upper == pytest.approx(expected.upper)
     json.dumps(made.as_dict(), allow_nan=False)
+    bounded = sb.Instance(sb.Problem.bounded(PAPER.problem.graph, 0.01))
+    with pytest.raises(sb.InvalidInput, match="`outcomes` must lie in .0, 1."):
+        sb.plan(bounded, arms=[0, 1, 2], outcomes=[0.0, 1.0, 7.0], runs=0)
+    with pytest.raises(sb.InvalidInput, match='"0" and "1" are tied at 1: no number of trials'):
+        sb.plan(sb.Instance(replace(bounded.problem, R=9.0)), arms=[0, 1, 2], outcomes=[1.0, 1.0, 0.0], runs=0)
     for bad, clue in (
         ({"arms": arms}, "two lists of one length"),
         ({"arms": arms, "outcomes": outcomes[1:]}, "outcomes"),
@@ -126,6 +132,21 @@ def test_without_a_guess_random_signals_are_as_rough_as_R_allows(components: int
     for silent in (sb.Problem(sb.Graph.from_edges(3, [(0, 1)]), math.inf), sb.Problem(sb.Graph.from_edges(3, []), 1.0)):
         with pytest.raises(sb.InvalidInput, match='"mu" is missing'):
             sb.plan(sb.Instance(silent))
+
+
+def test_tied_means_need_a_tolerance_and_are_never_good_enough_without() -> None:
+    tied = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(0, 1), (1, 2)]), 2.0, tolerance=0.3), [1.0, 1.0, 0.0])
+    made = sb.plan(tied, runs=0)
+    assert made.by_tolerance[0].value == 0 and made.by_tolerance[0].characteristic_time == math.inf
+    assert 0 < made.by_tolerance[1].characteristic_time < math.inf
+
+
+def test_a_graph_that_is_not_used_is_not_judged() -> None:
+    made = sb.plan(FAST["no graph"], 0.1, runs=BATCH)
+    assert made.with_graph == made.without_graph and made.saving == 0
+    assert made.advice.startswith("The graph is not used (it has no edges): about")
+    free = sb.Instance(sb.Problem(PAPER.problem.graph, math.inf), PAPER.mu)
+    assert sb.plan(free, 0.01, runs=0).advice == "The graph is not used (R = inf): at least 478 samples."
 
 
 def test_advice_is_in_plain_words() -> None:
@@ -221,10 +242,19 @@ def test_what_the_commands_cannot_use_is_refused_and_nothing_is_written(run: Run
         (("--arms", str(good), "--features", "x", "--neighbors", "5"), "`neighbors` must be below the number of arms 3"),
         (("--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "-1"), "`step` must be"),
         (("--arms", str(tmp_path / "none.csv"), "--features", "x"), "none.csv"),
+        (("--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "1e200"), "--step must be a number whose square"),
+        (
+            ("--arms", str(good), "--features", "x", "--neighbors", "1", "--guess", "x", "--low", "0", "--high", "1"),
+            "--guess: guesses must lie",
+        ),
     ):
         refused = run("instance", *arguments, "--out", str(tmp_path / "new" / "i.json"))
         assert refused.code == 1 and clue in refused.stderr and refused.stderr.count("\n") == 1, refused
         assert not (tmp_path / "new").exists()
+    for bad in (".", str(tmp_path / "x.png"), str(good)):
+        refused = run("instance", "--arms", str(good), "--features", "x", "--neighbors", "1", "--out", bad)
+        assert refused.code == 1 and "--out" in refused.stderr and refused.stderr.count("\n") == 1
+    assert good.read_text().startswith("name,x")
     out = tmp_path / "i.json"
     made_instance(run, out, "--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "1")
     past = tmp_path / "past.csv"

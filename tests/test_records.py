@@ -38,6 +38,19 @@ def test_labels_may_hold_separators_in_quotes_and_stay_strings() -> None:
     assert arms_from(Table.from_text("x,name\n1,a\n2,b\n"), ["x"], label="name")[0] == ("a", "b")
 
 
+def test_lines_inside_quotes_and_odd_characters_are_kept() -> None:
+    table = Table.from_text('\n"na,me";x\n"New\nYork";1\n"A\u2028B";2\nC;3\n')
+    assert table.columns == ("na,me", "x")
+    assert table.column("na,me") == ["New\nYork", "A\u2028B", "C"]
+    assert table.lines == (3, 5, 6)
+
+
+def test_features_of_any_size_are_standardised_each_by_its_own() -> None:
+    scaled = standardise(np.array([[1e-9, 1e12 + 1], [2e-9, 1e12 + 2], [4e-9, 1e12 + 4]]), ["a", "b"])
+    np.testing.assert_allclose(scaled[:, 0], scaled[:, 1], rtol=1e-6)
+    np.testing.assert_allclose(scaled.std(axis=0), 1)
+
+
 def test_features_are_standardised() -> None:
     scaled = standardise(np.array([[1.0, 1000.0], [2.0, 3000.0], [6.0, 2000.0]]), ["a", "b"])
     np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-15)
@@ -53,6 +66,8 @@ def test_edges_name_arms_with_weights_or_without() -> None:
 def test_observations_are_arms_and_outcomes() -> None:
     arms, outcomes = observations_from(Table.from_text("label,outcome\nb,1\na,0.5\nb,-2\n"), ("a", "b"))
     assert arms.tolist() == [1, 0, 1] and outcomes.tolist() == [1, 0.5, -2]
+    with pytest.raises(InvalidInput, match='line 3, column "y": outcomes lie in .0, 1., got 7'):
+        observations_from(Table.from_text("label,y\nb,1\na,7\n"), ("a", "b"), (0.0, 1.0))
 
 
 def read_arms(text: str) -> object:
@@ -74,7 +89,7 @@ BAD: list[tuple[Callable[[str], object], str, str]] = [
     (read_arms, "dose,mg,mg\nlow,1,2\n", 'the column "mg" is there twice'),
     (read_arms, ARMS.replace("10", ""), 'line 3, column "mg": a number is needed, got an empty cell'),
     (read_arms, ARMS.replace("10", "ten"), 'line 3, column "mg": a number is needed, got "ten"'),
-    (read_arms, ARMS.replace("10", "nan"), 'line 3, column "mg": a finite number is needed, got "nan"'),
+    (read_arms, ARMS.replace("10", "nan"), 'line 3, column "mg": a finite number up to 1e+100 is needed, got "nan"'),
     (read_arms, ARMS.replace("10", "1e999"), 'line 3, column "mg": a finite number'),
     (read_arms, ARMS.replace("mid", "low"), 'line 3, column "dose": the label "low" is taken by line 2'),
     (read_arms, ARMS.replace("mid", ""), 'line 3, column "dose": a label is needed'),
@@ -90,6 +105,9 @@ BAD: list[tuple[Callable[[str], object], str, str]] = [
     (read_edges, "a,b\nx,y\ny,x\n", 'line 3: "y" and "x" are joined by line 2 already'),
     (read_edges, "a,b,w\nx,y,-1\n", 'line 2, column "w": a weight must not be negative'),
     (read_edges, "a,b,w\nx,y,heavy\n", 'line 2, column "w": a number is needed'),
+    (read_arms, ARMS.replace("10", "1e200"), 'line 3, column "mg": a finite number up to 1e+100 is needed'),
+    (read_arms, ARMS.replace("10", "1_0"), 'line 3, column "mg": a number is needed, got "1_0"'),
+    (read_arms, ARMS.replace("low,5", '"low,5') + ARMS, "line 2: not CSV"),
     (read_observations, "label\nlow\n", "two columns label and outcome"),
     (read_observations, "label,outcome\nlwo,1\n", 'line 2, column "label": "lwo" is no label of an arm; did you mean "low"?'),
     (read_observations, "label,outcome\nlow,good\n", 'line 2, column "outcome": a number is needed, got "good"'),

@@ -14,6 +14,7 @@ from scipy.special import chdtri
 from spectralbai.checks import Indices, Vector, check_number, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
+from spectralbai.problem import Problem
 
 CONFIDENCE = 0.95
 
@@ -40,7 +41,7 @@ class RoughnessEstimate:
     estimate: float
     """The same less the noise's share: right on average, and at least 0."""
     upper: float
-    """S(mu) lies below with at least the confidence stated, for Gaussian noise of the sigma given."""
+    """S(mu) lies below with at least the confidence stated, for sub-Gaussian noise of the sigma given, or a smaller one."""
     confidence: float = CONFIDENCE
 
 
@@ -62,43 +63,45 @@ def roughness_from(
 ) -> RoughnessEstimate:
     """Returns S(mu) estimated from `counts` observations per arm with these empirical means.
 
-    With D = diag(sigma^2/N) the empirical means have S = S(mu) + tr(L D) on average. The upper limit is Chernoff's,
-    the worst case over all mu of one roughness:
+    With D = diag(sigma^2/N) the empirical means y have S(y) = S(mu) + tr(L D) on average. The upper limit is
 
-        S(mu) <= min over t > 0 of (1 + 2 theta t) (S + (log(1/alpha) - sum_i log(1 + 2 theta_i t)/2) / t)
+        sqrt(S(mu)) <= sqrt(S(y)) + sqrt(q)
 
-    with theta_i the eigenvalues of D^(1/2) L D^(1/2), theta the largest (theory 9.1-9.3).
+    where the roughness of the noise alone exceeds q with probability at most 1 - confidence: valid for sub-Gaussian
+    noise, and for a sigma that is too large (theory 9.1-9.3).
     """
     n_arms = graph.n_arms
     counts, means = check_vector("counts", counts, n_arms), check_vector("means", means, n_arms)
+    sigma = Problem(graph, math.inf, sigma).sigma  # checks it
     alpha = 1 - check_confidence(confidence)
     missing = np.flatnonzero(counts < 1)
     if missing.size:
         arm = int(missing[0])
         name = f'"{labels[arm]}"' if labels is not None else str(arm)
         raise InvalidInput(f"an estimate of the roughness needs every arm observed, got nothing of arm {name}; observe it, or remove it")
-    deviation = np.broadcast_to(np.asarray(sigma, dtype=np.float64), (n_arms,)) / np.sqrt(counts)
     plain = graph.smoothness(means - means.mean())
     if graph.n_edges == 0:
         return RoughnessEstimate(0.0, 0.0, 0.0, confidence)
-    theta = np.maximum(np.linalg.eigvalsh(deviation[:, None] * graph.laplacian.toarray() * deviation), 0.0)
+    deviation = sigma / np.sqrt(counts)
+    unit = float(graph.weights.max()) * float(deviation.max()) ** 2
+    scaled = deviation / deviation.max()
+    laplacian = graph.laplacian.toarray() / graph.weights.max()
+    theta = np.maximum(np.linalg.eigvalsh(scaled[:, None] * laplacian * scaled), 0.0)
     largest = float(theta[-1])
 
-    def limit(log_t: float) -> float:
-        t = math.exp(log_t) / largest
-        return (1 + 2 * largest * t) * (plain + (-math.log(alpha) - 0.5 * float(np.log1p(2 * theta * t).sum())) / t)  # (9.3)
+    def bound(s: float) -> float:
+        t = s / (2 * largest)
+        return (-math.log(alpha) - 0.5 * float(np.log1p(-2 * theta * t).sum())) / t  # (9.2)
 
-    grid = np.linspace(-12, 12, 97)  # not convex: a grid first
-    start = grid[int(np.argmin([limit(each) for each in grid]))]
-    found = minimize_scalar(limit, bounds=(start - 0.5, start + 0.5), method="bounded")
-    upper = max(min(float(found.fun), limit(start)), 0.0)
-    return RoughnessEstimate(plain, max(plain - float(theta.sum()), 0.0), upper, confidence)
+    quantile = unit * float(minimize_scalar(bound, bounds=(1e-9, 1 - 1e-9), method="bounded").fun)
+    upper = (math.sqrt(plain) + math.sqrt(quantile)) ** 2  # (9.3)
+    return RoughnessEstimate(plain, max(plain - unit * float(theta.sum()), 0.0), upper, confidence)
 
 
 def implied_R(graph: Graph, step: float) -> float:
     """Returns the largest S(mu) of means whose neighbours differ by at most `step`: the sum of the weights times step^2."""
     step = check_number("step", step, "a finite positive number", low=0.0, strict=True)
-    return float(graph.weights.sum()) * step**2
+    return float(graph.weights.sum()) * (step * step)
 
 
 def check_confidence(confidence: float) -> float:

@@ -104,6 +104,10 @@ class Plan:
     @property
     def advice(self) -> str:
         """Whether the graph is worth it, in a sentence."""
+        if self.instance.problem.unstructured:
+            why = "R = inf" if self.instance.problem.graph.n_edges else "it has no edges"
+            count = f"about {self.with_graph.mean:,.0f}" if self.with_graph.runs else f"at least {self.with_graph.lower_bound:,.0f}"
+            return f"The graph is not used ({why}): {count} samples."
         ours, theirs = self.with_graph.expected, self.without_graph.expected
         numbers = f"about {ours:,.0f} samples instead of {theirs:,.0f}"
         if not self.with_graph.runs or not self.without_graph.runs:
@@ -170,7 +174,14 @@ def plan(
     else:
         source, signals = "random signals", _random_signals(problem, seed)
     for mu in signals:
-        problem.best_arm(mu)
+        if problem.tolerance == 0 and np.sort(mu)[-2] == mu.max():
+            tied = [instance.labels[arm] for arm in np.flatnonzero(mu == mu.max())[:2]]
+            raise InvalidInput(
+                f'"{tied[0]}" and "{tied[1]}" are tied at {mu.max():g}: no number of trials tells them apart; give a tolerance'
+            )
+        low, high = problem.outcome_range or (-math.inf, math.inf)
+        if mu.min() < low or mu.max() > high:
+            raise InvalidInput(f'"mu" must lie in the range [{low:g}, {high:g}] of the outcomes, got {mu.min():g} to {mu.max():g}')
 
     without = replace(problem, R=math.inf)
     deltas = (delta, *(each for each in DELTAS if each != delta))
@@ -183,13 +194,17 @@ def plan(
         if on_run is not None:
             on_run(done, 2 * runs)
 
-    forecasts = []
-    for index, (kind, (characteristic, upper)) in enumerate(zip((SpectralTaS, TrackAndStop), times, strict=True)):
+    forecasts: list[list[Forecast]] = []
+    for kind, (characteristic, upper) in zip((SpectralTaS, TrackAndStop), times, strict=True):
+        if forecasts and problem.unstructured:  # the same policy
+            forecasts.append(forecasts[0])
+            count(runs)
+            break
         bounds = [samples_needed(upper, each) for each in deltas]
         watched: list[list[Run]] = []
         if runs and max(bounds) <= LONGEST:
             policy = kind.on(instance, delta=delta, watching=tuple(("mixture", each) for each in deltas[1:]))
-            watched = _simulate(policy, signals, runs, (seed, index), executor, count)
+            watched = _simulate(policy, signals, runs, seed, executor, count)
         forecasts.append(
             [
                 _forecast(each, characteristic, bound, [run[k] for run in watched])
@@ -229,9 +244,15 @@ def _from_observations(
     missing = np.flatnonzero(counts == 0)
     if missing.size:
         raise InvalidInput(f'every arm needs an observation, got none of "{instance.labels[missing[0]]}"; observe it, or guess "mu"')
-    mu = estimate(problem, counts, means)
-    if problem.outcome_range is not None:
-        mu = np.clip(mu, *problem.outcome_range)
+    low, high = problem.outcome_range or (-math.inf, math.inf)
+    outside = np.flatnonzero((values < low) | (values > high))
+    if outside.size:
+        raise InvalidInput(
+            f"`outcomes` must lie in [{low:g}, {high:g}], got {values[outside[0]]:g} at position {outside[0]}; widen the range"
+        )
+    if problem.R == 0:
+        raise InvalidInput("`R` must be positive to plan from observations, got 0")
+    mu = np.clip(estimate(problem, counts, means), low, high)
     sigma = sigma_from(pulled, values) if (counts >= 2).any() else None
     return mu, sigma, roughness_from(problem.graph, problem.sigma, counts, means, instance.labels)
 
@@ -271,6 +292,8 @@ def _time(problem: Problem, signals: Sequence[Vector]) -> tuple[float, float]:
 def _variation(problem: Problem, value: float, signals: Sequence[Vector], scale: float) -> Variation:
     if any(problem.smoothness(mu) > problem.R * (1 + 1e-9) for mu in signals):
         return Variation(value, math.nan, math.nan)
+    if problem.tolerance == 0 and any(np.sort(mu)[-2] == mu.max() for mu in signals):  # tied: no number of trials would do
+        return Variation(value, math.inf, math.inf)
     try:
         characteristic = _time(problem, signals)[0]
     except InvalidInput:  # such a tolerance makes every arm a right answer
@@ -279,14 +302,14 @@ def _variation(problem: Problem, value: float, signals: Sequence[Vector], scale:
 
 
 def _simulate(
-    policy: Policy, signals: Sequence[Vector], runs: int, seed: tuple[int, int], executor: Executor | None, count: Callable[[int], None]
+    policy: Policy, signals: Sequence[Vector], runs: int, seed: int, executor: Executor | None, count: Callable[[int], None]
 ) -> list[list[Run]]:
     """Returns runs, the signals in turn, until the mean is known or all are done."""
     watched: list[list[Run]] = []
     spread = executor.map if executor is not None else map
     while len(watched) < runs:
         numbers = range(len(watched), min(len(watched) + BATCH, runs))
-        seeds = [int(np.random.SeedSequence((*seed, number)).generate_state(1, np.uint64)[0]) for number in numbers]
+        seeds = [int(np.random.SeedSequence((seed, number)).generate_state(1, np.uint64)[0]) for number in numbers]
         means = [signals[number % len(signals)] for number in numbers]
         for run in spread(partial(watch, policy, max_samples=20 * LONGEST), means, seeds):
             watched.append(run)
@@ -304,12 +327,11 @@ def _forecast(delta: float, characteristic: float, bound: float, runs: Sequence[
     tau = np.array([run.tau for run in runs], dtype=float)
     half = float(stdtrit(tau.size - 1, 0.975)) * float(tau.std(ddof=1)) / math.sqrt(tau.size) if tau.size > 1 else math.nan
     mean = float(tau.mean())
+    low_end = max(mean - half, 0.0) if tau.size > 1 else math.nan
     low, median, high = (float(q) for q in np.quantile(tau, (0.05, 0.5, 0.95)))
     decided = [run for run in runs if run.status == "decided"]
     errors = sum(not run.correct for run in decided)
-    return Forecast(
-        delta, characteristic, bound, tau.size, mean, mean - half, mean + half, low, median, high, errors, len(runs) - len(decided)
-    )
+    return Forecast(delta, characteristic, bound, tau.size, mean, low_end, mean + half, low, median, high, errors, len(runs) - len(decided))
 
 
 def _without_nan(value: Any) -> Any:

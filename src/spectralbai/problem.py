@@ -43,6 +43,9 @@ class Problem:
         if not (sigma > 0).all():
             arm = int(np.argmin(sigma))
             raise InvalidInput(f"`sigma` must be positive, got {sigma[arm]} at arm {arm}")
+        for arm in (int(np.argmin(sigma)), int(np.argmax(sigma))):
+            if not 1e-75 <= sigma[arm] <= 1e75:
+                raise InvalidInput(f"`sigma` must be between 1e-75 and 1e75, got {sigma[arm]:g} at arm {arm}; measure in other units")
         if outcome_range is not None:
             if not isinstance(outcome_range, tuple | list) or len(outcome_range) != 2:
                 raise InvalidInput(f"`outcome_range` must be (low, high), got {outcome_range!r}")

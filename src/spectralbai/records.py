@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import csv
 import difflib
+import io
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +20,8 @@ from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.errors import InvalidInput
 
 SEPARATORS = (",", ";", "\t")
+LARGEST = 1e100
+"""Of numbers in tables: their squares must still be numbers."""
 
 
 @dataclass(frozen=True)
@@ -32,19 +36,21 @@ class Table:
     @classmethod
     def from_text(cls, text: str) -> Table:
         """Returns the table of a CSV text whose first line names the columns."""
-        text = text.removeprefix("\ufeff")
-        header = text.split("\n", 1)[0]
+        text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
+        header = re.sub(r'"[^"]*"', "", text).lstrip().split("\n", 1)[0]  # separators inside quotes do not count
         separator = max(SEPARATORS, key=header.count)
-        reader = csv.reader(text.splitlines(), delimiter=separator, skipinitialspace=True, strict=True)
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
         rows: list[tuple[str, ...]] = []
         lines: list[int] = []
+        begun = 1
         try:
             for cells in reader:
                 if any(cell.strip() for cell in cells):
                     rows.append(tuple(cell.strip() for cell in cells))
-                    lines.append(reader.line_num)
+                    lines.append(begun)
+                begun = reader.line_num + 1
         except csv.Error as error:
-            raise InvalidInput(f"line {reader.line_num}: not CSV: {error}") from None
+            raise InvalidInput(f"line {begun}: not CSV: {error}") from None
         if not rows:
             raise InvalidInput("the file is empty; the first line must name the columns")
         columns, rows = rows[0], rows[1:]
@@ -73,12 +79,12 @@ class Table:
         values = np.empty(len(cells))
         for i, (cell, line) in enumerate(zip(cells, self.lines, strict=True)):
             try:
-                values[i] = float(cell.replace(",", ".") if self.decimal_comma else cell)
+                values[i] = float((cell.replace(",", ".") if self.decimal_comma else cell).replace("_", "?"))
             except ValueError:
                 what = "an empty cell" if not cell else f'"{cell}"'
                 raise InvalidInput(f'line {line}, column "{name}": a number is needed, got {what}; fill it in or remove the row') from None
-            if not math.isfinite(values[i]):
-                raise InvalidInput(f'line {line}, column "{name}": a finite number is needed, got "{cell}"')
+            if not abs(values[i]) <= LARGEST:
+                raise InvalidInput(f'line {line}, column "{name}": a finite number up to {LARGEST:g} is needed, got "{cell}"')
         return values
 
     def labels(self, name: str) -> list[str]:
@@ -109,11 +115,13 @@ def arms_from(table: Table, features: Sequence[str], label: str | None = None) -
 
 def standardise(values: Matrix, names: Sequence[str]) -> Matrix:
     """Returns every feature with mean 0 and standard deviation 1, so that none outweighs the others by its unit."""
-    spread = values.std(axis=0)
-    for name, each in zip(names, spread, strict=True):
-        if each <= 1e-12 * np.abs(values).max():
+    centred = values - values[0]
+    size = np.abs(centred).max(axis=0)
+    for name, each in zip(names, size, strict=True):
+        if each == 0:
             raise InvalidInput(f'the column "{name}" is the same for every arm and tells nothing apart; leave it out')
-    scaled: Matrix = (values - values.mean(axis=0)) / spread
+    unit = centred / size
+    scaled: Matrix = (unit - unit.mean(axis=0)) / unit.std(axis=0)
     return scaled
 
 
@@ -144,14 +152,19 @@ def edges_from(table: Table, labels: Sequence[str] | None = None) -> tuple[tuple
     return known, edges
 
 
-def observations_from(table: Table, labels: Sequence[str]) -> tuple[Indices, Vector]:
+def observations_from(table: Table, labels: Sequence[str], outcome_range: tuple[float, float] | None = None) -> tuple[Indices, Vector]:
     """Returns (arms, outcomes) of a table with a column of labels and one of outcomes, in this order."""
     if len(table.columns) != 2:
         raise InvalidInput(f"observations need the two columns label and outcome, got {', '.join(table.columns)}")
     arm_of = {label: arm for arm, label in enumerate(labels)}
     cells = table.labels(table.columns[0])
     arms = [_arm(arm_of, cell, line, table.columns[0]) for cell, line in zip(cells, table.lines, strict=True)]
-    return np.array(arms, dtype=np.intp), table.numbers(table.columns[1])
+    outcomes = table.numbers(table.columns[1])
+    low, high = outcome_range or (-math.inf, math.inf)
+    for outcome, line in zip(outcomes.tolist(), table.lines, strict=True):
+        if not low <= outcome <= high:
+            raise InvalidInput(f'line {line}, column "{table.columns[1]}": outcomes lie in [{low:g}, {high:g}], got {outcome:g}')
+    return np.array(arms, dtype=np.intp), outcomes
 
 
 def _arm(arm_of: Mapping[str, int], label: str, line: int, column: str) -> int:

@@ -297,7 +297,7 @@ class Mixture:
         if not problem.unstructured:
             penalty = penalty - math.log1p(-PAIR_SHARE)
             alone = lone_integrals(before, evidence.split.means[order], u, means, self._level(evidence.origin))
-            both = u[best] * u[rows] / np.maximum(u[best] + u[rows], np.finfo(float).tiny)
+            both = u[best] * (u[rows] / np.maximum(u[best] + u[rows], np.finfo(float).tiny))
             plain = 0.5 * both * np.maximum(means[best] - means[rows] + problem.tolerance, 0.0) ** 2
             fee = math.log((problem.n_arms - 1) / PAIR_SHARE) - alone[best] - alone[rows]
             better = plain - fee > statistic - penalty
@@ -340,7 +340,7 @@ def lone_integrals(before: Vector, means_before: Vector, u: Vector, means: Vecto
     known = p > 0
     m = (before * means_before + precision * middle)[known] / p[known]
     logs = np.full(u.size, -np.inf)
-    logs[known] = -0.5 * np.log1p(u[known] / p[known]) - 0.5 * u[known] * p[known] / (u[known] + p[known]) * (means[known] - m) ** 2
+    logs[known] = -0.5 * np.log1p(u[known] / p[known]) - 0.5 * u[known] * (p[known] / (u[known] + p[known])) * (means[known] - m) ** 2
     return logs
 
 

@@ -49,10 +49,18 @@ def instance(
     from spectralbai.instance import Instance
 
     _check_options(arms, features, edges, guess, R, step, sigma, low, high)
+    if not out.name or out.suffix == ".png":
+        raise InvalidInput(f'--out must name a file for the instance, such as options.json, got "{out}"; its picture gets the ending .png')
+    picture = out.with_suffix(".png")
+    for given in (arms, edges):
+        if given is not None and given.resolve() in (out.resolve(), picture.resolve()):
+            raise InvalidInput(f"--out would overwrite {given}, which is read; choose another name")
     plots = plotting()
     labels, graph, mu, remarks = _read(arms, features, neighbors, edges, label, guess)
     if R is None and step is not None:
         R = implied_R(graph, step)
+        if math.isinf(R):
+            raise InvalidInput(f"--step must be a number whose square is finite, got {step:g}")
         remarks.append(
             f"R = {R:g}: neighbours differ by at most {step:g}, and the weights of {graph.n_edges} edges sum to {graph.weights.sum():g}"
         )
@@ -60,8 +68,13 @@ def instance(
         R = math.inf
         remarks.append('R = inf: the graph says nothing yet; choose --R or --step, with the help of "spectralbai plan --observations"')
     problem = _problem(graph, R, sigma, low, high, tolerance)
+    if (
+        mu is not None
+        and problem.outcome_range is not None
+        and not (problem.outcome_range[0] <= min(mu) <= max(mu) <= problem.outcome_range[1])
+    ):
+        raise InvalidInput(f"--guess: guesses must lie between --low and --high, got {min(mu):g} to {max(mu):g}")
     made = Instance(problem, mu, labels)
-    picture = out.with_suffix(".png")
     check_directory("--out", out.parent, (out.name, picture.name))
     write_whole(picture, plots.as_png(plots.plot_graph(made)))
     write_whole(out, (json.dumps(made.as_dict(), indent=1, ensure_ascii=False) + "\n").encode())

@@ -53,7 +53,7 @@ def plan(
     arms, outcomes = None, None
     if observations is not None:
         with read_table(observations) as table:
-            arms, outcomes = observations_from(table, instance.labels)
+            arms, outcomes = observations_from(table, instance.labels, instance.problem.outcome_range)
     runs = 0 if quick else runs
     with processes(jobs if runs else 1) as executor, progress("simulated runs") as show:
         made = planning.plan(instance, delta, arms=arms, outcomes=outcomes, runs=runs, seed=seed, executor=executor, on_run=show)
@@ -71,7 +71,9 @@ def _setting(made: Plan) -> Iterator[str]:
     yield f"{problem.n_arms} arms, {problem.graph.n_edges} edges, {noise}"
     yield f"R = {problem.R:g}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
     if made.source == "random signals":
-        yield f"means: {len(made.signals)} random smooth signals with S(mu) = R; numbers are averages over them"
+        rough = max(problem.smoothness(mu) for mu in made.signals)
+        size = "with S(mu) = R" if rough > 0.99 * problem.R else f"with S(mu) up to {rough:.3g}, all that the range allows"
+        yield f"means: {len(made.signals)} random smooth signals {size}; numbers are averages over them"
     else:
         mu = made.signals[0]
         best = made.instance.labels[int(mu.argmax())]
@@ -89,20 +91,29 @@ def _main_table(made: Plan) -> Table:
 def _simulated(each: Forecast) -> tuple[str, ...]:
     if not each.runs:
         return ("not simulated", "", "", "0")
-    return f"{each.mean:,.0f}", f"{each.mean_low:,.0f} - {each.mean_high:,.0f}", f"{each.q05:,.0f} - {each.q95:,.0f}", str(each.runs)
+    interval = f"{each.mean_low:,.0f} - {each.mean_high:,.0f}" if each.runs > 1 else ""
+    return f"{each.mean:,.0f}", interval, f"{each.q05:,.0f} - {each.q95:,.0f}", str(each.runs)
 
 
 def _history(made: Plan) -> Iterator[str]:
-    if made.sigma is not None:
+    if made.sigma is not None and made.instance.problem.outcome_range is None:
         each = made.sigma
         interval = f"{each.confidence:.0%} interval {each.low:.3g} to {each.high:.3g}"
-        yield f"sigma from {each.observations} observations: {each.sigma:.3g} ({interval}); round up: {each.high:.2g} or more"
-    if made.roughness is not None:
+        advice = f"round up: {_rounded_up(each.high)} or more" if each.sigma > 0 else "outcomes never vary: it cannot be told"
+        yield f"sigma from {each.observations} observations: {each.sigma:.3g} ({interval}); {advice}"
+    if made.roughness is not None and made.instance.problem.graph.n_edges:
         rough = made.roughness
         yield f"S(mu) from the observations: {rough.estimate:.3g}, and below {rough.upper:.3g} with {rough.confidence:.0%} confidence"
-        yield f"(that of the raw means, {rough.plain:.3g}, is mostly noise); an R of {rough.upper:.2g} is on the safe side"
+        noisy = f" (that of the raw means, {rough.plain:.3g}, is mostly noise)" if rough.estimate < rough.plain / 2 else ""
+        yield f"an R of {_rounded_up(rough.upper)} is on the safe side{noisy}"
     if made.sigma is not None or made.roughness is not None:
         yield ""
+
+
+def _rounded_up(value: float) -> str:
+    """Returns a number not below `value`, with two digits."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 1) if value > 0 else 1.0
+    return f"{math.ceil(value / step) * step:.2g}"
 
 
 def _choices(made: Plan) -> Iterator[str | Table]:
@@ -122,8 +133,10 @@ def _choices(made: Plan) -> Iterator[str | Table]:
         yield table
     table = _table("tolerance", "T*", scale)
     for each_tolerance in made.by_tolerance:
-        none = each_tolerance.characteristic_time == 0
-        trials = "none: all arms are good enough" if none else f"about {each_tolerance.samples:,.0f}"
+        time = each_tolerance.characteristic_time
+        trials = (
+            f"about {each_tolerance.samples:,.0f}" if 0 < time < math.inf else "none: all are good enough" if time == 0 else "no end: tied"
+        )
         table.add_row(f"{each_tolerance.value:.3g}", f"{each_tolerance.characteristic_time:,.1f}", trials)
     yield ""
     yield "Another tolerance:"
