@@ -40,7 +40,7 @@ kind = "lucb"
 
 def start(file: Path, out: Path) -> subprocess.Popen[bytes]:
     arguments = ["simulate", str(file), "--out", str(out), "--jobs", "2"]
-    return subprocess.Popen([sys.executable, "-m", "spectralbai.cli", *arguments], stdout=subprocess.DEVNULL)
+    return subprocess.Popen([sys.executable, "-m", "spectralbai.cli", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def rows(directory: Path) -> list[Row]:
