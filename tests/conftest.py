@@ -8,8 +8,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import pytest
+from hypothesis import settings
 
 from spectralbai.cli import main
+
+settings.register_profile("fixed", derandomize=True, database=None)  # the same examples every time
+settings.load_profile("fixed")
 
 
 class Result(NamedTuple):

@@ -97,7 +97,8 @@ def instances(draw: st.DrawFn) -> Instance:
     R = draw(st.one_of(st.just(math.inf), st.floats(min_value=0)))
     tolerance = draw(st.floats(min_value=0, allow_infinity=False))
     if draw(st.booleans()):
-        sigma = draw(st.one_of(positive, st.lists(positive, min_size=n_arms, max_size=n_arms)))
+        noise = st.floats(1e-75, 1e75)
+        sigma = draw(st.one_of(noise, st.lists(noise, min_size=n_arms, max_size=n_arms)))
         problem = Problem(graph, R, sigma, tolerance)
     else:
         low = draw(st.floats(-1e9, 1e9))

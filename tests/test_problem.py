@@ -139,3 +139,9 @@ def test_a_bad_hypothesis_is_refused(changes: dict[str, Any], message: str) -> N
 def test_a_bad_range_of_outcomes_is_refused(low: Any, high: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(message)):
         Problem.bounded(GRAPH, 0.01, low, high)
+
+
+@pytest.mark.parametrize("sigma", [1e-80, 1e80, [1.0, 1e-300, 1.0]])
+def test_noise_whose_square_or_its_inverse_is_no_number_is_refused(sigma: float | list[float]) -> None:
+    with pytest.raises(InvalidInput, match="`sigma` must be between 1e-75 and 1e75, got .* measure in other units"):
+        Problem(Graph.from_edges(3, []), 1.0, sigma)
