@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,13 +55,19 @@ def plan(
     if observations is not None:
         with read_table(observations) as table:
             arms, outcomes = observations_from(table, instance.labels, instance.problem.outcome_range)
-    runs = 0 if quick else runs
-    with processes(jobs if runs else 1) as executor, progress("simulated runs") as show:
-        made = planning.plan(instance, delta, arms=arms, outcomes=outcomes, runs=runs, seed=seed, executor=executor, on_run=show)
+    make = partial(planning.plan, instance, delta, arms=arms, outcomes=outcomes, seed=seed)
+    made = make(runs=0)
+    if not as_json:  # the theory takes seconds: no need to wait for the simulation
+        print_plain(*_setting(made), "", _theory(made), "", made.advice, "", *_history(made), least_width=100)
+    if not quick:
+        with processes(jobs) as executor, progress("simulated runs") as show:
+            made = make(runs=runs, executor=executor, on_run=show)
     if as_json:
         typer.echo(json.dumps(made.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
         return
-    print_plain(*_setting(made), "", _main_table(made), "", made.advice, "", *_history(made), *_choices(made), least_width=100)
+    if not quick:
+        print_plain("", "Simulated with the default rule:", _simulation(made), "", made.advice, least_width=100)
+    print_plain("", *_choices(made), least_width=100)
 
 
 def _setting(made: Plan) -> Iterator[str]:
@@ -81,18 +88,24 @@ def _setting(made: Plan) -> Iterator[str]:
         yield f"means: {where}; best arm {best}, S(mu) = {problem.smoothness(mu):.4g}"
 
 
-def _main_table(made: Plan) -> Table:
-    table = _table("", "T*", "at least", "expected trials", "95 % interval", "5 - 95 % of runs", "runs")
-    for name, each in (("with the graph", made.with_graph), ("without it", made.without_graph)):
-        table.add_row(name, f"{each.characteristic_time:,.1f}", f"{each.lower_bound:,.0f}", *_simulated(each))
+def _rows(made: Plan) -> tuple[tuple[str, Forecast], ...]:
+    return ("with the graph", made.with_graph), ("without it", made.without_graph)
+
+
+def _theory(made: Plan) -> Table:
+    table = _table("", "T*", "trials, at least")
+    for name, each in _rows(made):
+        table.add_row(name, f"{each.characteristic_time:,.1f}", f"{each.lower_bound:,.0f}")
     return table
 
 
-def _simulated(each: Forecast) -> tuple[str, ...]:
-    if not each.runs:
-        return ("not simulated", "", "", "0")
-    interval = f"{each.mean_low:,.0f} - {each.mean_high:,.0f}" if each.runs > 1 else ""
-    return f"{each.mean:,.0f}", interval, f"{each.q05:,.0f} - {each.q95:,.0f}", str(each.runs)
+def _simulation(made: Plan) -> Table:
+    table = _table("", "expected trials", "95 % interval", "5 - 95 % of runs", "runs")
+    for name, each in _rows(made):
+        interval = f"{each.mean_low:,.0f} - {each.mean_high:,.0f}" if each.runs > 1 else ""
+        known = (f"{each.mean:,.0f}", interval, f"{each.q05:,.0f} - {each.q95:,.0f}")
+        table.add_row(name, *(known if each.runs else ("too long to simulate", "", "")), str(each.runs))
+    return table
 
 
 def _history(made: Plan) -> Iterator[str]:
