@@ -294,7 +294,7 @@ def test_what_is_finished_is_written_while_a_long_run_goes_on(tmp_path: Path, mo
     campaign = parse(text)
     seen: list[int] = []
 
-    def slow(task: runner.Task) -> list[runner.Finished]:
+    def slow(task: runner.Task) -> runner.Finished:
         if seen:  # the second run looks at what is there of the first
             time.sleep(2.5 * runner.CHUNK_SECONDS)
             seen.append(_count(directory))

@@ -38,8 +38,7 @@ def graph_intervals(problem: Problem, counts: Vector, means: Vector, delta: floa
     The first arm of every component is its anchor: until each has a result the widths are infinite.
     """
     n_arms = problem.n_arms
-    components = np.arange(n_arms) if problem.unstructured else problem.graph.components
-    anchors = np.unique(components, return_index=True)[1]
+    anchors = np.unique(problem.components, return_index=True)[1]
     if (counts[anchors] == 0).any():
         return means, np.full(n_arms, np.inf)
     precision = graph_precision(problem, counts)

@@ -174,7 +174,7 @@ def plan(
     else:
         source, signals = "random signals", _random_signals(problem, seed)
     for mu in signals:
-        if problem.tolerance == 0 and np.sort(mu)[-2] == mu.max():
+        if problem.tolerance == 0 and _tied(mu):
             tied = [instance.labels[arm] for arm in np.flatnonzero(mu == mu.max())[:2]]
             raise InvalidInput(
                 f'"{tied[0]}" and "{tied[1]}" are tied at {mu.max():g}: no number of trials tells them apart; give a tolerance'
@@ -289,10 +289,14 @@ def _time(problem: Problem, signals: Sequence[Vector]) -> tuple[float, float]:
     return float(np.mean([each.characteristic_time for each in solved])), 1 / lower if lower > 0 else math.inf
 
 
+def _tied(mu: Vector) -> bool:
+    return bool((mu == mu.max()).sum() > 1)
+
+
 def _variation(problem: Problem, value: float, signals: Sequence[Vector], scale: float) -> Variation:
     if any(problem.smoothness(mu) > problem.R * (1 + 1e-9) for mu in signals):
         return Variation(value, math.nan, math.nan)
-    if problem.tolerance == 0 and any(np.sort(mu)[-2] == mu.max() for mu in signals):  # tied: no number of trials would do
+    if problem.tolerance == 0 and any(map(_tied, signals)):  # no number of trials would do
         return Variation(value, math.inf, math.inf)
     try:
         characteristic = _time(problem, signals)[0]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Vector, check_number, check_vector
+from spectralbai.checks import Indices, Vector, check_number, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
 
@@ -67,6 +67,11 @@ class Problem:
     def unstructured(self) -> bool:
         """Whether the graph says nothing: no edges, or R infinite."""
         return math.isinf(self.R) or self.graph.n_edges == 0
+
+    @property
+    def components(self) -> Indices:
+        """The component of each arm, (n_arms,); its own where the graph says nothing."""
+        return np.arange(self.n_arms) if self.unstructured else self.graph.components
 
     def smoothness(self, mu: ArrayLike) -> float:
         """Returns S(mu) = mu' L mu."""

@@ -33,17 +33,8 @@ class Task(NamedTuple):
     max_samples: int
 
 
-class Finished(NamedTuple):
-    """What a worker sends back for each delta of a task."""
-
-    rule: str
-    proved: bool
-    status: str
-    tau: int
-    arm: int
-    correct: bool
-    counts: tuple[int, ...]
-    seconds: float
+Finished = tuple[list[simulate.Run], float]
+"""What a worker sends back: a run per delta of the task, and the seconds they took together."""
 
 
 def run_campaign(
@@ -78,13 +69,12 @@ def run_campaign(
                 rows, last = [], time.monotonic()
             if done_now is None:
                 continue
-            trajectory, run, finished = done_now
+            trajectory, number, (watched, seconds) = done_now
             cell = (trajectory.instance.name, trajectory.policy.name)
-            seed = campaign.seed_of(trajectory, run)
-            rows += [
-                Row(*cell, delta, run, seed, x.rule, x.proved, x.status, x.tau, x.arm, x.correct, x.counts, x.seconds)
-                for delta, x in zip(trajectory.deltas, finished, strict=True)
-            ]
+            for run in watched:
+                counts = tuple(int(n) for n in run.counts)
+                key = (*cell, run.delta, number, run.seed)
+                rows.append(Row(*key, run.rule, run.proved, run.status, run.tau, run.arm, run.correct, counts, seconds))
             there += 1
             report(there, total)
     finally:
@@ -94,7 +84,7 @@ def run_campaign(
 
 def _finish(
     campaign: Campaign, todo: list[tuple[Trajectory, int]], executor: Executor | None, slots: int
-) -> Iterator[tuple[Trajectory, int, list[Finished]] | None]:
+) -> Iterator[tuple[Trajectory, int, Finished] | None]:
     """Yields runs as they finish, and None when that takes long: what is finished can be written meanwhile."""
     texts = {each.name: json.dumps(each.instance.as_dict()) for each in campaign.instances}
 
@@ -109,7 +99,7 @@ def _finish(
             yield None
         return
     ahead = iter(todo)
-    waiting: dict[Future[list[Finished]], tuple[Trajectory, int]] = {}
+    waiting: dict[Future[Finished], tuple[Trajectory, int]] = {}
     try:
         while True:
             for trajectory, run in islice(ahead, slots - len(waiting)):
@@ -127,16 +117,12 @@ def _finish(
             future.cancel()
 
 
-def work(task: Task) -> list[Finished]:
+def work(task: Task) -> Finished:
     """Simulates one run, on a worker: a function of the task alone, the time apart."""
     policy, mu = _policy(task.instance, task.kind, task.settings, task.deltas)
     begin = time.perf_counter()
     watched = simulate.watch(policy, mu, task.seed, task.max_samples)
-    seconds = time.perf_counter() - begin
-    return [
-        Finished(run.rule, run.proved, run.status, run.tau, run.arm, run.correct, tuple(int(n) for n in run.counts), seconds)
-        for run in watched
-    ]
+    return watched, time.perf_counter() - begin
 
 
 @lru_cache(maxsize=32)

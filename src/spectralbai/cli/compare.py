@@ -40,11 +40,12 @@ def compare(
 
     with Results.open(directory) as results:
         cells = summarise(results)
-        rows = results.rows()
-        expected = results.campaign.runs * len(results.campaign.trajectories)
-        there = len({(row.instance, row.policy, row.seed) for row in rows})
-    if export is not None:
-        write_whole(export, _rows_as_csv(rows))
+        campaign = results.campaign
+        if export is not None:
+            write_whole(export, _rows_as_csv(results.rows()))
+    runs = {(cell.instance, cell.policy, cell.delta): cell.runs for cell in cells}
+    there = sum(runs.get((each.instance.name, each.policy.name, each.deltas[0]), 0) for each in campaign.trajectories)
+    expected = campaign.runs * len(campaign.trajectories)
     if as_csv:
         typer.echo(_as_csv([field.name for field in fields(Cell)], map(asdict, cells)), nl=False)
     elif as_json:

@@ -56,16 +56,19 @@ def plan(
         with read_table(observations) as table:
             arms, outcomes = observations_from(table, instance.labels, instance.problem.outcome_range)
     make = partial(planning.plan, instance, delta, arms=arms, outcomes=outcomes, seed=seed)
-    made = make(runs=0)
-    if not as_json:  # the theory takes seconds: no need to wait for the simulation
-        print_plain(*_setting(made), "", _theory(made), "", made.advice, "", *_history(made), least_width=100)
-    if not quick:
+
+    def simulated() -> Plan:
         with processes(jobs) as executor, progress("simulated runs") as show:
-            made = make(runs=runs, executor=executor, on_run=show)
+            return make(runs=runs, executor=executor, on_run=show)
+
     if as_json:
+        made = make(runs=0) if quick else simulated()
         typer.echo(json.dumps(made.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
         return
+    made = make(runs=0)  # the theory takes seconds: no need to wait for the simulation
+    print_plain(*_setting(made), "", _theory(made), "", made.advice, "", *_history(made), least_width=100)
     if not quick:
+        made = simulated()
         print_plain("", "Simulated with the default rule:", _simulation(made), "", made.advice, least_width=100)
     print_plain("", *_choices(made), least_width=100)
 

@@ -64,11 +64,6 @@ class Policy(ABC):
         """All (rule, delta) pairs watched; the policy's own is the first."""
         return ((self.stopping, self.delta), *self.watching)
 
-    @property
-    def _components(self) -> Indices:
-        """The component of each arm; its own where the graph says nothing."""
-        return np.arange(self.problem.n_arms) if self.problem.unstructured else self.problem.graph.components
-
     def init(self) -> State:
         """Returns the state before any result."""
         n_arms = self.problem.n_arms
@@ -100,7 +95,7 @@ class Policy(ABC):
                 raise InvalidInput(f"`pending` must hold whole non-negative numbers, got {pending!r}")
             issued = issued + waiting
         # First one arm of every component: an estimate needs it.
-        components = self._components
+        components = self.problem.components
         missing = np.flatnonzero(np.bincount(components, issued) == 0)[:n]
         first = np.array([np.argmax(components == c) for c in missing], dtype=np.intp)
         if first.size == n:
@@ -181,7 +176,7 @@ class Policy(ABC):
     def _check(self, state: State) -> State:
         """Returns the state after a check: new estimate, stopping rules read, pulls planned."""
         problem, data, samples = self.problem, state.data, state.samples
-        if (np.bincount(self._components, data.counts) == 0).any():
+        if (np.bincount(self.problem.components, data.counts) == 0).any():
             return replace(state, next_check=samples + 1)
         mu_tilde = estimate(problem, data.counts, data.means)
         best = int(np.argmax(mu_tilde))
