@@ -479,7 +479,12 @@ def test_an_unfinished_campaign_says_so(run: RunCommand, small: tuple[Path, list
 
 def command(file: Path, out: Path, jobs: int) -> subprocess.Popen[bytes]:
     arguments = ["simulate", str(file), "--out", str(out), "--jobs", str(jobs)]
-    return subprocess.Popen([sys.executable, "-m", "spectralbai.cli", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    return subprocess.Popen(
+        [sys.executable, "-m", "spectralbai.cli", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where the tests run in the background of a shell
+    )
 
 
 def test_killed_at_random_instants_and_resumed_gives_the_same_rows(small: tuple[Path, list[Row]], tmp_path: Path) -> None:
