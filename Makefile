@@ -22,10 +22,12 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.samples
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.campaign
+	$(BIN)/python -m benchmarks.study
 
 verify: $(READY)
 	$(BIN)/python -m verification.risk
 	$(BIN)/python -m verification.kills
+	$(BIN)/python -m verification.study
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
@@ -35,6 +37,6 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or later is needed, this is " + sys.version.split()[0] + "; try make PYTHON=python3.12")'
 	@echo "Creating the environment in $(VENV), which takes a minute or two ..."
 	@$(PYTHON) -m venv --without-pip $(VENV)
-	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[plot,cluster,dev]'
+	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[plot,cluster,study,dev]'
 	@touch $@
 	@echo "The environment is ready."

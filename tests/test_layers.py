@@ -29,6 +29,7 @@ LAYERS = [
     {"simulate"},
     {"reproduction", "campaign", "planning"},
     {"plot"},
+    {"study"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

@@ -22,9 +22,11 @@ from spectralbai.cli.files import read_instance
 from spectralbai.policy.tracker import Tracker
 
 ROOT = Path(__file__).parent.parent
-README = "".join((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/guide.md", "docs/campaigns.md", "docs/planning.md"))
+README = "".join((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/guide.md", "docs/campaigns.md", "docs/planning.md", "docs/studies.md"))
 PYTHON = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL)
 CONSOLE = re.findall(r"```console\n\$ (.*?(?:\n> .*?)*)\n(?!> )(.*?)```", README, re.DOTALL)
+SHELL = re.findall(r"```sh\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL)
+LOOP = re.findall(r"```sh\n(while .*?)```\n", README, re.DOTALL)
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]\d+)?")
 
 
@@ -38,6 +40,7 @@ def assert_same(printed: str, shown: str) -> None:
 def test_every_example_is_found() -> None:
     assert len(PYTHON) == README.count("```python") >= 1
     assert len(CONSOLE) == README.count("```console") >= 1
+    assert len(SHELL) + len(LOOP) == README.count("```sh") == 2
 
 
 @pytest.mark.parametrize(("code", "shown"), PYTHON)
@@ -49,13 +52,44 @@ def test_the_python_examples_print_what_they_show(code: str, shown: str) -> None
 
 @pytest.mark.parametrize(("command", "shown"), CONSOLE)
 def test_the_console_examples_print_what_they_show(command: str, shown: str, tmp_path: Path) -> None:
-    here = f'spectralbai() {{ {shlex.quote(sys.executable)} -m spectralbai.cli "$@"; }}\n'
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
-    script = here + command.replace("\n> ", "\n")
-    environment = {**os.environ, "COLUMNS": "140"}
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, encoding="utf-8", cwd=tmp_path, env=environment)
+    done = in_shell(command.replace("\n> ", "\n"), tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert_same(done.stdout, shown)
+
+
+@pytest.mark.parametrize(("script", "shown"), SHELL)
+def test_the_shell_scripts_print_what_they_show(script: str, shown: str, tmp_path: Path) -> None:
+    done = in_shell(script, tmp_path)
+    assert done.returncode == 0
+    assert_same(done.stdout, shown)
+
+
+def test_the_loop_shown_first_runs_until_the_study_has_decided(tmp_path: Path) -> None:
+    (loop,) = LOOP
+    (tmp_path / "trial").write_text('#!/bin/sh\ncase "$1" in 1) echo 1.2 ;; *) echo -0.4 ;; esac\n')
+    (tmp_path / "trial").chmod(0o755)
+    problem = '{"format": "spectralbai-instance/1", "n_arms": 3, "edges": [[0, 2, 1.0]], "R": 0.01, "sigma": 0.3}'
+    done = in_shell(f"echo '{problem}' | spectralbai study create doses -\n{loop}\nspectralbai study list --json", tmp_path)
+    assert done.returncode == 0
+    assert '"state": "decided"' in done.stdout and '"best": "1"' in done.stdout
+
+
+def test_the_worked_example_decides_in_time(tmp_path: Path) -> None:
+    """Two worker processes tune a scikit-learn model; the cap ends them even where the machine is slow."""
+    command = [sys.executable, str(ROOT / "examples" / "tune.py"), "--seconds", "25", "--report", str(tmp_path / "report.html")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    first, *arms, workers = done.stdout.splitlines()
+    assert re.match(r'(Decided|Not decided) after \d+ results', first) and "gamma" in first
+    assert len(arms) == 5 and len(workers.split(",")) == 2
+    assert (tmp_path / "report.html").read_text("utf-8").count("<img") == 4
+
+
+def in_shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs a script as a user of a shell would, in a folder with the examples."""
+    here = f'spectralbai() {{ {shlex.quote(sys.executable)} -m spectralbai.cli "$@"; }}\n'
+    (folder / "examples").symlink_to(ROOT / "examples")
+    environment = {**os.environ, "COLUMNS": "140"}
+    return subprocess.run(["sh", "-c", here + script], capture_output=True, text=True, encoding="utf-8", cwd=folder, env=environment)
 
 
 def test_the_campaign_files_shown_and_kept_are_campaigns() -> None:

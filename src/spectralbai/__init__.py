@@ -18,6 +18,8 @@ __all__ = [
     "Problem",
     "SpectralBAIError",
     "SpectralTaS",
+    "StorageError",
+    "Study",
     "__version__",
     "closest_alternative",
     "estimate",
@@ -31,7 +33,7 @@ __all__ = [
 if TYPE_CHECKING:
     from spectralbai import instances, simulate
     from spectralbai.allocation import Allocation, lower_bound, solve_allocation
-    from spectralbai.errors import InvalidInput, SpectralBAIError
+    from spectralbai.errors import InvalidInput, SpectralBAIError, StorageError
     from spectralbai.estimation import estimate
     from spectralbai.graph import Graph
     from spectralbai.instance import Instance
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from spectralbai.planning import plan
     from spectralbai.policy import SpectralTaS
     from spectralbai.problem import Problem
+    from spectralbai.study import Study
 else:  # hidden from type checkers, which would otherwise accept any name
 
     def __getattr__(name: str) -> object:
@@ -53,6 +56,8 @@ else:  # hidden from type checkers, which would otherwise accept any name
             "Problem": "problem",
             "SpectralBAIError": "errors",
             "SpectralTaS": "policy",
+            "StorageError": "errors",
+            "Study": "study",
             "closest_alternative": "oracle",
             "estimate": "estimation",
             "instances": "instances",

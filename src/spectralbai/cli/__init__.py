@@ -18,6 +18,7 @@ from spectralbai.cli.plot import plot
 from spectralbai.cli.reproduce import reproduce
 from spectralbai.cli.simulate import simulate
 from spectralbai.cli.solve import solve
+from spectralbai.cli.study import app as study
 from spectralbai.errors import SpectralBAIError
 
 app = typer.Typer(
@@ -36,6 +37,7 @@ app.command()(reproduce)
 app.command()(simulate)
 app.command()(compare)
 app.command()(plot)
+app.add_typer(study, name="study")
 
 
 def _show_version(asked: bool) -> None:

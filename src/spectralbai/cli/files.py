@@ -32,6 +32,14 @@ def read_instance_file(file: Path) -> Instance:
     return _instance(str(file), content)
 
 
+def read_json(file: Path) -> Any:
+    """Returns the document in a JSON file."""
+    try:
+        return _parse(file.read_bytes())
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from None
+
+
 def _instance(name: str, content: bytes) -> Instance:
     from spectralbai.instance import Instance
 

@@ -17,8 +17,16 @@ LABELLED = 40
 """Labels are written up to this many arms."""
 
 
-def plot_graph(instance: Instance, omega: Sequence[float] | None = None, ax: Axes | None = None) -> Axes:
-    """Returns the graph drawn: colour is the mean, area the share of the pulls in `omega`, a star the best arm."""
+OPTIMAL = r"share of the pulls in the optimal allocation $\omega^*$"
+
+
+def plot_graph(
+    instance: Instance, omega: Sequence[float] | None = None, ax: Axes | None = None, best: int | None = None, area_is: str = OPTIMAL
+) -> Axes:
+    """Returns the graph drawn: colour is the mean, area the share of the pulls in `omega`, a star the best arm.
+
+    `best` is the arm of the largest mean unless given; `area_is` says what shares `omega` holds.
+    """
     ax = ax or new_axes(size=(7.2, 5.6))
     graph, mu = instance.problem.graph, instance.mu
     places = layout(graph)
@@ -29,7 +37,7 @@ def plot_graph(instance: Instance, omega: Sequence[float] | None = None, ax: Axe
     colours = np.zeros(graph.n_arms) if mu is None else mu
     arms = ax.scatter(places[:, 0], places[:, 1], s=area, c=colours, cmap="cividis", edgecolors="black", linewidths=0.7, zorder=2)
     if mu is not None:
-        best = int(np.argmax(mu))
+        best = int(np.argmax(mu)) if best is None else best
         name = f"best arm: {words(instance.labels[best])}"
         x, y = places[best]
         ax.scatter(x, y, s=110, marker="*", color="white", edgecolors="black", linewidths=0.8, zorder=3, label=name)
@@ -43,7 +51,7 @@ def plot_graph(instance: Instance, omega: Sequence[float] | None = None, ax: Axe
                 words(label), places[arm], xytext=offset, textcoords="offset points", fontsize=7, ha="center", va="bottom", zorder=4
             )
     if omega is not None:
-        ax.set_xlabel(r"area: share of the pulls in the optimal allocation $\omega^*$; lines: edges, wider if heavier")
+        ax.set_xlabel(f"area: {area_is}; lines: edges, wider if heavier")
     ax.set_xticks([])
     ax.set_yticks([])
     ax.set_aspect("equal", "datalim")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -35,6 +35,11 @@ class Verdict:
     """False once the data contradict R, at risk delta; nothing is decided then."""
     proved: bool
     """Whether the risk of the stopping rule is proved."""
+
+    @property
+    def progress(self) -> Literal["running", "decided", "inconsistent"]:
+        """The same in a word."""
+        return "running" if self.stopped_at is None else "decided" if self.decided else "inconsistent"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,327 @@
+"""`spectralbai study`: live studies from a shell. stdout carries what a script needs, stderr what a person may want to know."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spectralbai.cli.files import check_directory, read_instance, read_json, read_table, write_whole
+from spectralbai.cli.tables import print_plain
+from spectralbai.cli.work import progress
+from spectralbai.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from spectralbai.study import Status, Study
+
+app = typer.Typer(no_args_is_help=True, help="Live studies: ask what to try, tell what came out, until it says stop.")
+
+Name = Annotated[str, typer.Argument(help="Name of the study.", metavar="NAME")]
+StorageUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--storage",
+        envvar="SPECTRALBAI_STORAGE",
+        show_envvar=False,
+        help="sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; if not given, $SPECTRALBAI_STORAGE, or spectralbai.db here.",
+        metavar="URL",
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+@app.command()
+def create(
+    name: Name,
+    file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
+    delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.05,
+    goal: Annotated[str, typer.Option(help="max or min: which mean outcome is best.")] = "max",
+    stopping: Annotated[str, typer.Option(help="Stopping rule; only that of the default is proved and sharp.")] = "mixture",
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Begins a study of the options in an instance file."""
+    instance = read_instance(file)
+    from spectralbai.study import Study
+
+    with Study.create(name, instance, delta, storage, goal, stopping) as study:  # type: ignore[arg-type]  # checked inside
+        _answer(as_json, {"name": name, **study.definition.as_dict()}, f'The study "{name}" is ready; next: spectralbai study ask "{name}"')
+
+
+@app.command()
+def ask(
+    name: Name,
+    n: Annotated[int, typer.Option("--n", "-n", help="How many trials.", metavar="N")] = 1,
+    worker: Annotated[str, typer.Option(help="Who will do them.", metavar="NAME")] = "",
+    lease: Annotated[float, typer.Option(help="Seconds until a ticket no longer counts as pending.", metavar="SECONDS")] = 3600.0,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Says what to try next: a line per trial, its ticket and then its label. Nothing, with exit code 0, once the study has decided."""
+    with _open(name, storage) as study:
+        tickets = study.ask(n, worker, lease)
+        if not tickets:
+            typer.echo(study.status().answer, err=True)
+    if as_json:
+        _print_json([ticket.as_dict() for ticket in tickets])
+    else:
+        for ticket in tickets:
+            typer.echo(f"{ticket.id} {ticket.label}")
+
+
+@app.command(context_settings={"ignore_unknown_options": True})  # an outcome may be negative, and is no option then
+def tell(
+    name: Name,
+    ticket: Annotated[str, typer.Argument(help='As ask gave it; "-" reads lines of ticket and outcome.', metavar="TICKET")],
+    outcome: Annotated[str | None, typer.Argument(help="What came out: a number.", metavar="OUTCOME")] = None,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Records what came out. To tell the same again does no harm: do so whenever in doubt."""
+    if ticket == "-":
+        results = list(_lines(sys.stdin.buffer.read(), outcome))
+    elif outcome is None:
+        raise InvalidInput("an outcome is needed after the ticket, such as 0.3")
+    else:
+        results = [(ticket, _number(outcome))]
+    with _open(name, storage) as study:
+        new = study.tell_many(results)
+    known = len(results) - new
+    words = f"recorded {new} result{'' if new == 1 else 's'}" + (f"; {known} known already" if known else "")
+    _answer(as_json, {"recorded": new, "known": known}, words)
+
+
+@app.command()
+def abandon(
+    name: Name,
+    ticket: Annotated[str, typer.Argument(help="As ask gave it.", metavar="TICKET")],
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Gives a ticket back whose trial will not be done."""
+    with _open(name, storage) as study:
+        study.abandon(ticket)
+    _answer(as_json, {"abandoned": ticket}, "given back")
+
+
+@app.command()
+def status(name: Name, storage: StorageUrl = None, as_json: Json = False) -> None:
+    """Shows the arms with their estimates and intervals, the evidence, what is pending, and how far there is to go."""
+    with _open(name, storage) as study:
+        seen = study.status()
+    if as_json:
+        _print_json(seen.as_dict())
+        return
+    print_plain(seen.answer, "", *_evidence(seen), "", _arms(seen), *_pending(seen), least_width=100)
+
+
+@app.command("list")
+def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
+    """Lists the studies of a storage."""
+    from spectralbai.study import list_studies
+
+    found = list_studies(storage)
+    if as_json:
+        _print_json([asdict(each) for each in found])
+        return
+    table = _table("study", "arms", "goal", "delta", "results", "state", "best so far", "created")
+    for each in found:
+        best = each.best if each.results else ""
+        table.add_row(each.name, str(each.n_arms), each.goal, f"{each.delta:g}", f"{each.results:,}", each.state, best, each.created)
+    print_plain(table, least_width=100)
+
+
+@app.command()
+def report(
+    name: Name,
+    out: Annotated[Path, typer.Option(help="The page to write; the same as JSON goes beside it.", metavar="FILE")] = Path("report.html"),
+    storage: StorageUrl = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and write no file.")] = False,
+) -> None:
+    """Writes the record of a study: one HTML page with its pictures inside, and JSON."""
+    beside = out.with_suffix(".json") if out.name else out
+    if not as_json and beside == out:
+        raise InvalidInput(f'--out must name a page, such as report.html, got "{out}"; the same as JSON gets the ending .json')
+    with _open(name, storage) as study:
+        made = study.report()
+    if as_json:
+        _print_json(made.as_dict())
+        return
+    page = made.as_html().encode()
+    check_directory("--out", out.parent, (out.name, beside.name))
+    write_whole(beside, _as_json(made.as_dict()).encode())
+    write_whole(out, page)
+    typer.echo(f"The report is in {out}, for programs in {beside}")
+
+
+@app.command()
+def export(
+    name: Name,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="All of the study as JSON, or its results if the name ends in .csv; stdout if not given.", metavar="FILE"),
+    ] = None,
+    storage: StorageUrl = None,
+) -> None:
+    """Writes a study to a file: to move it to another storage, to keep it, or to look at its results."""
+    from spectralbai.study import export_study, results_as_csv
+
+    with _open(name, storage) as study:
+        content = results_as_csv(study) if out is not None and out.suffix == ".csv" else _as_json(export_study(study), indent=None)
+    if out is None:
+        typer.echo(content, nl=False)
+        return
+    check_directory("--out", out.parent, (out.name,))
+    write_whole(out, content.encode())
+    typer.echo(f'The study "{name}" is in {out}')
+
+
+@app.command("import")
+def import_(
+    name: Name,
+    file: Annotated[Path, typer.Argument(help="A study exported as JSON; or a CSV of label and outcome.", metavar="FILE")],
+    origin: Annotated[str | None, typer.Option(help="Where the results of a CSV come from.", metavar="TEXT")] = None,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Reads an exported study into a storage under NAME; or past results from a CSV into the study NAME.
+
+    Give all past results of an origin, not those that look good. The same file again does no harm.
+    """
+    if file.suffix == ".csv":
+        _import_results(name, file, origin, storage, as_json)
+        return
+    if origin is not None:
+        raise InvalidInput("--origin is for past results in a CSV file; an exported study has its own")
+    document = read_json(file)
+    from spectralbai.study import import_study
+
+    try:
+        with progress("weighing results") as show, import_study(document, name, storage, show) as study:
+            results = study.status().results
+    except InvalidInput as error:
+        raise InvalidInput(f"{file}: {error}") from None
+    _answer(as_json, {"name": name, "results": results}, f'The study "{name}" is restored, with {results:,} results')
+
+
+def _import_results(name: str, file: Path, origin: str | None, storage: str | None, as_json: bool) -> None:
+    if origin is None:
+        raise InvalidInput('--origin is needed: where the results come from, such as --origin "pilot of May"')
+    from spectralbai.records import observations_from
+
+    with _open(name, storage) as study:
+        instance = study.definition.instance
+        with read_table(file) as table:
+            arms, outcomes = observations_from(table, instance.labels, instance.problem.outcome_range)
+        with progress("weighing results") as show:
+            new = study.add([instance.labels[arm] for arm in arms], outcomes.tolist(), origin, show)
+    words = f"recorded {new} results" if new else "all of these results are known already"
+    _answer(as_json, {"recorded": new, "known": len(arms) - new}, words)
+
+
+def _open(name: str, storage: str | None) -> Study:
+    from spectralbai.study import Study
+
+    return Study.open(name, storage)
+
+
+def _number(cell: str) -> float:
+    try:
+        return float(cell.replace("_", "?"))
+    except ValueError:
+        raise InvalidInput(f'the outcome must be a number, got "{cell}"; decimals have a point') from None
+
+
+def _lines(content: bytes, extra: str | None) -> Iterator[tuple[str, float]]:
+    """Yields (ticket, outcome) of each line of standard input; the last line must be whole."""
+    if extra is not None:
+        raise InvalidInput('"-" reads tickets and outcomes from standard input; leave the outcome out')
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInput("standard input is not UTF-8 text") from None
+    if text and not text.endswith("\n"):
+        raise InvalidInput("standard input ends within a line: was it cut short? Nothing was recorded; end every line")
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = line.split()
+        if not cells:
+            continue
+        if len(cells) != 2:
+            raise InvalidInput(f'standard input, line {number}: a ticket and an outcome are needed, got "{line.strip()}"')
+        try:
+            yield cells[0], _number(cells[1])
+        except InvalidInput as error:
+            raise InvalidInput(f"standard input, line {number}: {error}") from None
+
+
+def _evidence(status: Status) -> Iterator[str]:
+    proved = "risk proved" if status.proved else "risk NOT proved"
+    yield f"goal {status.goal}, delta = {status.delta:g}, rule {status.stopping} ({proved})"
+    needed = "none yet" if status.threshold is None else f"{status.threshold:.4g}"
+    yield f"evidence {'-' if status.statistic is None else f'{status.statistic:.4g}'}, needed {needed}"
+    agree = "yes, so far" if status.consistent else "no"
+    yield f"do the data agree with R? {agree}"
+    if status.unweighed:
+        yield f"{status.unweighed:,} results are not weighed yet: a worker is at it"
+
+
+def _arms(status: Status) -> Table:
+    total = max(status.results - status.unweighed, 1)
+    table = _table("arm", "results", "pending", "estimate", f"{1 - status.delta:g} interval", "share", "optimal")
+    for arm in status.arms:
+        interval = "" if arm.low is None or arm.high is None else f"{arm.low:.4g} to {arm.high:.4g}"
+        mark = " *" if arm.label == status.best and status.results else ""
+        table.add_row(
+            arm.label + mark,
+            f"{arm.results:,}",
+            f"{arm.pending:,}" if arm.pending else "",
+            "" if arm.estimate is None else f"{arm.estimate:.4g}",
+            interval,
+            f"{arm.results / total:.1%}",
+            f"{arm.omega:.1%}",
+        )
+    return table
+
+
+def _pending(status: Status) -> Iterator[str | Table]:
+    if status.pending:
+        table = _table("pending ticket", "arm", "worker", "expires")
+        for ticket in status.pending[:20]:
+            each = ticket.as_dict()
+            table.add_row(each["ticket"], each["label"], each["worker"], each["expires"])
+        yield ""
+        yield table
+        if len(status.pending) > 20:
+            yield f"... and {len(status.pending) - 20:,} more"
+
+
+def _table(*headings: str) -> Table:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for position, heading in enumerate(headings):
+        table.add_column(heading, justify="left" if position == 0 else "right", overflow="fold")
+    return table
+
+
+def _answer(as_json: bool, document: dict[str, Any], words: str) -> None:
+    if as_json:
+        _print_json(document)
+    else:
+        typer.echo(words)
+
+
+def _print_json(document: Any) -> None:
+    typer.echo(_as_json(document), nl=False)
+
+
+def _as_json(document: Any, indent: int | None = 1) -> str:
+    return json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"

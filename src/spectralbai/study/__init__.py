@@ -1,0 +1,28 @@
+"""Live studies: ask, tell, survive, stop."""
+
+try:
+    import sqlalchemy as _sqlalchemy  # noqa: F401
+except ModuleNotFoundError:
+    from spectralbai.errors import SpectralBAIError
+
+    raise SpectralBAIError("studies need SQLAlchemy, not installed here; run: pip install 'spectralbai[study]'") from None
+
+from spectralbai.study.definition import Definition
+from spectralbai.study.report import Report
+from spectralbai.study.status import ArmStatus, Status
+from spectralbai.study.study import Study, Summary, Ticket, list_studies
+from spectralbai.study.transfer import export_study, import_study, results_as_csv
+
+__all__ = [
+    "ArmStatus",
+    "Definition",
+    "Report",
+    "Status",
+    "Study",
+    "Summary",
+    "Ticket",
+    "export_study",
+    "import_study",
+    "list_studies",
+    "results_as_csv",
+]

@@ -1,0 +1,109 @@
+"""What a study is about, fixed when it is created: its instance, risk, goal and stopping rule, and their JSON form."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from spectralbai.checks import Vector, check_delta, check_number
+from spectralbai.errors import InvalidInput
+from spectralbai.instance import Instance
+
+if TYPE_CHECKING:
+    from spectralbai.policy import SpectralTaS
+
+FORMAT = "spectralbai-study/1"
+LARGEST = 1e100
+"""Of outcomes: their squares must still be numbers."""
+
+Goal = Literal["max", "min"]
+
+
+@dataclass(frozen=True, eq=False)
+class Definition:
+    """What is asked: which arm of `instance` has the largest (or least) mean outcome, at risk `delta`.
+
+    The policy maximises. Where the goal is "min" it is told outcomes with their sign changed; everything that people
+    see and everything on disk but the policy's state has the user's sign.
+    """
+
+    instance: Instance
+    delta: float
+    goal: Goal
+    stopping: str
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.instance, Instance):
+            raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(self.instance).__name__}")
+        check_delta(self.delta)
+        if self.goal not in ("max", "min"):
+            raise InvalidInput(f"`goal` must be max or min, got {self.goal!r}")
+
+    @property
+    def sign(self) -> float:
+        """What outcomes are multiplied by for the policy."""
+        return 1.0 if self.goal == "max" else -1.0
+
+    @cached_property
+    def policy(self) -> SpectralTaS:
+        from spectralbai.policy import SpectralTaS  # compiled code: not needed to tell most results
+
+        problem = self.instance.problem
+        if self.goal == "min" and problem.outcome_range is not None:
+            low, high = problem.outcome_range
+            problem = replace(problem, outcome_range=(-high, -low))
+        return SpectralTaS(problem, self.delta, self.stopping)
+
+    def check_outcome(self, outcome: Any) -> float:
+        """Returns an outcome as a number that the instance allows."""
+        value = check_number("outcome", outcome, "a finite number", low=-LARGEST, strict=False)
+        if value > LARGEST:
+            raise InvalidInput(f"`outcome` must be at most {LARGEST:g}, got {value:g}; measure in other units")
+        low, high = self.instance.problem.outcome_range or (-LARGEST, LARGEST)
+        if not low <= value <= high:
+            raise InvalidInput(f"`outcome` must lie in [{low:g}, {high:g}], the range of the instance, got {value:g}")
+        return value
+
+    def check_arm(self, label: Any) -> int:
+        """Returns the arm of a label."""
+        arm = self._arm_of.get(label) if isinstance(label, str) else None
+        if arm is None:
+            import difflib
+
+            near = difflib.get_close_matches(str(label), self.instance.labels, n=1)
+            remedy = f'did you mean "{near[0]}"?' if near else f'the first is "{self.instance.labels[0]}"'
+            raise InvalidInput(f'"{label}" is no label of an arm of this study; {remedy}')
+        return arm
+
+    @cached_property
+    def _arm_of(self) -> dict[str, int]:
+        return {label: arm for arm, label in enumerate(self.instance.labels)}
+
+    def rewards(self, outcomes: list[float]) -> Vector:
+        """Returns outcomes as the policy is told them."""
+        return self.sign * np.array(outcomes, dtype=np.float64)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the JSON form, spectralbai-study/1."""
+        return {
+            "format": FORMAT,
+            "delta": self.delta,
+            "goal": self.goal,
+            "stopping": self.stopping,
+            "instance": self.instance.as_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Definition:
+        """Returns the definition that `as_dict` wrote."""
+        found = d.get("format") if isinstance(d, Mapping) else d
+        if found != FORMAT:
+            raise InvalidInput(f"a study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it")
+        missing = {"delta", "goal", "stopping", "instance"} - set(d)
+        if missing:
+            raise InvalidInput(f"a study must hold {', '.join(sorted(missing))}, got nothing there")
+        return cls(Instance.from_dict(d["instance"]), d["delta"], d["goal"], d["stopping"])

@@ -1,0 +1,269 @@
+"""The record of a study: what was asked, what is known, how it came about. As JSON, or as one page with its pictures inside."""
+
+from __future__ import annotations
+
+import json
+import math
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spectralbai.errors import SpectralBAIError
+from spectralbai.instance import Instance
+from spectralbai.study.definition import Definition
+from spectralbai.study.status import Status, status_of
+from spectralbai.study.study import Check, as_time, software
+
+if TYPE_CHECKING:
+    from spectralbai.study.study import Study
+
+FORMAT = "spectralbai-report/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Everything one would attach to a decision."""
+
+    definition: Definition
+    status: Status
+    created: float
+    first: float | None
+    last: float | None
+    """When the first and the last result were told."""
+    workers: dict[str, int]
+    """Results by worker."""
+    origins: dict[str, int]
+    """Results told without a ticket, by origin."""
+    tickets: dict[str, int]
+    """Tickets given, told and given back."""
+    checks: tuple[Check, ...]
+    reference: str
+    """Where the stopping rule comes from."""
+    created_with: dict[str, str]
+    made_with: dict[str, str]
+
+    @classmethod
+    def of(cls, study: Study) -> Report:
+        """Returns the report of a study as it is now."""
+        study.catch_up()
+        at, records = study.snapshot(), study.records()
+        from spectralbai.stopping import RULES
+
+        worker_of = {ticket.id: ticket.worker for ticket in records.tickets}
+        told = records.observations
+        return cls(
+            study.definition,
+            status_of(study, at),
+            study.created,
+            told[0].told if told else None,
+            told[-1].told if told else None,
+            dict(Counter(worker_of[each.ticket] for each in told if each.ticket is not None)),
+            dict(Counter(each.origin for each in told if each.origin is not None)),
+            {
+                "given": len(records.tickets),
+                "told": sum(each.ticket is not None for each in told),
+                "abandoned": sum(each.abandoned is not None for each in records.tickets),
+                "pending": len(at.pending),
+            },
+            at.checks,
+            RULES[study.definition.stopping].reference,
+            study.versions,
+            software(),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns everything, JSON-ready."""
+        return {
+            "format": FORMAT,
+            "answer": self.status.answer,
+            "study": self.definition.as_dict(),
+            "reference": self.reference,
+            "created": as_time(self.created),
+            "first": None if self.first is None else as_time(self.first),
+            "last": None if self.last is None else as_time(self.last),
+            "workers": self.workers,
+            "origins": self.origins,
+            "tickets": self.tickets,
+            "status": self.status.as_dict(),
+            "checks": [asdict(check) for check in self.checks],
+            "created_with": self.created_with,
+            "made_with": self.made_with,
+        }
+
+    def as_html(self) -> str:
+        """Returns one page that needs nothing else. All that users typed is escaped; there is no script in it."""
+        status = self.status
+        pictures = "".join(_figure(png, caption) for png, caption in self._pictures())
+        arms = _table(
+            ("arm", "results", "pending", "estimate", "low", "high", "share", "optimal"),
+            (
+                (
+                    arm.label,
+                    f"{arm.results:,}",
+                    f"{arm.pending:,}",
+                    _number(arm.estimate),
+                    _number(arm.low),
+                    _number(arm.high),
+                    f"{arm.results / max(status.results - status.unweighed, 1):.1%}",
+                    f"{arm.omega:.1%}",
+                )
+                for arm in status.arms
+            ),
+        )
+        return PAGE.format(
+            title=escape(status.name),
+            state=status.state,
+            answer=escape(status.answer),
+            asked=_pairs(self._asked()),
+            known=_pairs(self._known()),
+            pictures=pictures,
+            arms=arms,
+            came=_pairs(self._came()),
+            software=_pairs(
+                (name, f"{value} (report made with {self.made_with.get(name, '-')})") for name, value in self.created_with.items()
+            ),
+            definition=escape(json.dumps(self.definition.as_dict(), indent=1, ensure_ascii=False)),
+            time=escape(status.time),
+        )
+
+    def _asked(self) -> Iterable[tuple[str, str]]:
+        status, problem = self.status, self.definition.instance.problem
+        yield "question", f"which of {problem.n_arms} arms has the {'largest' if status.goal == 'max' else 'least'} mean outcome?"
+        yield "risk delta", f"{status.delta:g}"
+        yield "tolerance", f"{problem.tolerance:g}"
+        yield "graph", f"{problem.graph.n_edges} edges, {problem.graph.n_components} components"
+        yield "smoothness R", "inf: the graph is not used" if math.isinf(problem.R) else f"{problem.R:g}"
+        if problem.outcome_range is not None:
+            yield "outcomes", f"between {problem.outcome_range[0]:g} and {problem.outcome_range[1]:g}"
+        else:
+            low, high = float(problem.sigma.min()), float(problem.sigma.max())
+            yield "noise sigma", f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        yield "stopping rule", f"{status.stopping} ({'risk proved' if status.proved else 'risk NOT proved'}; {self.reference})"
+
+    def _known(self) -> Iterable[tuple[str, str]]:
+        status = self.status
+        yield "state", status.state
+        yield "best arm" + ("" if status.state == "decided" else " so far"), status.best if status.results else "-"
+        yield "results", f"{status.results:,}" + (f", of which {status.unweighed:,} not weighed yet" if status.unweighed else "")
+        yield "evidence", f"{_number(status.statistic)}, needed {_number(status.threshold)}"
+        yield "do the data agree with R?", "yes, so far" if status.consistent else f"no: contradicted after {status.stopped_at:,} results"
+        if status.state == "running":
+            yield "trials to come (forecast)", "cannot be told yet" if status.remaining is None else f"about {status.remaining:,.0f}"
+
+    def _came(self) -> Iterable[tuple[str, str]]:
+        yield "created", as_time(self.created)
+        if self.first is not None and self.last is not None:
+            yield "results told", f"{as_time(self.first)} to {as_time(self.last)}"
+        yield "tickets", ", ".join(f"{count:,} {what}" for what, count in self.tickets.items())
+        for worker, count in self.workers.items():
+            yield f"worker {worker or '(unnamed)'}", f"{count:,} results"
+        for origin, count in self.origins.items():
+            yield f"without ticket: {origin}", f"{count:,} results"
+
+    def _pictures(self) -> Iterable[tuple[bytes, str]]:
+        """Yields (PNG, caption)."""
+        try:
+            from spectralbai import plot
+        except ModuleNotFoundError as error:
+            if (error.name or "").split(".")[0] != "matplotlib":
+                raise
+            raise SpectralBAIError("the page needs matplotlib, which is not installed; run: pip install 'spectralbai[plot]'") from None
+        status, instance = self.status, self.definition.instance
+        if not status.results:
+            return
+        arms, labels = status.arms, instance.labels
+        best = labels.index(status.best)
+        estimate, low, high = (_floats(getattr(arm, name) for arm in arms) for name in ("estimate", "low", "high"))
+        counts = [arm.results for arm in arms]
+        if np.isfinite(estimate).all():
+            yield (
+                plot.as_png(plot.plot_estimates(labels, estimate, low, high, best)),
+                f"Estimated mean outcomes. All intervals hold, at all times at once, with probability {1 - status.delta:g}."
+                if np.isfinite(low).any()
+                else "Estimated mean outcomes. There are no intervals yet, or none for this rule.",
+            )
+            drawn = Instance(instance.problem, estimate, labels)
+            area = "share of the results"
+            yield plot.as_png(plot.plot_graph(drawn, counts, best=best, area_is=area)), "The graph, coloured by the estimates."
+        yield plot.as_png(plot.plot_shares(labels, counts, [arm.omega for arm in arms])), "How the trials were shared."
+        if self.checks:
+            samples = [check.samples for check in self.checks]
+            statistic, threshold = (_floats(getattr(check, name) for check in self.checks) for name in ("statistic", "threshold"))
+            ax = plot.plot_evidence(samples, statistic, threshold, status.stopped_at, status.consistent)
+            yield plot.as_png(ax), "Evidence over time."
+
+
+def _floats(values: Iterable[float | None]) -> list[float]:
+    return [math.nan if value is None else value for value in values]
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _figure(png: bytes, caption: str) -> str:
+    data = b64encode(png).decode()
+    return f'<figure><img alt="{escape(caption)}" src="data:image/png;base64,{data}"><figcaption>{escape(caption)}</figcaption></figure>\n'
+
+
+def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
+    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>\n" for name, value in pairs)
+    return f'<table class="pairs">\n{rows}</table>'
+
+
+def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(each)}</th>" for each in headings)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
+    return f'<table class="arms">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>'
+
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
+h1 {{ font-size: 1.6rem; margin-bottom: .5rem; overflow-wrap: anywhere; }}
+h2 {{ font-size: 1.15rem; margin-top: 2rem; border-bottom: 1px solid #ddd; }}
+.answer {{ padding: .8rem 1rem; border-left: .4rem solid #0072B2; background: #f2f7fb; font-size: 1.1rem; overflow-wrap: anywhere; }}
+.answer.decided {{ border-color: #009E73; background: #eff8f5; }}
+.answer.inconsistent {{ border-color: #D55E00; background: #fdf3ec; }}
+table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
+th, td {{ padding: .2rem .8rem .2rem 0; vertical-align: top; overflow-wrap: anywhere; }}
+.pairs th {{ text-align: left; font-weight: 600; white-space: nowrap; }}
+.arms {{ width: 100%; font-size: .9rem; }}
+.arms th, .arms td {{ text-align: right; border-bottom: 1px solid #eee; }}
+.arms th:first-child, .arms td:first-child {{ text-align: left; }}
+figure {{ margin: 1rem 0; }}
+img {{ max-width: 100%; }}
+figcaption, footer {{ color: #666; font-size: .9rem; }}
+pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; background: #f7f7f7; padding: .8rem; }}
+@media print {{ body {{ margin: 0; max-width: none; }} figure, tr {{ break-inside: avoid; }} }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+<p class="answer {state}">{answer}</p>
+<h2>What was asked</h2>
+{asked}
+<h2>What is known</h2>
+{known}
+{pictures}
+<h2>Arms</h2>
+{arms}
+<h2>How it came about</h2>
+{came}
+<h2>Software</h2>
+{software}
+<details><summary>The study in full (JSON)</summary><pre>{definition}</pre></details>
+<footer>spectralbai, {time}</footer>
+</body>
+</html>
+"""

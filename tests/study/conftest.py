@@ -1,0 +1,26 @@
+"""Both kinds of storage, a new one for each test."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from verification.postgres import postgres
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Callable[[], str]]:
+    """Makes databases on a PostgreSQL server that runs as long as the tests."""
+    with postgres() as database:
+        yield database
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty storage."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'studies.db'}"
+    url: str = request.getfixturevalue("server")()
+    return url

@@ -1,0 +1,136 @@
+"""Status and report: what people read."""
+
+from __future__ import annotations
+
+import base64
+import html.parser
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_study import INSTANCE, LABELS, MU, drive
+
+import spectralbai as sb
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The storage of a study that has decided."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('report') / 's.db'}"
+    with sb.Study.create("a study", INSTANCE, 0.05, url) as study:
+        study.add(LABELS, MU.tolist(), origin="pilot")
+        drive(study, 1, n=3)
+    return url
+
+
+def test_a_status_agrees_with_the_policy(decided: str) -> None:
+    with sb.Study.open("a study", decided) as study:
+        status, state, policy = study.status(), study.snapshot().state, study.definition.policy
+    verdict, seen = policy.verdict(state), policy.estimates(state)
+    assert (status.statistic, status.threshold, status.stopped_at) == (verdict.statistic, verdict.threshold, verdict.stopped_at)
+    assert status.results == state.samples == sum(arm.results for arm in status.arms)
+    assert (status.proved, status.consistent, status.remaining) == (True, True, 0.0)
+    assert np.array_equal([arm.estimate for arm in status.arms], seen.mean)
+    assert np.array_equal([(arm.low, arm.high) for arm in status.arms], np.column_stack([seen.low, seen.high]))
+    assert all(arm.low <= mean <= arm.high for arm, mean in zip(status.arms, MU, strict=True))  # type: ignore[operator]
+    assert json.loads(json.dumps(status.as_dict(), allow_nan=False))["best"] == "plain"
+
+
+def test_a_new_study_knows_nothing_and_says_so(tmp_path: Path) -> None:
+    with sb.Study.create("new", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        status, report = study.status(), study.report()
+    assert (status.state, status.results, status.remaining, status.threshold) == ("running", 0, None, None)
+    assert {(arm.estimate, arm.low, arm.high) for arm in status.arms} == {(None, None, None)}
+    assert report.status.answer == "Nothing is told yet."
+    assert "<img" not in report.as_html()
+    json.dumps(report.as_dict(), allow_nan=False)
+
+
+def test_a_running_study_forecasts_the_rest(tmp_path: Path) -> None:
+    with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        drive(study, 1, most=200)
+        half = study.status()
+        rest = drive(study, 2)
+    assert half.state == "running" and half.remaining is not None
+    assert 0.2 * rest < half.remaining < 5 * rest
+
+
+def test_the_report_holds_what_a_decision_record_needs(decided: str) -> None:
+    with sb.Study.open("a study", decided) as study:
+        report = study.report()
+    document = report.as_dict()
+    assert document["format"] == "spectralbai-report/1"
+    assert document["study"]["instance"]["labels"] == list(LABELS)
+    assert document["answer"].startswith(f'Decided after {report.status.stopped_at} results: "plain" has the largest mean outcome.')
+    assert "The probability that this is wrong is at most 0.05." in document["answer"]
+    assert document["origins"] == {"pilot": 5}
+    assert document["workers"] == {"": report.status.results - 5}
+    assert document["created_with"].keys() >= {"python", "spectralbai", "numpy", "SQLAlchemy"}
+    assert [check["samples"] for check in document["checks"]] == sorted(check["samples"] for check in document["checks"])
+    assert document["checks"][-1]["samples"] >= document["status"]["stopped_at"]
+
+
+def test_a_rule_that_is_not_proved_is_said_not_to_be(tmp_path: Path) -> None:
+    with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}", stopping="gk16") as study:
+        drive(study, 1)
+        report = study.report()
+    assert (report.status.state, report.status.proved) == ("decided", False)
+    assert "The rule aims at a risk of 0.05, which is not proved for it." in report.status.answer
+    assert {(arm.low, arm.high) for arm in report.status.arms} == {(None, None)}
+    assert "risk NOT proved" in report.as_html()
+
+
+class Page(html.parser.HTMLParser):
+    """Collects the tags, the text and the sources of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+        self.links: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attributes: Any) -> None:
+        self.tags.append(tag)
+        self.links += [value for name, value in attributes if name in ("src", "href")]
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_is_whole_and_needs_nothing_else(decided: str) -> None:
+    with sb.Study.open("a study", decided) as study:
+        content = study.report().as_html()
+    page = Page(content)
+    pictures = [base64.b64decode(link.removeprefix("data:image/png;base64,")) for link in page.links]
+    assert len(pictures) == page.tags.count("img") == 4
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures)
+    assert "script" not in page.tags and "link" not in page.tags and not re.search(r"url\(|@import|https?:", content)
+    for word in (*LABELS, "pilot", "risk proved", "0.05"):
+        assert word in page.text
+
+
+def test_what_users_typed_is_escaped(tmp_path: Path) -> None:
+    nasty = "<script>alert('x')</script>"
+    labels = [f'{nasty}"{k} $a_1$ {{braces}} & %' for k in range(5)]
+    with sb.Study.create(nasty, sb.Instance(INSTANCE.problem, None, labels), 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        study.tell(study.ask(worker=f"<b>{nasty}")[0], 0.5)
+        study.add(labels, [0.5, 0.2, 0.2, 0.1, 0.1], origin=f"<i>{nasty}")
+        content = study.report().as_html()
+    page = Page(content)
+    assert not {"script", "b", "i"} & set(page.tags)
+    assert page.text.count(nasty) > 5
+
+
+def test_without_matplotlib_the_page_says_how_to_get_it(decided: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("spectralbai.plot")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("spectralbai.plot", raising=False)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)
+    with sb.Study.open("a study", decided) as study, pytest.raises(sb.SpectralBAIError, match=r"pip install 'spectralbai\[plot\]'"):
+        study.report().as_html()

@@ -1,0 +1,272 @@
+"""Storages: what they promise, and how they refuse."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import create_engine, make_url, select, text, update
+
+import spectralbai as sb
+from spectralbai.errors import StorageError
+from spectralbai.study import list_studies
+from spectralbai.study.schema import observations, schema, studies
+from spectralbai.study.storage import Storage
+
+INSTANCE = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01))
+
+
+def test_sqlite_survives_power_cuts_and_keeps_no_reader_waiting(tmp_path: Path) -> None:
+    place = Storage(f"sqlite:///{tmp_path / 's.db'}", create=True)
+    for transaction in (place.reading, place.writing):
+        with transaction() as connection:
+            settings = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous", "foreign_keys")]
+            assert settings == ["wal", 2, 1]
+    place.close()
+
+
+def test_readers_see_one_instant_and_wait_for_nobody(storage: str) -> None:
+    sb.Study.create("a", INSTANCE, 0.05, storage).close()
+    place = Storage(storage)
+    with place.writing() as writer:
+        writer.execute(update(studies).values(results=7))
+        with place.reading() as reader:  # would be refused after a while, if it had to wait for the writer
+            assert reader.execute(select(studies.c.results)).scalar() == 0
+    with place.reading() as reader:
+        assert reader.execute(select(studies.c.results)).scalar() == 7
+    place.close()
+
+
+def test_a_transaction_that_fails_leaves_nothing(storage: str) -> None:
+    sb.Study.create("a", INSTANCE, 0.05, storage).close()
+    place = Storage(storage)
+    with pytest.raises(KeyError), place.writing() as writer:
+        writer.execute(update(studies).values(results=7))
+        raise KeyError
+    with place.reading() as reader:
+        assert reader.execute(select(studies.c.results)).scalar() == 0
+    place.close()
+
+
+def test_a_newer_schema_is_refused_and_left_alone(storage: str) -> None:
+    sb.Study.create("a", INSTANCE, 0.05, storage).close()
+    place = Storage(storage)
+    with place.writing() as connection:
+        connection.execute(update(schema).values(version=2))
+    place.close()
+    for attempt in (
+        lambda: sb.Study.open("a", storage),
+        lambda: sb.Study.create("b", INSTANCE, 0.05, storage),
+        lambda: list_studies(storage),
+    ):
+        with pytest.raises(sb.InvalidInput, match=r"was written by a newer spectralbai \(schema 2, this one reads 1\); upgrade it here"):
+            attempt()
+
+
+def test_opening_what_is_not_there_makes_nothing(tmp_path: Path, server: Callable[[], str]) -> None:
+    with pytest.raises(sb.InvalidInput, match="there is no database .*none.db; create a study first"):
+        sb.Study.open("a", f"sqlite:///{tmp_path / 'none.db'}")
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "other.db").write_bytes(b"")
+    with pytest.raises(sb.InvalidInput, match="holds no studies; create one first"):
+        list_studies(f"sqlite:///{tmp_path / 'other.db'}")
+    with pytest.raises(sb.InvalidInput, match="holds no studies; create one first"):
+        list_studies(server())
+
+
+def test_files_that_cannot_serve_are_refused_in_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("not a database at all, but long enough to look at" * 100)
+    for create in (False, True):
+        with pytest.raises(StorageError, match="text.db: this is no database of SQLite; give another storage"):
+            Storage(f"sqlite:///{tmp_path / 'text.db'}", create=create)
+    with pytest.raises(StorageError, match="the file cannot be opened; does its directory exist, and may you write there?"):
+        Storage(f"sqlite:///{tmp_path / 'nowhere' / 's.db'}", create=True)
+    with pytest.raises(StorageError, match="the file cannot be opened"):
+        Storage(f"sqlite:///{tmp_path}", create=True)
+
+
+@contextmanager
+def as_nobody() -> Iterator[None]:
+    """Without the rights of root, which permissions do not concern."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+def test_a_directory_without_write_permission_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    folder = tmp_path / "shut"
+    folder.mkdir()
+    sb.Study.create("a", INSTANCE, 0.05, f"sqlite:///{folder / 'old.db'}").close()
+    folder.chmod(0o555)
+    for parent in (folder, *folder.parents):  # let nobody come as far as the folder
+        if parent.stat().st_uid == os.geteuid() and parent != Path("/"):
+            parent.chmod(parent.stat().st_mode | 0o555)
+    with as_nobody():
+        with pytest.raises(StorageError, match="new.db: the file cannot be opened; does its directory exist, and may you write there?"):
+            sb.Study.create("a", INSTANCE, 0.05, f"sqlite:///{folder / 'new.db'}")
+        with pytest.raises(StorageError, match="old.db: the file"):
+            sb.Study.open("a", f"sqlite:///{folder / 'old.db'}").ask()
+    folder.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("mysql://joe:hush@host/db", "the storage must be SQLite or PostgreSQL, got mysql"),
+        ("nonsense", "the address of the storage cannot be read; give sqlite:///FILE or postgresql://"),
+        ("", "the address of the storage cannot be read"),
+        ("postgresql://joe:hush@host:port/db", "the address of the storage cannot be read"),
+        ("sqlite://", "a storage must outlive this process"),
+        ("sqlite:///:memory:", "a storage must outlive this process"),
+        (7, "the address of the storage cannot be read"),
+    ],
+)
+def test_addresses_that_are_none_are_refused(url: Any, message: str) -> None:
+    with pytest.raises(sb.InvalidInput, match=message) as refusal:
+        sb.Study.create("a", INSTANCE, 0.05, url)
+    assert "hush" not in str(refusal.value)
+
+
+def test_a_password_is_never_shown(server: Callable[[], str]) -> None:
+    real = make_url(server())
+    with sb.Study.create("a", INSTANCE, 0.05, real.set(password="hush").render_as_string(hide_password=False)) as study:
+        assert "hush" not in repr(study)
+        with pytest.raises(sb.InvalidInput) as refusal:
+            sb.Study.open("b", real.set(password="hush").render_as_string(hide_password=False))
+        assert "hush" not in str(refusal.value)
+    for url in ("postgresql://joe:hush@127.0.0.1:1/db", "postgresql://127.0.0.1:1/db?user=joe&password=hush"):
+        with pytest.raises(StorageError, match=r"postgresql://.*127.0.0.1:1/db: the database cannot be reached") as lost:
+            sb.Study.open("a", url)
+        assert "hush" not in str(lost.value) and lost.value.__cause__ is None and lost.value.__suppress_context__
+
+
+def test_a_connection_lost_in_the_middle_of_a_tell_leaves_nothing_and_a_retry_is_safe(
+    server: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = server()
+    outside = create_engine(make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+    with sb.Study.create("a", INSTANCE, 0.05, url) as study:
+        ticket = study.ask()[0]
+        append = study._append
+
+        def cut(connection: Any, *arguments: Any) -> bool:
+            claimed = append(connection, *arguments)
+            pid = connection.execute(text("SELECT pg_backend_pid()")).scalar()
+            with outside.connect() as other:
+                other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
+            return claimed
+
+        monkeypatch.setattr(study, "_append", cut)
+        with pytest.raises(StorageError, match="the connection was lost; do the same again: a result is counted once"):
+            study.tell(ticket, 0.3)
+        monkeypatch.undo()
+        assert study.records().observations == ()
+        assert study.tell(ticket, 0.3) is True  # on a new connection, made by itself
+        assert [each.outcome for each in study.records().observations] == [0.3]
+    outside.dispose()
+
+
+def test_an_acknowledgement_that_was_lost_is_made_up_for_by_a_retry(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with sb.Study.create("a", INSTANCE, 0.05, storage) as study:
+        ticket = study.ask()[0]
+        writing = study._storage.writing
+
+        @contextmanager
+        def cut() -> Iterator[Any]:
+            with writing() as connection:
+                yield connection
+            raise StorageError("the connection was lost")
+
+        monkeypatch.setattr(study._storage, "writing", cut)
+        with pytest.raises(StorageError):
+            study.tell(ticket, 0.3)
+        monkeypatch.undo()
+        assert study.tell(ticket, 0.3) is False
+        assert len(study.records().observations) == 1
+
+
+def test_two_may_create_at_once(storage: str) -> None:
+    """Tables are made once, and of two studies of one name one is refused."""
+    refused: list[str] = []
+
+    def create(name: str) -> None:
+        try:
+            sb.Study.create(name, INSTANCE, 0.05, storage).close()
+        except sb.InvalidInput as error:
+            refused.append(str(error))
+
+    threads = [threading.Thread(target=create, args=(name,)) for name in ("a", "b", "same", "same", "c", "d")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert [each.name for each in sorted(list_studies(storage), key=lambda each: each.name)] == ["a", "b", "c", "d", "same"]
+    assert len(refused) == 1 and 'there is a study "same" already' in refused[0]
+
+
+def _tell_in_child(study: sb.Study, done: Any) -> None:
+    done.put(study.tell(study.ask()[0], 0.5))
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_opens_its_own_connections(storage: str) -> None:
+    fork = multiprocessing.get_context("fork")
+    with sb.Study.create("a", INSTANCE, 0.05, storage) as study:
+        study.tell(study.ask()[0], 0.1)
+        done = fork.Queue()
+        child = fork.Process(target=_tell_in_child, args=(study, done))
+        child.start()
+        assert done.get(timeout=60) is True
+        child.join()
+        study.tell(study.ask()[0], 0.2)
+        assert [each.outcome for each in study.records().observations] == [0.1, 0.5, 0.2]
+
+
+def test_another_process_that_keeps_the_file_is_waited_for(tmp_path: Path) -> None:
+    file = tmp_path / "s.db"
+    with sb.Study.create("a", INSTANCE, 0.05, f"sqlite:///{file}") as study:
+        ticket = study.ask()[0]
+        other = sqlite3.connect(file, isolation_level=None, check_same_thread=False)
+        other.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(0.5, lambda: other.execute("COMMIT"))
+        timer.start()
+        assert study.tell(ticket, 0.1) is True
+        timer.join()
+        other.close()
+
+
+def test_a_damaged_file_is_said_to_be(tmp_path: Path) -> None:
+    file = tmp_path / "s.db"
+    with sb.Study.create("a", INSTANCE, 0.05, f"sqlite:///{file}") as study:
+        study.add(["0", "1", "2"] * 300, [0.5] * 900, "much")
+    content = file.read_bytes()
+    file.write_bytes(content[:8192] + b"\xff" * (len(content) - 8192))
+    with pytest.raises(StorageError, match="s.db: "), sb.Study.open("a", f"sqlite:///{file}") as study:
+        study.records()
+        study.tell("x", 0.1)
+
+
+def test_observations_are_never_changed(storage: str) -> None:
+    """Rows once written are the same ever after, times and all."""
+    with sb.Study.create("a", INSTANCE, 0.05, storage) as study:
+        place = Storage(storage)
+        seen: list[Any] = []
+        for k in range(30):
+            study.tell(study.ask()[0], float(k % 3))
+            with place.reading() as connection:
+                rows = connection.execute(select(observations).order_by(observations.c.number)).all()
+            assert rows[: len(seen)] == seen and [row.number for row in rows] == list(range(1, k + 2))
+            seen = list(rows)
+        place.close()

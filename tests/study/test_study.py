@@ -1,0 +1,324 @@
+"""The contract of a study, on both kinds of storage."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import spectralbai as sb
+from spectralbai.study import list_studies
+from spectralbai.study import study as module
+
+GRAPH = sb.Graph.from_edges(5, [(1, 2), (3, 4)])
+MU = np.array([0.9, 0.5, 0.51, 0.2, 0.2])
+LABELS = ("plain", "warm", "warmer", "cold", "colder")
+INSTANCE = sb.Instance(sb.Problem(GRAPH, R=0.01, sigma=0.5), MU, LABELS)
+CLICKS = sb.Instance(sb.Problem.bounded(GRAPH, R=0.01), None, LABELS)
+
+
+def drive(study: sb.Study, seed: int, n: int = 1, sign: float = 1.0, most: int = 10_000) -> int:
+    """Asks for n at a time and tells, with the outcomes that `simulate.run` draws; returns the number of results."""
+    rng = np.random.default_rng(seed)
+    told = 0
+    while told < most and (tickets := study.ask(n)):
+        for ticket in tickets:
+            study.tell(ticket, sign * float(MU[ticket.arm] + 0.5 * rng.standard_normal()))
+            told += 1
+    return told
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_study_stops_exactly_when_a_simulated_run_does(storage: str, seed: int) -> None:
+    with sb.Study.create("honest", INSTANCE, 0.05, storage) as study:
+        run = sb.simulate.run(study.definition.policy, MU, seed)
+        assert drive(study, seed) == run.tau
+        status = study.status()
+    assert (status.state, status.best, status.stopped_at) == ("decided", LABELS[run.arm], run.tau)
+    assert [arm.results for arm in status.arms] == run.counts.tolist()
+
+
+def test_a_study_of_the_least_mean_mirrors_one_of_the_largest(storage: str) -> None:
+    with sb.Study.create("up", INSTANCE, 0.05, storage) as up, sb.Study.create("down", INSTANCE, 0.05, storage, goal="min") as down:
+        assert drive(up, 3) == drive(down, 3, sign=-1.0)
+        assert up.snapshot().state.as_dict() == down.snapshot().state.as_dict()
+        high, low = up.status(), down.status()
+        assert (low.best, low.state) == (high.best, "decided")
+        for a, b in zip(high.arms, low.arms, strict=True):
+            assert (a.estimate, a.low, a.high) == (-b.estimate, -b.high, -b.low)  # type: ignore[operator]  # all are known
+
+
+def test_the_range_of_outcomes_is_the_users_whatever_the_goal(storage: str) -> None:
+    with sb.Study.create("clicks", CLICKS, 0.05, storage, goal="min") as study:
+        ticket = study.ask()[0]
+        with pytest.raises(sb.InvalidInput, match=r"`outcome` must lie in \[0, 1\], the range of the instance, got -0.5"):
+            study.tell(ticket, -0.5)
+        study.tell(ticket, 1.0)
+        study.tell(study.ask()[0], 0.0)
+        assert sum(arm.results for arm in study.status().arms) == 2
+
+
+def test_opened_again_it_goes_on_with_the_same_state(storage: str) -> None:
+    with sb.Study.create("again", INSTANCE, 0.05, storage) as study:
+        drive(study, 4, most=150)  # beyond the results kept beside the snapshot
+        before = study.snapshot().state.as_dict()
+    with sb.Study.open("again", storage) as study:
+        assert study.snapshot().state.as_dict() == before
+        assert before["counts"] == [arm.results for arm in study.status().arms]
+        records = study.records().observations
+        policy = study.definition.policy
+    replay = policy.tell(policy.init(), [each.arm for each in records], [each.outcome for each in records])
+    assert replay.as_dict() == before
+
+
+def test_a_result_is_counted_once_however_often_it_is_told(storage: str) -> None:
+    with sb.Study.create("once", INSTANCE, 0.05, storage) as study:
+        ticket = study.ask()[0]
+        assert study.tell(ticket, 0.25) is True
+        assert study.tell(ticket, 0.25) is False
+        assert study.tell(ticket.id, 0.25) is False
+        with pytest.raises(sb.InvalidInput, match=f'"{ticket.id}" has the outcome 0.25 already, got 0.5; results are never changed'):
+            study.tell(ticket, 0.5)
+        assert [each.outcome for each in study.records().observations] == [0.25]
+
+
+def test_many_results_are_told_all_or_none(storage: str) -> None:
+    with sb.Study.create("all", INSTANCE, 0.05, storage) as study:
+        a, b = study.ask(2)
+        for bad in ([(a, 0.1), ("unknown", 0.2)], [(a, 0.1), (a, 0.2)], [(a, 0.1), (b, math.nan)]):
+            with pytest.raises(sb.InvalidInput):
+                study.tell_many(bad)
+            assert study.records().observations == ()
+        assert study.tell_many([(a, 0.1), (b, 0.2), (a, 0.1)]) == 2
+        assert study.tell_many([]) == 0
+        assert [each.ticket for each in study.records().observations] == [a.id, b.id]
+
+
+def test_tickets_that_others_hold_are_taken_into_account(storage: str) -> None:
+    """Three asks of one are one ask of three, and all arms of a batch told late are as good as told one by one."""
+    with sb.Study.create("one", INSTANCE, 0.05, storage) as one, sb.Study.create("three", INSTANCE, 0.05, storage) as three:
+        for study in (one, three):
+            study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
+        apart = [one.ask(worker=str(worker))[0].arm for worker in range(6)]
+        assert apart == [ticket.arm for ticket in three.ask(6)]
+        assert len(set(apart)) > 1
+        assert [ticket.worker for ticket in one.status().pending] == ["0", "1", "2", "3", "4", "5"]
+
+
+def test_an_expired_ticket_is_not_pending_and_its_late_result_is_welcome_once(storage: str) -> None:
+    with sb.Study.create("late", INSTANCE, 0.05, storage) as study:
+        ticket = study.ask(lease=0.05)[0]
+        assert [each.id for each in study.status().pending] == [ticket.id]
+        time.sleep(0.1)
+        assert study.status().pending == ()
+        assert study.ask()[0].arm == ticket.arm  # its turn comes again
+        assert study.tell(ticket, 0.3) is True
+        assert study.tell(ticket, 0.3) is False
+        assert [each.ticket for each in study.records().observations] == [ticket.id]
+
+
+def test_a_ticket_given_back_is_not_pending(storage: str) -> None:
+    with sb.Study.create("back", INSTANCE, 0.05, storage) as study:
+        a, b = study.ask(2)
+        study.abandon(a)
+        study.abandon(a)  # once more does no harm
+        assert [each.id for each in study.status().pending] == [b.id]
+        assert study.ask()[0].arm == a.arm
+        study.tell(b, 0.1)
+        with pytest.raises(sb.InvalidInput, match="has its result already and cannot be given back"):
+            study.abandon(b)
+        assert study.tell(a, 0.2) is True  # a result is a result
+
+
+def test_a_decided_study_gives_no_tickets_still_takes_results_and_never_changes_its_mind(storage: str) -> None:
+    with sb.Study.create("decided", INSTANCE, 0.05, storage) as study:
+        spare = study.ask(3)
+        drive(study, 5)
+        assert study.ask(10) == []
+        before = study.status()
+        study.tell_many((ticket, 0.0) for ticket in spare)
+        study.add(["plain"] * 200, [-3.0] * 200, "doubtful")
+        after = study.status()
+        assert after.results == before.results + 203
+        assert (after.state, after.best, after.stopped_at) == (before.state, before.best, before.stopped_at)
+
+
+def test_data_that_contradict_R_end_the_study_without_a_decision(storage: str) -> None:
+    with sb.Study.create("wrong R", INSTANCE, 0.05, storage) as study:
+        for k in range(300):
+            study.add(["warm", "warmer", "plain", "cold", "colder"], [3.0, -3.0, 0.9, 0.2, 0.2], f"part {k}")
+            if study.status().state != "running":
+                break
+        status = study.status()
+        assert (status.state, status.consistent) == ("inconsistent", False)
+        assert study.ask() == []
+        assert "contradict R = 0.01" in study.status().answer
+
+
+def test_past_results_need_an_origin_and_count_once(storage: str) -> None:
+    with sb.Study.create("past", INSTANCE, 0.05, storage) as study:
+        assert study.add(["plain", "cold"], [0.8, 0.1], "pilot of May") == 2
+        assert study.add(["plain", "cold"], [0.8, 0.1], "pilot of May") == 0
+        for labels, outcomes in ((["plain", "cold"], [0.8, 0.2]), (["plain"], [0.8]), (["cold", "plain"], [0.1, 0.8])):
+            with pytest.raises(sb.InvalidInput, match='results of the origin "pilot of May" are recorded already, and differ'):
+                study.add(labels, outcomes, "pilot of May")
+        for labels, outcomes, origin, message in (
+            (["plain"], [0.8], " ", "`origin` must be one line"),
+            (["plane"], [0.8], "x", 'did you mean "plain"?'),
+            (["plain"], [math.inf], "x", "`outcome` must be a finite number"),
+            (["plain", "cold"], [0.8], "x", "two lists of one length"),
+            ([], [], "x", "two lists of one length"),
+        ):
+            with pytest.raises(sb.InvalidInput, match=message.replace("?", r"\?")):
+                study.add(labels, outcomes, origin)
+        assert [each.origin for each in study.records().observations] == ["pilot of May"] * 2
+
+
+def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that claims the computation and dies holds the others up for the length of its claim, and no longer."""
+    with sb.Study.create("claimed", INSTANCE, 0.05, storage) as study:
+        study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
+        seen = study.snapshot().state.samples
+        monkeypatch.setattr(study, "_advance", lambda *_: None)  # claims, and dies
+        monkeypatch.setattr(module, "CLAIM", 0.3)
+        tickets = study.ask(8)
+        study.tell_many((ticket, 0.4) for ticket in tickets)
+        assert (study.status().results, study.status().unweighed) == (seen + 8, 8)
+        with sb.Study.open("claimed", storage) as other:
+            again = other.ask(8, worker="other")
+            counts = np.bincount([ticket.arm for ticket in (*tickets, *again)], minlength=5)
+            assert len(again) == 8 and counts.max() <= 8
+            time.sleep(0.35)
+            status = other.status()  # any reader brings the state up to date once the claim has run out
+            assert (status.results, status.unweighed) == (seen + 8, 0)
+            policy, told = other.definition.policy, other.records().observations
+            replay = policy.tell(policy.init(), [each.arm for each in told], [each.outcome for each in told])
+            assert other.snapshot().state.as_dict() == replay.as_dict()
+
+
+def test_two_workers_at_one_check_keep_one_state(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CLAIM", -1.0)  # promises that nobody keeps: everyone computes
+    with sb.Study.create("both", INSTANCE, 0.05, storage) as study, sb.Study.open("both", storage) as other:
+        study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
+        tell = study.definition.policy.tell
+        ahead: list[int] = []
+
+        def slow(*arguments: object) -> object:
+            if not ahead:  # while this one computes, the other does the same, and is faster
+                ahead.append(1)
+                other.catch_up()
+            return tell(*arguments)  # type: ignore[arg-type]
+
+        ticket = study.ask()[0]
+        object.__setattr__(study.definition.policy, "tell", slow)
+        study.tell(ticket, 0.9)
+        assert ahead
+        object.__delattr__(study.definition.policy, "tell")
+        told, policy = study.records().observations, study.definition.policy
+        replay = policy.tell(policy.init(), [each.arm for each in told], [each.outcome for each in told])
+        assert study.snapshot().state.as_dict() == replay.as_dict()
+        samples = [check.samples for check in study.snapshot().checks]
+        assert samples == sorted(set(samples))
+
+
+def test_evidence_is_kept_at_every_check(storage: str) -> None:
+    with sb.Study.create("checks", INSTANCE, 0.05, storage) as study:
+        tau = drive(study, 6)
+        checks, state = study.snapshot().checks, study.snapshot().state
+    assert [check.samples for check in checks][:5] == [1, 2, 3, 4, 5]
+    assert checks[-1].samples == tau
+    assert (checks[-1].statistic, checks[-1].threshold) == (state.watches[0].statistic, state.watches[0].threshold)
+    assert checks[0].threshold is None  # the rule has none yet
+
+
+def test_studies_of_one_storage_are_apart(storage: str) -> None:
+    with sb.Study.create("a", INSTANCE, 0.05, storage) as a, sb.Study.create("b", CLICKS, 0.1, storage, goal="min") as b:
+        ticket = a.ask()[0]
+        with pytest.raises(sb.InvalidInput, match=f'"{ticket.id}" is no ticket of the study "b"'):
+            b.tell(ticket, 0.5)
+        with pytest.raises(sb.InvalidInput, match="is no ticket of the study"):
+            b.abandon(ticket)
+        a.tell(ticket, 0.5)
+        assert [each.state for each in list_studies(storage)] == ["running", "running"]
+        assert [(each.name, each.results, each.goal, each.delta) for each in list_studies(storage)] == [
+            ("a", 1, "max", 0.05),
+            ("b", 0, "min", 0.1),
+        ]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Robert'); DROP TABLE spectralbai_studies;--", 'quotes " and \\ and %s and :name', "<script>alert(1)</script>", "日本", "x" * 100],
+)
+def test_names_and_labels_are_only_ever_data(storage: str, name: str) -> None:
+    labels = [name, f"{name}2", "'; DELETE FROM spectralbai_observations", ":id", "?"]
+    with sb.Study.create(name, sb.Instance(INSTANCE.problem, None, labels), 0.05, storage) as study:
+        ticket = study.ask(worker=name)[0]
+        study.tell(ticket, 0.1)
+        study.add(labels, [0.0] * 5, origin=name)
+        with pytest.raises(sb.InvalidInput, match="is no ticket"):
+            study.tell("' OR 1=1 --", 0.1)
+    with sb.Study.open(name, storage) as study:
+        assert [arm.label for arm in study.status().arms] == labels
+        assert len(study.records().observations) == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": ""}, "`name` must be one line of 1 to 100 printable characters"),
+        ({"name": "two\nlines"}, "`name` must be one line"),
+        ({"name": "x" * 101}, "`name` must be one line"),
+        ({"name": "\x00"}, "`name` must be one line"),
+        ({"name": 7}, "`name` must be one line"),
+        ({"instance": "file.json"}, "`instance` must be a spectralbai.Instance, got str"),
+        ({"delta": 1.5}, "`delta` must be a risk between 0 and 1"),
+        ({"goal": "largest"}, "`goal` must be max or min, got 'largest'"),
+        ({"stopping": "soon"}, "`stopping` must be one of mixture"),
+        ({"instance": sb.Instance(sb.Problem(GRAPH, R=0.0))}, "`R` must be positive"),
+    ],
+)
+def test_a_study_that_cannot_be_is_refused_before_anything_is_written(change: dict[str, object], message: str, tmp_path: Path) -> None:
+    arguments = {"name": "x", "instance": INSTANCE, "delta": 0.05, "storage": f"sqlite:///{tmp_path / 'new.db'}"} | change
+    with pytest.raises(sb.InvalidInput, match=message.replace("(", r"\(")):
+        sb.Study.create(**arguments)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_arguments_are_refused_in_a_sentence(storage: str) -> None:
+    with sb.Study.create("bad", INSTANCE, 0.05, storage) as study:
+        for n, message in ((0, "at least 1"), (1.5, "whole number"), (10**6, "at most 10000")):
+            with pytest.raises(sb.InvalidInput, match=message):
+                study.ask(n)  # type: ignore[arg-type]
+        for lease in (0.0, -1.0, math.inf, math.nan, "1h"):
+            with pytest.raises(sb.InvalidInput, match="`lease` must be a positive number of seconds"):
+                study.ask(lease=lease)  # type: ignore[arg-type]
+        with pytest.raises(sb.InvalidInput, match="`worker` must be one line"):
+            study.ask(worker="a\nb")
+        for ticket in (7, None, "x" * 101, "a\x00b"):
+            with pytest.raises(sb.InvalidInput, match="`ticket` must be a ticket that ask gave"):
+                study.tell(ticket, 0.1)  # type: ignore[arg-type]
+        for outcome in ("0.3", None, True, math.nan, -math.inf, 1e200, [0.1]):
+            with pytest.raises(sb.InvalidInput, match="`outcome` must be"):
+                study.tell(study.ask()[0], outcome)  # type: ignore[arg-type]
+        assert study.records().observations == ()
+    with pytest.raises(sb.InvalidInput, match='there is a study "bad" already; choose another name, or go on with it'):
+        sb.Study.create("bad", INSTANCE, 0.05, storage)
+    with pytest.raises(sb.InvalidInput, match='holds no study "bat"; did you mean "bad"?'):
+        sb.Study.open("bat", storage)
+
+
+def test_the_state_on_disk_is_plain_json_with_a_version(tmp_path: Path) -> None:
+    import sqlite3
+
+    with sb.Study.create("plain", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        drive(study, 7, most=20)
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        assert json.loads(connection.execute("SELECT state FROM spectralbai_states").fetchone()[0])["format"] == "spectralbai-state/1"
+        assert json.loads(connection.execute("SELECT definition FROM spectralbai_studies").fetchone()[0])["format"] == "spectralbai-study/1"
+        assert connection.execute("SELECT version FROM spectralbai_schema").fetchall() == [(1,)]
+    connection.close()

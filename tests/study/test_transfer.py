@@ -1,0 +1,106 @@
+"""Studies as files."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_study import INSTANCE, LABELS, drive
+
+import spectralbai as sb
+from spectralbai.study import export_study, import_study, results_as_csv
+
+
+@pytest.fixture
+def exported(tmp_path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An export of a study with past results, told, given back and pending tickets; and its state."""
+    with sb.Study.create("old", INSTANCE, 0.05, f"sqlite:///{tmp_path / 'old.db'}", goal="min") as study:
+        study.add(LABELS, [0.1, 0.5, 0.5, 0.9, 0.9], origin="pilot, of May")
+        drive(study, 1, sign=-1.0, most=60)
+        study.abandon(study.ask(worker="lab")[0])
+        study.ask(2, worker="lab")
+        return export_study(study), study.snapshot().state.as_dict()
+
+
+def test_an_exported_study_is_restored_exactly(exported: tuple[dict[str, Any], dict[str, Any]], storage: str) -> None:
+    document, state = exported
+    document = json.loads(json.dumps(document))
+    with import_study(document, None, storage) as study:
+        assert study.name == "old"
+        assert study.snapshot().state.as_dict() == state  # weighed anew from the results
+        assert export_study(study) == document
+        known = study.records().observations[-1]
+        assert known.ticket is not None
+        assert study.tell(known.ticket, known.outcome) is False  # tickets still know what was told for them
+        assert study.tell(study.status().pending[0], 0.4) is True
+    with import_study(document, "copy", storage) as study:  # beside the first, whose tickets have the same ids
+        assert study.snapshot().state.as_dict() == state
+    with pytest.raises(sb.InvalidInput, match='there is a study "old" already'):
+        import_study(document, None, storage)
+
+
+def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
+    document, _ = exported
+    with sb.Study.open("old", f"sqlite:///{tmp_path / 'old.db'}") as study:
+        rows = list(csv.DictReader(io.StringIO(results_as_csv(study))))
+    assert [float(row["outcome"]) for row in rows] == [row[1] for row in document["observations"]["rows"]]
+    assert [LABELS.index(row["label"]) for row in rows] == [row[0] for row in document["observations"]["rows"]]
+    assert {row["origin"] for row in rows} == {"pilot, of May", ""}
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (["format"], "spectralbai-export/2", "must have the format 'spectralbai-export/1', got 'spectralbai-export/2'"),
+        (["study", "format"], "spectralbai-study/2", "must have the format 'spectralbai-study/1'"),
+        (["study", "delta"], 2, "`delta` must be a risk"),
+        (["study", "instance", "n_arms"], 4, "$.edges"),
+        (["name"], "a\nb", "`name` must be one line"),
+        (["created"], "yesterday", "$.created must be a time"),
+        (["versions"], [], "$.versions must be an object of strings"),
+        (["observations", "rows", 3, 0], 5, "$.observations.rows[3].arm must be an arm between 0 and 4, got 5"),
+        (["observations", "rows", 3, 1], "0.5", "$.observations.rows[3]: `outcome` must be a finite number, got '0.5'"),
+        (["observations", "rows", 3, 1], None, "$.observations.rows[3]: `outcome` must be"),
+        (["observations", "rows", 3], [1, 2], "$.observations.rows[3] must be a list of 5 cells"),
+        (["observations", "rows", 3, 4], None, "$.observations.rows[3] must have a ticket or an origin"),
+        (["observations", "rows", 9, 3], "nothing", "must be of the arm of its ticket 'nothing'"),
+        (["observations", "columns"], ["arm"], "$.observations must have the columns arm, outcome"),
+        (["tickets", "rows", 0, 0], "x" * 17, "$.tickets.rows[0].id must be up to 16 characters"),
+        (["tickets", "rows", 0, 4], -1, "$.tickets.rows[0].expires must be a time"),
+        (["tickets"], None, "$.tickets must have the columns"),
+    ],
+)
+def test_a_broken_export_is_refused_and_nothing_is_written(
+    exported: tuple[dict[str, Any], dict[str, Any]], path: list[Any], value: object, message: str, tmp_path: Path
+) -> None:
+    document = copy.deepcopy(exported[0])
+    inner = document
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    with pytest.raises(sb.InvalidInput) as refusal:
+        import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}")
+    assert message in str(refusal.value)
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_a_result_or_a_ticket_twice_is_refused(exported: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
+    for key, message in (("observations", "at most one result for each ticket"), ("tickets", "an id of its own")):
+        document = copy.deepcopy(exported[0])
+        document[key]["rows"].append(document[key]["rows"][-1])
+        with pytest.raises(sb.InvalidInput, match=message):
+            import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}")
+
+
+def test_every_key_of_an_export_is_needed(exported: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
+    for key in exported[0]:
+        document = {name: value for name, value in exported[0].items() if name != key}
+        with pytest.raises(sb.InvalidInput, match=f"got no {key}|must have the format"):
+            import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}")
+    with pytest.raises(sb.InvalidInput, match="must have the format"):
+        import_study([], None, f"sqlite:///{tmp_path / 'new.db'}")

@@ -1,0 +1,48 @@
+"""Many workers on one study, undisturbed and killed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import spectralbai as sb
+from verification.study import kill
+from verification.workers import INSTANCE, check, start
+
+
+def test_kills_at_random_instants_lose_nothing_and_change_no_decision(storage: str, tmp_path: Path) -> None:
+    assert kill(storage, 10, seed=1, folder=tmp_path) > 100
+
+
+def test_eight_workers_lose_nothing_and_meet_no_lock(storage: str, tmp_path: Path) -> None:
+    sb.Study.create("eight", INSTANCE, 0.05, storage).close()
+    workers = [start(storage, "eight", seed, str(tmp_path / "told"), 40) for seed in range(8)]
+    for worker in workers:
+        worker.join(300)
+    assert [worker.exitcode for worker in workers] == [0] * 8
+    assert check(storage, "eight", tmp_path / "told") == len((tmp_path / "told").read_text().splitlines()) >= 320
+    with sb.Study.open("eight", storage) as study:
+        assert len(study.report().workers) == 8
+
+
+@pytest.mark.parametrize(
+    ("harm", "first"),
+    [
+        ("UPDATE spectralbai_observations SET outcome = 0.5 WHERE number = 1", "0.25"),  # a result that is not what was acknowledged
+        ("UPDATE spectralbai_observations SET outcome = 0.5 WHERE number = 1", "0.5"),  # a state that is not that of the results
+        ("UPDATE spectralbai_states SET state = replace(state, '\"best\": ', '\"best\": 1')", "0.25"),
+    ],
+)
+def test_the_check_sees_what_it_is_for(harm: str, first: str, tmp_path: Path) -> None:
+    url, told = f"sqlite:///{tmp_path / 's.db'}", tmp_path / "told"
+    with sb.Study.create("x", INSTANCE, 0.05, url) as study:
+        tickets = study.ask(30)
+        study.tell_many((ticket, 0.25) for ticket in tickets)
+        told.write_text("".join(f"{ticket.id} 0.25\n" for ticket in tickets))
+        assert check(url, "x", told) == 30
+        with study._storage.writing() as connection:
+            connection.exec_driver_sql(harm)
+    told.write_text(told.read_text().replace("0.25", first, 1))
+    with pytest.raises(SystemExit):
+        check(url, "x", told)

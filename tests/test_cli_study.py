@@ -1,0 +1,228 @@
+"""The commands of `spectralbai study`, as a script would use them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import spectralbai as sb
+from spectralbai.cli.study import app
+
+ROOT = Path(__file__).parent.parent
+INSTANCE = {
+    "format": "spectralbai-instance/1",
+    "n_arms": 3,
+    "edges": [[1, 2, 1.0]],
+    "R": 0.01,
+    "low": -1,
+    "high": 1,
+    "labels": ["plain", "a warm one", "warmer"],
+}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with an instance file."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SPECTRALBAI_STORAGE", raising=False)
+    (tmp_path / "instance.json").write_text(json.dumps(INSTANCE))
+    return tmp_path
+
+
+@pytest.fixture
+def study(run: Callable[..., Any]) -> Callable[..., Any]:
+    """Runs a command of `study`; a study "pages" is there."""
+    assert run("study", "create", "pages", "instance.json", "--delta", "0.1").code == 0
+    return lambda *arguments, **more: run("study", *arguments, **more)
+
+
+def answers(result: Any) -> Any:
+    assert (result.code, result.stderr) == (0, "")
+    return json.loads(result.stdout)
+
+
+def test_a_study_is_made_in_the_working_directory(run: Callable[..., Any], folder: Path) -> None:
+    result = run("study", "create", "pages", "instance.json")
+    assert (result.code, result.stdout) == (0, 'The study "pages" is ready; next: spectralbai study ask "pages"\n')
+    assert (folder / "spectralbai.db").is_file()
+    made = answers(run("study", "create", "other", "-", "--goal", "min", "--json", stdin=json.dumps(INSTANCE).encode()))
+    assert (made["name"], made["goal"], made["delta"]) == ("other", "min", 0.05)
+
+
+def test_asking_and_telling_from_a_script(study: Callable[..., Any]) -> None:
+    result = study("ask", "pages", "-n", "2", "--worker", "me")
+    assert (result.code, result.stderr) == (0, "")
+    tickets = [line.split(" ", 1) for line in result.stdout.splitlines()]
+    assert [label for _, label in tickets] == ["plain", "a warm one"]
+    assert study("tell", "pages", tickets[0][0], "-0.25").stdout == "recorded 1 result\n"
+    assert study("tell", "pages", tickets[0][0], "-0.25").stdout == "recorded 0 results; 1 known already\n"
+    assert study("abandon", "pages", tickets[1][0]).stdout == "given back\n"
+    given = answers(study("ask", "pages", "--json", "--lease", "60"))
+    assert given[0]["label"] == "a warm one" and given[0].keys() == {"ticket", "arm", "label", "worker", "issued", "expires"}
+    assert answers(study("tell", "pages", given[0]["ticket"], "0.5", "--json")) == {"recorded": 1, "known": 0}
+    assert answers(study("status", "pages", "--json"))["results"] == 2
+    assert answers(study("list", "--json"))[0]["results"] == 2
+
+
+def test_many_results_are_told_through_a_pipe(study: Callable[..., Any]) -> None:
+    tickets = [line.split()[0] for line in study("ask", "pages", "--n", "3").stdout.splitlines()]
+    lines = "".join(f"{ticket} 0.{k}\n" for k, ticket in enumerate(tickets))
+    assert study("tell", "pages", "-", stdin=lines.encode()).stdout == "recorded 3 results\n"
+    assert study("tell", "pages", "-", stdin=lines.encode()).stdout == "recorded 0 results; 3 known already\n"
+    assert study("tell", "pages", "-", stdin=b"").stdout == "recorded 0 results\n"
+
+
+def test_a_decided_study_gives_no_tickets_and_exit_code_0(study: Callable[..., Any], folder: Path) -> None:
+    rows = "plain,1\na warm one,-1\nwarmer,-1\n" * 60
+    (folder / "past.csv").write_text("page,outcome\n" + rows)
+    assert study("import", "pages", "past.csv", "--origin", "last year").stdout == "recorded 180 results\n"
+    assert study("import", "pages", "past.csv", "--origin", "last year").stdout == "all of these results are known already\n"
+    result = study("ask", "pages")
+    assert (result.code, result.stdout) == (0, "")
+    assert "Decided after" in result.stderr and '"plain" has the largest mean outcome' in result.stderr
+    assert study("ask", "pages", "--json").stdout == "[]\n"
+
+
+def test_a_status_is_a_table_for_people(study: Callable[..., Any]) -> None:
+    ticket = study("ask", "pages", "-n", "3", "--worker", "[bold]me[/bold]").stdout.split()[0]
+    study("tell", "pages", ticket, "0.5")
+    result = study("status", "pages")
+    assert result.code == 0
+    for words in (
+        'Not decided after 1 results. "plain" is ahead.',
+        "delta = 0.1, rule mixture (risk proved)",
+        "plain *",
+        "[bold]me[/bold]",
+    ):
+        assert words in result.stdout
+    assert "pages" in study("list").stdout
+
+
+def test_a_report_is_a_page_and_json(study: Callable[..., Any], folder: Path) -> None:
+    study("tell", "pages", study("ask", "pages").stdout.split()[0], "0.5")
+    assert study("report", "pages", "--out", "out/page.html").stdout == "The report is in out/page.html, for programs in out/page.json\n"
+    assert (folder / "out" / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert json.loads((folder / "out" / "page.json").read_text("utf-8"))["status"]["results"] == 1
+    assert answers(study("report", "pages", "--json"))["format"] == "spectralbai-report/1"
+
+
+def test_a_study_moves_to_another_storage(study: Callable[..., Any], folder: Path) -> None:
+    study("tell", "pages", study("ask", "pages").stdout.split()[0], "0.5")
+    assert study("export", "pages", "--out", "pages.json").code == 0
+    assert json.loads(study("export", "pages").stdout) == json.loads((folder / "pages.json").read_text("utf-8"))
+    moved = study("import", "moved", "pages.json", "--storage", "sqlite:///other.db")
+    assert moved.stdout == 'The study "moved" is restored, with 1 results\n'
+    assert [each["name"] for each in answers(study("list", "--json", "--storage", "sqlite:///other.db"))] == ["moved"]
+    assert study("export", "pages", "--out", "pages.csv").code == 0
+    assert (folder / "pages.csv").read_text("utf-8").startswith("number,label,outcome,told,ticket,worker,origin\n1,plain,0.5,")
+
+
+def test_the_storage_may_come_from_the_environment(study: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    monkeypatch.setenv("SPECTRALBAI_STORAGE", "sqlite:///there.db")
+    assert study("create", "x", "instance.json").code == 0
+    assert (folder / "there.db").is_file()
+    assert [each["name"] for each in answers(study("list", "--json"))] == ["x"]
+    monkeypatch.setenv("SPECTRALBAI_STORAGE", "postgresql://joe:hush@127.0.0.1:1/db")
+    for arguments in (("list",), ("status", "x"), ("create", "y", "instance.json"), ("--help",), ("list", "--help")):
+        result = study(*arguments)
+        assert "hush" not in result.stdout + result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("ask", "page"), 'sqlite:///spectralbai.db holds no study "page"; did you mean "pages"?'),
+        (("ask", "pages", "--n", "0"), "`n` must be a whole number of at least 1, got 0"),
+        (("ask", "pages", "--lease", "-1"), "`lease` must be a positive number of seconds, got -1.0"),
+        (("tell", "pages", "0123", "0.5"), '"0123" is no ticket of the study "pages"; tell under the id that ask gave'),
+        (("tell", "pages", "TICKET"), "an outcome is needed after the ticket, such as 0.3"),
+        (("tell", "pages", "TICKET", "high"), 'the outcome must be a number, got "high"; decimals have a point'),
+        (("tell", "pages", "TICKET", "0,5"), 'the outcome must be a number, got "0,5"; decimals have a point'),
+        (("tell", "pages", "TICKET", "nan"), "`outcome` must be a finite number, got nan"),
+        (("tell", "pages", "TICKET", "1.5"), "`outcome` must lie in [-1, 1], the range of the instance, got 1.5"),
+        (("tell", "pages", "-", "0.5"), "leave the outcome out"),
+        (("abandon", "pages", "0123"), '"0123" is no ticket of the study "pages"'),
+        (("create", "pages", "instance.json"), 'there is a study "pages" already; choose another name, or go on with it'),
+        (("create", "x", "none.json"), "none.json: No such file or directory"),
+        (("create", "x", "instance.json", "--goal", "best"), "`goal` must be max or min, got 'best'"),
+        (("create", "x", "instance.json", "--delta", "0"), "`delta` must be a risk between 0 and 1"),
+        (("import", "pages", "none.csv", "--origin", "x"), "none.csv: No such file or directory"),
+        (("import", "pages", "past.csv"), "--origin is needed: where the results come from"),
+        (("import", "pages", "cut.csv", "--origin", "x"), "cut.csv: line 3: 1 cells for 2 columns"),
+        (("import", "pages", "quote.csv", "--origin", "x"), "quote.csv: line 2: not CSV"),
+        (
+            ("import", "pages", "wrong.csv", "--origin", "x"),
+            'wrong.csv: line 3, column "page": "warmest" is no label of an arm; did you mean "warmer"?',
+        ),
+        (("import", "pages", "far.csv", "--origin", "x"), 'far.csv: line 2, column "outcome": outcomes lie in [-1, 1], got 3'),
+        (("import", "x", "cut.json"), "cut.json: line 1, column"),
+        (("import", "x", "instance.json"), "instance.json: an exported study must have the format 'spectralbai-export/1'"),
+        (("import", "x", "cut.json", "--origin", "x"), "--origin is for past results in a CSV file"),
+        (("report", "pages", "--out", "instance.json/page.html"), "--out: instance.json is no directory that can be written to"),
+        (("report", "pages", "--out", "page.json"), "--out must name a page, such as report.html"),
+        (("export", "pages", "--out", "instance.json/x"), "--out: instance.json is no directory"),
+        (("status", "pages", "--storage", "sqlite:///none.db"), "there is no database none.db"),
+        (("status", "pages", "--storage", "oracle://scott:tiger@x/y"), "the storage must be SQLite or PostgreSQL, got oracle"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_changes_nothing(
+    study: Callable[..., Any], folder: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    (folder / "past.csv").write_text("page,outcome\nplain,0.5\n")
+    (folder / "cut.csv").write_text("page,outcome\nplain,0.5\nwar")
+    (folder / "quote.csv").write_text('page,outcome\n"plain,0.5\n')
+    (folder / "wrong.csv").write_text("page,outcome\nplain,0.5\nwarmest,0.2\n")
+    (folder / "far.csv").write_text("page,outcome\nplain,3\n")
+    (folder / "cut.json").write_text('{"format": "spectralbai-export/1", "na')
+    ticket = study("ask", "pages").stdout.split()[0]
+    before = study("export", "pages").stdout
+    files = sorted(folder.rglob("*"))
+    result = study(*(ticket if each == "TICKET" else each for each in arguments))
+    assert (result.code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert message in result.stderr
+    assert study("export", "pages").stdout == before
+    assert sorted(folder.rglob("*")) == files
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (b"{0} 0.5\n{1}", "standard input ends within a line: was it cut short? Nothing was recorded"),
+        (b"{0} 0.5\n{1}\n", "standard input, line 2: a ticket and an outcome are needed"),
+        (b"{0} 0.5\n{1} x\n", 'standard input, line 2: the outcome must be a number, got "x"'),
+        (b"{0} 0.5\n{1} 7\n", "`outcome` must lie in [-1, 1]"),
+        (b"{0} 0.5\n\xff 1\n", "standard input is not UTF-8 text"),
+    ],
+)
+def test_a_pipe_cut_short_records_nothing(study: Callable[..., Any], lines: bytes, message: str) -> None:
+    for ticket, place in zip(study("ask", "pages", "-n", "2").stdout.splitlines(), (b"{0}", b"{1}"), strict=True):
+        lines = lines.replace(place, ticket.split()[0].encode())
+    result = study("tell", "pages", "-", stdin=lines)
+    assert result.code == 1 and message in result.stderr
+    assert answers(study("status", "pages", "--json"))["results"] == 0
+
+
+def test_every_command_has_help_and_json_where_it_answers() -> None:
+    names = {command.name or command.callback.__name__: command for command in app.registered_commands}  # type: ignore[union-attr]
+    assert set(names) == {"create", "ask", "tell", "abandon", "status", "list", "report", "export", "import"}
+    for name in set(names) - {"export"}:  # which prints JSON anyway
+        assert "as_json" in names[name].callback.__annotations__  # type: ignore[union-attr]
+
+
+def test_telling_loads_no_compiled_code_unless_a_check_is_due(study: Callable[..., Any]) -> None:
+    """A shell script starts a process for each result: most need no mathematics."""
+    with sb.Study.open("pages") as opened:
+        opened.add(["plain", "a warm one", "warmer"] * 100, [0.5, 0.1, 0.2] * 100, "pilot")
+        while opened.snapshot().state.next_check - opened.snapshot().state.samples < 2:
+            opened.tell(opened.ask()[0], 0.1)
+        ticket = opened.ask()[0]
+    script = "import sys, spectralbai as sb; sb.Study.open('pages').tell(sys.argv[1], 0.5); print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script, ticket.id], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

