@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from spectralbai.checks import Vector
+from spectralbai.problem import Problem
 from spectralbai.stopping.evidence import Evidence, Snapshot
 from spectralbai.stopping.interval_rule import Intervals
 from spectralbai.stopping.likelihood_ratio import LikelihoodRatio, PrintedRule
@@ -31,6 +33,10 @@ class StoppingRule(Protocol):
 
     def read(self, evidence: Evidence) -> Reading:
         """Returns what the rule makes of the evidence."""
+        ...
+
+    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
+        """Returns what the statistic gains per trial at means `mu` and an allocation (n_arms,); nan if that is no rate."""
         ...
 
 

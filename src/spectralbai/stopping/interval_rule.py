@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from spectralbai.checks import Vector
 from spectralbai.intervals import graph_intervals, plain_widths
+from spectralbai.problem import Problem
 from spectralbai.stopping.evidence import Evidence
 from spectralbai.stopping.reading import IntervalReading, Reading
 
@@ -30,3 +33,6 @@ class Intervals:
             problem.tolerance,
             lambda delta: graph_intervals(problem, data.counts, data.means, delta)[1],
         )
+
+    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
+        return math.nan  # statistic and threshold both move, and not at a rate

@@ -29,6 +29,9 @@ class LikelihoodRatio:
         statistic = responses.cost[responses.challengers] - responses.misfit
         return _plain_reading(evidence, evidence.best, statistic, self.iterated_logarithm)
 
+    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
+        return closest_cost(problem, mu, best, allocation)
+
 
 @dataclass(frozen=True)
 class PrintedRule:
@@ -46,6 +49,15 @@ class PrintedRule:
         oracle = Oracle(_without_graph(problem), data.means, best)
         responses = oracle.respond(data.counts[oracle.blocks.order])
         return _plain_reading(evidence, best, responses.cost[responses.challengers], False)
+
+    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
+        return closest_cost(_without_graph(problem), mu, best, allocation)
+
+
+def closest_cost(problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
+    """Returns what the closest alternative to the means `mu` costs per trial (theory 2.3): the growth of likelihood ratios."""
+    oracle = Oracle(problem, mu, best)
+    return oracle.respond(allocation[oracle.blocks.order]).value
 
 
 @lru_cache(maxsize=32)

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from spectralbai.checks import Vector
+from spectralbai.problem import Problem
 from spectralbai.secular import misfit_and_roughness, respond_all, respond_pairs
 from spectralbai.spectrum import decompose
 from spectralbai.stopping.evidence import Evidence
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
+from spectralbai.stopping.likelihood_ratio import closest_cost
 from spectralbai.stopping.reading import LikelihoodReading, Reading
+from spectralbai.stopping.region import Region, graph_penalties, lone_penalties, number_of_tests
 
 PRIOR_SCALES = (1 / 16, 1.0, 8.0, 64.0)
 """Grid of prior precisions of the roughness, in units of rank / R; the vague one sees that R is too small."""
@@ -59,6 +63,8 @@ class Mixture:
         total_misfit = misfit_and_roughness(problem.R, means, u, basis, theta, rough, blocks.offsets)[0]
         R = max(problem.R, evidence.doubtful_roughness)
         total_penalty = -float(integrals.sum())
+        sizes = np.diff(blocks.offsets)
+        allowed, allowed_alone = graph_penalties(integrals, sizes), None
         if integrals.size <= 2:
             cost = respond_all(
                 best, R, problem.tolerance, means, u, basis, theta, rough, blocks.offsets, blocks.component, np.zeros(u.size)
@@ -71,8 +77,7 @@ class Mixture:
             rows = np.flatnonzero(np.isfinite(cost))
             statistic, misfit = cost[rows], misfit[rows]
             component = blocks.component[rows]
-            sizes = np.diff(blocks.offsets)
-            tests = integrals.size - 1 + (sizes[component] >= 2)
+            tests = number_of_tests(sizes)[component]
             home = blocks.component[best]
             penalty = np.log(tests) - integrals[home] - np.where(component == home, 0.0, integrals[component])
         if not problem.unstructured:
@@ -83,7 +88,12 @@ class Mixture:
             fee = math.log((problem.n_arms - 1) / PAIR_SHARE) - alone[best] - alone[rows]
             better = plain - fee > statistic - penalty
             statistic, penalty, misfit = (np.where(better, *each) for each in ((plain, statistic), (fee, penalty), (0.0, misfit)))
-        return LikelihoodReading(evidence.best, statistic, penalty, misfit, total_misfit, total_penalty)
+            allowed, allowed_alone = allowed - math.log1p(-PAIR_SHARE), lone_penalties(alone) - math.log(PAIR_SHARE)
+        region = Region(blocks, R, u, means, basis, theta, rough, allowed, allowed_alone)
+        return LikelihoodReading(evidence.best, statistic, penalty, misfit, total_misfit, total_penalty, region)
+
+    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
+        return closest_cost(problem, mu, best, allocation)
 
     def _level(self, origin: float) -> tuple[float, float]:
         """Returns (precision, centre) of the prior on each mean: flat unless their range is known."""

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from spectralbai.checks import Vector
+from spectralbai.stopping.region import Region
 
 
 class Reading(Protocol):
@@ -32,6 +33,13 @@ class Reading(Protocol):
         """Returns (statistic, threshold) of the challenger least beaten; (inf, 0) if no challenger can win."""
         ...
 
+    def intervals(self, delta: float) -> tuple[Vector, Vector] | None:
+        """Returns the ends of intervals that hold all means, at all times at once, with probability 1 - delta.
+
+        None where nothing is claimed: nothing is proved, or not yet, or the data contradict R.
+        """
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodReading:
@@ -46,6 +54,8 @@ class LikelihoodReading:
     total_misfit: float
     """The same on all data of the rule, with its own penalty: above its threshold the data contradict R."""
     total_penalty: float
+    region: Region | None = None
+    """Where the true means lie, if the rule is proved and its prior frozen."""
 
     def consistent(self, delta: float) -> bool:
         return self.total_misfit <= self.total_penalty - math.log(delta)
@@ -60,6 +70,9 @@ class LikelihoodReading:
         penalty = np.where(np.isinf(self.penalty), 0.0, self.penalty)  # infinite for all before the split
         i = int(np.argmin(self.statistic - penalty))
         return float(self.statistic[i]), float(self.penalty[i] - math.log(delta))
+
+    def intervals(self, delta: float) -> tuple[Vector, Vector] | None:
+        return self.region.intervals(delta) if self.region is not None and self.consistent(delta) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,3 +103,8 @@ class IntervalReading:
         threshold = widths[self.arm] + widths[others]
         i = int(np.argmax(threshold - statistic))
         return float(statistic[i]), float(threshold[i])
+
+    def intervals(self, delta: float) -> tuple[Vector, Vector] | None:
+        widths = self.widths(delta)
+        means = np.where(np.isinf(widths), 0.0, self.means)  # -inf where nothing was seen
+        return means - widths, means + widths
