@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from spectralbai import Graph, Problem, stopping
+from spectralbai import Graph, Problem
 from spectralbai.checks import Vector
 from spectralbai.spectrum import Blocks
-from spectralbai.stopping import Evidence, LikelihoodReading, Mixture, Snapshot
+from spectralbai.stopping import Evidence, LikelihoodReading, Mixture, Snapshot, integrals
+from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES
 
 DELTA = 0.1
 RUNS = 400
@@ -69,13 +70,13 @@ def uncovered(kind: Kind, split: Snapshot, data: Snapshot, mean_range: tuple[flo
     later = data.since(split)
     sigma, order = problem.sigma[blocks.order], blocks.order
     u, means = later.counts[order] / sigma**2, later.means[order]
-    logs = stopping.log_integrals(
+    logs = integrals.log_integrals(
         split.counts[order] / sigma**2, split.means[order], u, means, problem.R, Mixture(mean_range=mean_range)._level(0.0),
-        blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets, np.array(stopping.PRIOR_SCALES),
+        blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets, np.array(PRIOR_SCALES),
     )  # fmt: skip
     excess = logs + np.bincount(blocks.component, 0.5 * u * (means - mu[order]) ** 2)
-    risk = DELTA if problem.unstructured else (1 - stopping.PAIR_SHARE) * DELTA
-    if not problem.unstructured and pairs_uncovered(kind, split, data, DELTA * stopping.PAIR_SHARE, mean_range):
+    risk = DELTA if problem.unstructured else (1 - PAIR_SHARE) * DELTA
+    if not problem.unstructured and pairs_uncovered(kind, split, data, DELTA * PAIR_SHARE, mean_range):
         return True
     if excess.size <= 2:
         return bool(excess.sum() > -math.log(risk))
@@ -91,7 +92,7 @@ def pairs_uncovered(kind: Kind, split: Snapshot, data: Snapshot, risk: float, me
     mu, sigma = np.array(kind.mu), kind.problem.sigma
     later = data.since(split)
     u, level = later.counts / sigma**2, Mixture(mean_range=mean_range)._level(0.0)
-    excess = stopping.lone_integrals(split.counts / sigma**2, split.means, u, later.means, level) + 0.5 * u * (later.means - mu) ** 2
+    excess = integrals.lone_integrals(split.counts / sigma**2, split.means, u, later.means, level) + 0.5 * u * (later.means - mu) ** 2
     best = int(np.argmax(mu))
     return bool((excess[best] + np.delete(excess, best)).max() > math.log((mu.size - 1) / risk))
 
@@ -111,9 +112,9 @@ def failures_of_coverage(kind: Kind, runs: int, mean_range: tuple[float, float] 
 
 def mutant_of_log_integrals(old: str, new: str) -> Any:
     """Returns `log_integrals`, uncompiled, with one fragment of its source replaced everywhere."""
-    source = inspect.getsource(stopping.log_integrals.py_func).replace("@njit(cache=True)\n", "")
+    source = inspect.getsource(integrals.log_integrals.py_func).replace("@njit(cache=True)\n", "")
     assert old in source
-    names = dict(vars(stopping))
+    names = dict(vars(integrals))
     exec("from __future__ import annotations\n" + source.replace(old, new), names)
     return names["log_integrals"]
 
@@ -140,7 +141,7 @@ def test_a_range_of_the_means_right_or_wrong_does_not_harm_the_guarantee(mean_ra
 def test_a_mistake_in_the_integral_is_noticed(name: str, old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the determinants coverage is lost."""
     assert least_rate(failures_of_coverage(KINDS[name], 100), 100) <= DELTA
-    monkeypatch.setattr(stopping, "log_integrals", mutant_of_log_integrals(old, new))
+    monkeypatch.setattr(integrals, "log_integrals", mutant_of_log_integrals(old, new))
     assert least_rate(failures_of_coverage(KINDS[name], 100), 100) > DELTA
 
 
@@ -169,7 +170,7 @@ def without_determinant(before: Vector, means_before: Vector, u: Vector, means: 
 def test_pairs_of_arms_are_covered_and_a_mistake_in_their_integral_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """At the whole risk, of which the rule spends a part on them."""
     assert least_rate(failures_of_pairs(KINDS[name], RUNS), RUNS) <= DELTA
-    monkeypatch.setattr(stopping, "lone_integrals", without_determinant)
+    monkeypatch.setattr(integrals, "lone_integrals", without_determinant)
     assert least_rate(failures_of_pairs(KINDS[name], RUNS), RUNS) > DELTA
 
 

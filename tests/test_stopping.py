@@ -15,7 +15,9 @@ from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.oracle import Oracle
 from spectralbai.secular import misfit_and_roughness, respond_all, respond_pairs
 from spectralbai.spectrum import Blocks, decompose
-from spectralbai.stopping import PAIR_SHARE, PRIOR_SCALES, RULES, Evidence, Mixture, Snapshot, log_integrals, lone_integrals
+from spectralbai.stopping import RULES, Evidence, Mixture, Snapshot
+from spectralbai.stopping.integrals import log_integrals, lone_integrals
+from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES
 
 FLAT = (0.0, 0.0)
 

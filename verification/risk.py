@@ -26,7 +26,9 @@ import spectralbai as sb
 from spectralbai.policy import State
 from spectralbai.simulate import Noise, _noise
 from spectralbai.spectrum import Blocks
-from spectralbai.stopping import PAIR_SHARE, PRIOR_SCALES, Mixture, log_integrals, lone_integrals
+from spectralbai.stopping import Mixture
+from spectralbai.stopping.integrals import log_integrals, lone_integrals
+from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES
 
 DELTA = 0.1
 CONFIDENCE = 0.999

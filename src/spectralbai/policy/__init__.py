@@ -5,7 +5,7 @@ from spectralbai.policy.grub import GRUB
 from spectralbai.policy.lucb import LUCB
 from spectralbai.policy.oracle_sampling import OracleSampling
 from spectralbai.policy.spectral_tas import SpectralTaS
-from spectralbai.policy.state import State, Verdict
+from spectralbai.policy.state import Estimates, State, Verdict
 from spectralbai.policy.top_two import TopTwo
 from spectralbai.policy.track_and_stop import TrackAndStop
 from spectralbai.policy.uniform import Uniform
@@ -21,4 +21,17 @@ POLICIES: dict[str, type[Policy]] = {
 }
 """The policies by name: SpectralTaS, and what to compare it with."""
 
-__all__ = ["GRUB", "LUCB", "POLICIES", "OracleSampling", "Policy", "SpectralTaS", "State", "TopTwo", "TrackAndStop", "Uniform", "Verdict"]
+__all__ = [
+    "GRUB",
+    "LUCB",
+    "POLICIES",
+    "Estimates",
+    "OracleSampling",
+    "Policy",
+    "SpectralTaS",
+    "State",
+    "TopTwo",
+    "TrackAndStop",
+    "Uniform",
+    "Verdict",
+]

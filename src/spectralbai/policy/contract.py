@@ -15,10 +15,13 @@ from spectralbai.checks import Indices, Vector, check_arm, check_delta, check_in
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
 from spectralbai.instance import Instance
-from spectralbai.policy.state import State, Verdict, Watch
+from spectralbai.policy.state import Estimates, State, Verdict, Watch
 from spectralbai.problem import Problem
 from spectralbai.stopping import RULES, Evidence, Mixture, Reading, StoppingRule
 from spectralbai.tracking import next_check
+
+TIED = 1e-18
+"""Least evidence per trial worth speaking of: below it means are tied, or differ by rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,10 +97,9 @@ class Policy(ABC):
             if (waiting < 0).any() or (waiting != np.floor(waiting)).any():
                 raise InvalidInput(f"`pending` must hold whole non-negative numbers, got {pending!r}")
             issued = issued + waiting
-        # First one arm of every component: an estimate needs it.
+        # First one arm of every component.
         components = self.problem.components
-        missing = np.flatnonzero(np.bincount(components, issued) == 0)[:n]
-        first = np.array([np.argmax(components == c) for c in missing], dtype=np.intp)
+        first = np.array([np.argmax(components == c) for c in self._missing(issued)[:n]], dtype=np.intp)
         if first.size == n:
             return first
         issued = issued + np.bincount(first, minlength=issued.size)
@@ -143,6 +145,67 @@ class Policy(ABC):
         rule = RULES[self.rules[watch][0]]
         return Verdict(seen.decided, seen.arm, seen.statistic, seen.threshold, state.samples, seen.stopped_at, seen.consistent, rule.proved)
 
+    def estimates(self, state: State, watch: int = 0) -> Estimates:
+        """Returns estimates of all means from the results received so far, with confidence intervals by rule number `watch`.
+
+        The intervals rest on the event that the risk of the rule does: with probability 1 - delta they hold all means at
+        all times, and the answer is right. Rules that are not proved have none, nor have data that contradict R.
+        """
+        self._check_state(state)
+        seen, (name, delta) = state.watches[watch], self.rules[watch]
+        unknown = np.full(self.problem.n_arms, np.inf)
+        mean, ends = np.full(self.problem.n_arms, np.nan), None
+        if not self._missing(state.counts).size:
+            evidence, mean = self._evidence(state)
+            if seen.consistent:
+                ends = self._rule(name).read(evidence).intervals(delta)
+        low, high = ends or (-unknown, unknown)
+        vectors = mean + state.origin, low + state.origin, high + state.origin
+        for vector in vectors:
+            vector.setflags(write=False)
+        return Estimates(*vectors)
+
+    def remaining(self, state: State, watch: int = 0) -> float:
+        """Returns a forecast of the trials still to come before rule number `watch` decides; no more than a forecast.
+
+        What its statistic lacks of its threshold, over what it gains per trial at the current estimate and allocation
+        (theory 6.15), and at least the results missing for the next check. 0 once settled, inf where the estimate is
+        tied, nan where there is no threshold yet or, as for intervals, no rate.
+        """
+        self._check_state(state)
+        seen, (name, delta) = state.watches[watch], self.rules[watch]
+        if seen.settled:
+            return 0.0
+        if self._missing(state.counts).size:
+            return math.nan
+        evidence, mu_tilde = self._evidence(state)
+        rule = self._rule(name)
+        statistic, threshold = rule.read(evidence).least_beaten(delta)
+        growth = rule.growth(self.problem, mu_tilde, evidence.best, self._current_allocation(state))
+        if math.isinf(threshold) or math.isnan(growth):
+            return math.nan
+        due = float(state.next_check - state.samples)
+        if statistic > threshold:
+            return due
+        return max((threshold - statistic) / growth, due) if growth > TIED else math.inf
+
+    def _current_allocation(self, state: State) -> Vector:
+        """Returns the shares of the arms in the pulls to come, as far as they are known: those of the results so far."""
+        return state.counts / state.samples
+
+    def _missing(self, counts: Vector) -> Indices:
+        """Returns the components without a pull, or result: an estimate needs one in each."""
+        return np.flatnonzero(np.bincount(self.problem.components, counts) == 0)
+
+    def _evidence(self, state: State) -> tuple[Evidence, Vector]:
+        """Returns what stopping rules look at, and the estimate; every component has a result."""
+        problem, data = self.problem, state.data
+        mu_tilde = estimate(problem, data.counts, data.means)
+        best = int(np.argmax(mu_tilde))
+        if problem.tolerance > 0 and mu_tilde[state.best] >= mu_tilde[best] - 0.5 * problem.tolerance:
+            best = state.best  # among right answers, changing one's mind only costs samples
+        return Evidence(problem, data, best, state.split, state.origin), mu_tilde
+
     def _check_state(self, state: State) -> None:
         found, expected = (state.counts.size, len(state.watches)), (self.problem.n_arms, len(self.rules))
         if found != expected:
@@ -175,22 +238,18 @@ class Policy(ABC):
 
     def _check(self, state: State) -> State:
         """Returns the state after a check: new estimate, stopping rules read, pulls planned."""
-        problem, data, samples = self.problem, state.data, state.samples
-        if (np.bincount(self.problem.components, data.counts) == 0).any():
+        samples = state.samples
+        if self._missing(state.counts).size:
             return replace(state, next_check=samples + 1)
-        mu_tilde = estimate(problem, data.counts, data.means)
-        best = int(np.argmax(mu_tilde))
-        if problem.tolerance > 0 and mu_tilde[state.best] >= mu_tilde[best] - 0.5 * problem.tolerance:
-            best = state.best  # among right answers, changing one's mind only costs samples
-        evidence = Evidence(problem, data, best, state.split, state.origin)
-        split = data if state.split is None and evidence.splits_here else state.split
+        evidence, mu_tilde = self._evidence(state)
+        split = state.data if state.split is None and evidence.splits_here else state.split
         open_rules = {name for watch, (name, _) in zip(state.watches, self.rules, strict=True) if not watch.settled}
         readings = {name: self._rule(name).read(evidence) for name in open_rules}  # one serves every risk
         watches = tuple(
             watch if watch.settled else self._look(readings[name], delta, samples)
             for watch, (name, delta) in zip(state.watches, self.rules, strict=True)
         )
-        return self._plan(replace(state, next_check=next_check(samples), best=best, split=split, watches=watches), mu_tilde)
+        return self._plan(replace(state, next_check=next_check(samples), best=evidence.best, split=split, watches=watches), mu_tilde)
 
     def _rule(self, name: str) -> StoppingRule:
         rule = RULES[name]

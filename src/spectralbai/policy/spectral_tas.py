@@ -9,13 +9,11 @@ import numpy as np
 from spectralbai.allocation.interior_point import search
 from spectralbai.checks import Vector
 from spectralbai.oracle import Oracle
+from spectralbai.policy.contract import TIED
 from spectralbai.policy.tracker import Tracker
 
 TRACKING_TOL = 3e-2
 """Relative gap asked of the tracked allocations: the estimate they are for is never that good."""
-
-TIED = 1e-18
-"""Least 1/T worth an allocation: below it means are tied, or differ by rounding."""
 
 
 @dataclass(frozen=True, eq=False)

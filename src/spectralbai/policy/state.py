@@ -1,4 +1,4 @@
-"""What a policy knows and says: states that only grow, and verdicts read off them."""
+"""What a policy knows and says: states that only grow, and verdicts and estimates read off them."""
 
 from __future__ import annotations
 
@@ -40,6 +40,18 @@ class Verdict:
     def progress(self) -> Literal["running", "decided", "inconsistent"]:
         """The same in a word."""
         return "running" if self.stopped_at is None else "decided" if self.decided else "inconsistent"
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What is known of all means at some time, in the units of the outcomes; vectors are read-only."""
+
+    mean: Vector
+    """The constrained estimate; nan until every component has a result."""
+    low: Vector
+    """Lower ends of intervals that hold all means at all times at once with probability 1 - delta; -inf where nothing is known."""
+    high: Vector
+    """Upper ends; inf where nothing is known."""
 
 
 @dataclass(frozen=True)

@@ -32,3 +32,6 @@ class Tracker(Policy):
         for vector in (omega, rate, targets):
             vector.setflags(write=False)
         return replace(state, targets=targets, base=state.samples, omega=omega, rate=rate)
+
+    def _current_allocation(self, state: State) -> Vector:
+        return state.rate

@@ -1,0 +1,131 @@
+"""Integrals of the likelihood over the prior frozen at the split, compiled.
+
+All kernels that call one another stand in this file: the cache of compiled code follows the file it was made from.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from spectralbai.checks import Indices, Matrix, Vector
+
+STIFFEST = 1e10
+"""Limit on kappa trace(L) / total weight before the split: nearly rigid, and still far from singular."""
+
+
+@njit(cache=True)
+def log_integrals(
+    before: Vector,
+    means_before: Vector,
+    u: Vector,
+    means: Vector,
+    R: float,
+    level: tuple[float, float],
+    offsets: Indices,
+    ends: Indices,
+    weights: Vector,
+    edge_offsets: Indices,
+    scales: Vector,
+) -> Vector:
+    """Returns, per component, log of the integral of exp(-sum_a u_a (means_a - lam_a)^2 / 2) over the frozen prior.
+
+    The prior is a mixture over k of N(m_k, P_k^-1) with P_k = kappa_k L + diag(before), kappa_k = scales_k rank / R, the
+    posterior of a flat level and roughness precision kappa_k given the results before the split, weighted by how
+    well kappa_k explains them (theory 6.4-6.6).
+    """
+    precision, middle = level
+    n_components = offsets.size - 1
+    result = np.zeros(n_components)
+    for c in range(n_components):
+        low = offsets[c]
+        size = offsets[c + 1] - low
+        centre = 0.0
+        total = 0.0
+        for a in range(low, low + size):
+            centre += before[a] * means_before[a]
+            total += before[a]
+        centre /= total  # only differences of means enter: measure them from here
+        if size == 1:
+            p = before[low] + precision
+            m = precision * (middle - centre) / p
+            result[c] = -0.5 * np.log1p(u[low] / p) - 0.5 * u[low] * p / (u[low] + p) * (means[low] - centre - m) ** 2
+            continue
+        trace = 0.0
+        laplacian = np.zeros((size, size))
+        for edge in range(edge_offsets[c], edge_offsets[c + 1]):
+            a, b, w = ends[edge, 0] - low, ends[edge, 1] - low, weights[edge]
+            trace += 2.0 * w
+            laplacian[a, a] += w
+            laplacian[b, b] += w
+            laplacian[a, b] -= w
+            laplacian[b, a] -= w
+        fits = np.empty(scales.size)
+        logs = np.empty(scales.size)
+        for k in range(scales.size):
+            kappa = min(scales[k] * (size - 1) / R, STIFFEST * total / trace)
+            # before the split: evidence of kappa, and the posterior mean m
+            matrix = np.empty((size, size))
+            pull = np.empty(size)
+            for a in range(size):
+                for j in range(size):
+                    matrix[a, j] = kappa * laplacian[a, j]
+                matrix[a, a] += before[low + a] + precision
+                pull[a] = before[low + a] * (means_before[low + a] - centre) + precision * (middle - centre)
+            factor = np.linalg.cholesky(matrix)
+            m, logdet = _solve_factored(factor, pull)
+            fit = 0.0
+            for a in range(size):
+                fit += before[low + a] * (means_before[low + a] - centre - m[a]) ** 2 + precision * (middle - centre - m[a]) ** 2
+            for edge in range(edge_offsets[c], edge_offsets[c + 1]):
+                fit += kappa * weights[edge] * (m[ends[edge, 0] - low] - m[ends[edge, 1] - low]) ** 2
+            fits[k] = 0.5 * (size - 1) * np.log(kappa) - 0.5 * logdet - 0.5 * fit
+            # after the split: the integral of this member
+            for a in range(size):
+                matrix[a, a] += u[low + a]
+                pull[a] += u[low + a] * (means[low + a] - centre)
+            lam, logdet_after = _solve_factored(np.linalg.cholesky(matrix), pull)
+            fit = 0.0
+            for a in range(size):
+                fit += u[low + a] * (means[low + a] - centre - lam[a]) ** 2
+                fit += (before[low + a] + precision) * (lam[a] - m[a]) ** 2
+            for edge in range(edge_offsets[c], edge_offsets[c + 1]):
+                a, b = ends[edge, 0] - low, ends[edge, 1] - low
+                fit += kappa * weights[edge] * (lam[a] - m[a] - lam[b] + m[b]) ** 2
+            logs[k] = fits[k] - 0.5 * (logdet_after - logdet) - 0.5 * fit
+        result[c] = _log_sum_exp(logs) - _log_sum_exp(fits)
+    return result
+
+
+@njit(cache=True)
+def _log_sum_exp(x: Vector) -> float:
+    top = x.max()
+    return float(top + np.log(np.exp(x - top).sum()))
+
+
+@njit(cache=True)
+def _solve_factored(factor: Matrix, rhs: Vector) -> tuple[Vector, float]:
+    """Returns the solution of C C' x = rhs and log det(C C')."""
+    x = rhs.copy()
+    logdet = 0.0
+    for a in range(x.size):
+        for j in range(a):
+            x[a] -= factor[a, j] * x[j]
+        x[a] /= factor[a, a]
+        logdet += 2.0 * np.log(factor[a, a])
+    for a in range(x.size - 1, -1, -1):
+        x[a] /= factor[a, a]
+        for j in range(a):
+            x[j] -= factor[a, j] * x[a]
+    return x, logdet
+
+
+def lone_integrals(before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float]) -> Vector:
+    """Returns what `log_integrals` gives for arms without edges, one entry per arm; -inf without results before the split."""
+    precision, middle = level
+    p = before + precision
+    known = p > 0
+    m = (before * means_before + precision * middle)[known] / p[known]
+    logs = np.full(u.size, -np.inf)
+    logs[known] = -0.5 * np.log1p(u[known] / p[known]) - 0.5 * u[known] * (p[known] / (u[known] + p[known])) * (means[known] - m) ** 2
+    return logs

@@ -1,0 +1,71 @@
+"""Likelihood ratios against thresholds that grow with time: the rules of the papers, not proved."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from spectralbai.checks import Vector
+from spectralbai.oracle import Oracle
+from spectralbai.problem import Problem
+from spectralbai.stopping.evidence import Evidence
+from spectralbai.stopping.reading import LikelihoodReading, Reading
+
+
+@dataclass(frozen=True)
+class LikelihoodRatio:
+    """The constrained likelihood ratio, cost_i - misfit, against a threshold that grows with time. Not proved."""
+
+    name: str
+    reference: str
+    iterated_logarithm: bool
+    proved: bool = False
+
+    def read(self, evidence: Evidence) -> Reading:
+        responses = evidence.responses
+        statistic = responses.cost[responses.challengers] - responses.misfit
+        return _plain_reading(evidence, evidence.best, statistic, self.iterated_logarithm)
+
+    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
+        return closest_cost(problem, mu, best, allocation)
+
+
+@dataclass(frozen=True)
+class PrintedRule:
+    """The rule as the paper prints it: an unconstrained statistic, which cannot profit from the graph."""
+
+    name: str = "paper-printed"
+    reference: str = "[KG20], eq. (5): log(2t(K-1)/delta)"
+    proved: bool = False
+
+    def read(self, evidence: Evidence) -> Reading:
+        problem, data = evidence.problem, evidence.data
+        best = int(np.argmax(np.where(data.counts > 0, data.means, -np.inf)))
+        if (data.counts == 0).any():
+            return _plain_reading(evidence, best, np.zeros(problem.n_arms - 1), False)
+        oracle = Oracle(_without_graph(problem), data.means, best)
+        responses = oracle.respond(data.counts[oracle.blocks.order])
+        return _plain_reading(evidence, best, responses.cost[responses.challengers], False)
+
+    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
+        return closest_cost(_without_graph(problem), mu, best, allocation)
+
+
+def closest_cost(problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
+    """Returns what the closest alternative to the means `mu` costs per trial (theory 2.2): the growth of likelihood ratios."""
+    oracle = Oracle(problem, mu, best)
+    return oracle.respond(allocation[oracle.blocks.order]).value
+
+
+@lru_cache(maxsize=32)
+def _without_graph(problem: Problem) -> Problem:
+    return Problem(problem.graph, math.inf, problem.sigma, problem.tolerance)
+
+
+def _plain_reading(evidence: Evidence, arm: int, statistic: Vector, iterated_logarithm: bool) -> Reading:
+    t = evidence.samples
+    penalty = math.log1p(math.log(t)) if iterated_logarithm else math.log(2 * t * (evidence.problem.n_arms - 1))
+    return LikelihoodReading(arm, statistic, np.full(statistic.size, penalty), np.zeros(statistic.size), 0.0, math.inf)

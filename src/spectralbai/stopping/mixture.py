@@ -1,0 +1,103 @@
+"""The split mixture: the default rule, and the one that is proved and profits from the graph."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from spectralbai.checks import Vector
+from spectralbai.problem import Problem
+from spectralbai.secular import misfit_and_roughness, respond_all, respond_pairs
+from spectralbai.spectrum import decompose
+from spectralbai.stopping.evidence import Evidence
+from spectralbai.stopping.integrals import log_integrals, lone_integrals
+from spectralbai.stopping.likelihood_ratio import closest_cost
+from spectralbai.stopping.reading import LikelihoodReading, Reading
+from spectralbai.stopping.region import Region, graph_penalties, lone_penalties, number_of_tests
+
+PRIOR_SCALES = (1 / 16, 1.0, 8.0, 64.0)
+"""Grid of prior precisions of the roughness, in units of rank / R; the vague one sees that R is too small."""
+
+PAIR_SHARE = 0.1
+"""Part of the risk spent on comparing arms two by two, as if there were no graph. The threshold on the graph pays for all of
+its arms at once; where it says little, this is what decides, and the graph does no harm (theory 6.9)."""
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """The split mixture: proved for any sampling rule and sub-Gaussian noise, by Ville's inequality (theory, section 6).
+
+    The prior is the posterior of a Gaussian mixture at the split, a function of earlier results only; statistic and
+    threshold use later results only. With up to two components the test is on the whole graph at risk delta. With
+    more, challenger i is tested on the results of its component and that of the best arm, at the risk shared by the
+    tests that could go wrong if i is best (theory 6.7). A small part of the risk goes to comparisons of two arms that
+    ignore the graph (theory 6.9); each challenger is beaten by whichever test beats it first.
+    """
+
+    name: str = "mixture"
+    reference: str = "Ville's inequality; docs/theory.md, section 6"
+    proved: bool = True
+    mean_range: tuple[float, float] | None = None
+    """Interval known to hold the means, if any: informs the prior, never the validity."""
+
+    def read(self, evidence: Evidence) -> Reading:
+        responses = evidence.responses
+        if evidence.split is None:
+            rows = responses.challengers
+            statistic = responses.cost[rows] - responses.misfit
+            return LikelihoodReading(evidence.best, statistic, np.full(rows.size, math.inf), np.zeros(rows.size), 0.0, math.inf)
+        problem, blocks = evidence.problem, responses.oracle.blocks
+        later = evidence.data.since(evidence.split)
+        order = blocks.order
+        sigma, counts, means = problem.sigma[order], later.counts[order], later.means[order]
+        u = counts / sigma**2
+        before = evidence.split.counts[order] / sigma**2
+        integrals = log_integrals(
+            before, evidence.split.means[order], u, means, problem.R, self._level(evidence.origin), blocks.offsets,
+            blocks.ends, blocks.weights, blocks.edge_offsets, np.array(PRIOR_SCALES),
+        )  # fmt: skip
+        best = int(blocks.position[evidence.best])
+        basis, theta, rough = decompose(u, blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets)
+        total_misfit = misfit_and_roughness(problem.R, means, u, basis, theta, rough, blocks.offsets)[0]
+        R = max(problem.R, evidence.doubtful_roughness)
+        total_penalty = -float(integrals.sum())
+        sizes = np.diff(blocks.offsets)
+        allowed, allowed_alone = graph_penalties(integrals, sizes), None
+        if integrals.size <= 2:
+            cost = respond_all(
+                best, R, problem.tolerance, means, u, basis, theta, rough, blocks.offsets, blocks.component, np.zeros(u.size)
+            )[4]
+            rows = np.flatnonzero(np.isfinite(cost))
+            statistic = cost[rows]
+            penalty, misfit = np.full(rows.size, total_penalty), np.full(rows.size, total_misfit)
+        else:
+            cost, misfit = respond_pairs(best, R, problem.tolerance, means, u, basis, theta, rough, blocks.offsets, blocks.component)
+            rows = np.flatnonzero(np.isfinite(cost))
+            statistic, misfit = cost[rows], misfit[rows]
+            component = blocks.component[rows]
+            tests = number_of_tests(sizes)[component]
+            home = blocks.component[best]
+            penalty = np.log(tests) - integrals[home] - np.where(component == home, 0.0, integrals[component])
+        if not problem.unstructured:
+            penalty = penalty - math.log1p(-PAIR_SHARE)
+            alone = lone_integrals(before, evidence.split.means[order], u, means, self._level(evidence.origin))
+            both = u[best] * (u[rows] / np.maximum(u[best] + u[rows], np.finfo(float).tiny))
+            plain = 0.5 * both * np.maximum(means[best] - means[rows] + problem.tolerance, 0.0) ** 2
+            fee = math.log((problem.n_arms - 1) / PAIR_SHARE) - alone[best] - alone[rows]
+            better = plain - fee > statistic - penalty
+            statistic, penalty, misfit = (np.where(better, *each) for each in ((plain, statistic), (fee, penalty), (0.0, misfit)))
+            allowed, allowed_alone = allowed - math.log1p(-PAIR_SHARE), lone_penalties(alone) - math.log(PAIR_SHARE)
+        region = Region(blocks, R, u, means, basis, theta, rough, allowed, allowed_alone)
+        return LikelihoodReading(evidence.best, statistic, penalty, misfit, total_misfit, total_penalty, region)
+
+    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
+        return closest_cost(problem, mu, best, allocation)
+
+    def _level(self, origin: float) -> tuple[float, float]:
+        """Returns (precision, centre) of the prior on each mean: flat unless their range is known."""
+        if self.mean_range is None:
+            return 0.0, 0.0
+        low, high = self.mean_range
+        return (2 / (high - low)) ** 2, (low + high) / 2 - origin

@@ -1,0 +1,124 @@
+"""Means that the data do not exclude: confidence intervals from the event that the proof of the mixture rests on."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.secular import centre_means
+from spectralbai.spectrum import Blocks
+
+PRICES = 128
+"""Prices of smoothness tried at once. Every price gives valid ends: more of them can only make intervals tighter."""
+
+MARGIN = 1e4
+"""How far beyond the scales of the problem prices are tried."""
+
+EXTREME = 1e12
+"""How far R counts among these scales: beyond, components are as good as rigid, or free."""
+
+
+def number_of_tests(sizes: Indices) -> Indices:
+    """Returns, per component of the best arm, the number of tests that can go wrong, with more than two components (theory 6.7)."""
+    tests: Indices = sizes.size - 1 + (sizes >= 2)
+    return tests
+
+
+def graph_penalties(integrals: Vector, sizes: Indices) -> Vector:
+    """Returns, per component, what its results may cost the true means less log(1/risk) (theory 6.10, 6.13).
+
+    With more than two components the event depends on the component c of the best arm, which is unknown: the largest
+    cost over all c is allowed.
+    """
+    if sizes.size <= 2:
+        return np.full(sizes.size, -integrals.sum())
+    logs = np.log(number_of_tests(sizes))
+    return np.maximum(_largest_other(logs - integrals), logs) - integrals
+
+
+def lone_penalties(alone: Vector) -> Vector:
+    """Returns the same per arm, for the event on pairs of arms; infinite where an arm has no prior (theory 6.14)."""
+    return math.log(alone.size - 1) - alone + _largest_other(-alone)
+
+
+def _largest_other(x: Vector) -> Vector:
+    """Returns, per entry, the largest of the other entries."""
+    second, first = np.partition(x, -2)[-2:]
+    others: Vector = np.where(np.arange(x.size) == np.argmax(x), second, first)
+    return others
+
+
+@dataclass(frozen=True, eq=False)
+class Region:
+    """Where the true means lie, at all times at once, with probability 1 - delta; arms stand in component order."""
+
+    blocks: Blocks
+    R: float
+    """Largest S that the tests allow."""
+    u: Vector
+    means: Vector
+    basis: Matrix
+    theta: Vector
+    rough: Vector
+    penalty: Vector
+    """What the results of each component may cost less log(1/delta), (n_components,); of all at once with up to two."""
+    lone_penalty: Vector | None
+    """The same for each arm by itself, if the risk has a part for it."""
+
+    def intervals(self, delta: float) -> tuple[Vector, Vector] | None:
+        """Returns the ends of the intervals of all arms, in their own order; None if no means with S <= R are left."""
+        radius = self.penalty - math.log(delta)
+        low, high = np.full(self.u.size, -np.inf), np.full(self.u.size, np.inf)
+        prices = self._prices(radius)
+        for _ in range(2):  # over all scales, then over those that matter
+            lows, highs = self._ends(prices, radius)
+            low, high = np.maximum(low, lows.max(axis=1)), np.minimum(high, highs.min(axis=1))
+            useful = prices[np.append(lows.argmax(axis=1), highs.argmin(axis=1))]
+            useful = useful[useful > 0]
+            if not useful.size:
+                break
+            step = prices[2] / prices[1]
+            prices = np.geomspace(useful.min() / step, useful.max() * step, PRICES)
+        if self.lone_penalty is not None:
+            with np.errstate(divide="ignore"):
+                half = np.sqrt(2 * (self.lone_penalty - math.log(delta)) / self.u)  # (6.14)
+            low, high = np.maximum(low, self.means - half), np.minimum(high, self.means + half)
+        if (low > high).any():
+            return None
+        return low[self.blocks.position], high[self.blocks.position]
+
+    def _prices(self, radius: Vector) -> Vector:
+        """Returns prices of smoothness around those at which a direction bends or the whole of R is worth the radius."""
+        curved = self.rough > 0
+        if not curved.any():
+            return np.zeros(1)
+        bends = np.where(self.theta > 0, self.theta, 1.0)[curved] / self.rough[curved]
+        with np.errstate(over="ignore"):
+            scales = np.append(bends, np.clip(2 * radius / self.R, bends.min() / EXTREME, bends.max() * EXTREME))
+        return np.append(0.0, np.geomspace(scales.min() / MARGIN, scales.max() * MARGIN, PRICES))
+
+    def _ends(self, prices: Vector, radius: Vector) -> tuple[Matrix, Matrix]:
+        """Returns the ends (n_arms, n_prices) of the ellipsoid at each price, which holds the region (theory 6.11, 6.12).
+
+        They are crossed where the ellipsoid, hence the region, is empty.
+        """
+        offsets, component = self.blocks.offsets, self.blocks.component
+        centre, _, y = centre_means(self.means, self.u, self.basis, self.theta, offsets)
+        bend = self.rough[:, None] * prices
+        stiffness = self.theta[:, None] + bend
+        inverse = np.divide(1.0, stiffness, out=np.zeros_like(stiffness), where=stiffness > 0)
+        energy = np.divide(0.5 * y**2, self.theta, out=np.zeros_like(y), where=self.theta > 0)
+        least = np.add.reduceat(energy[:, None] * bend * inverse, offsets[:-1], axis=0)
+        if radius.size <= 2:
+            least = least.sum(axis=0)
+        room = 0.5 * prices * self.R if math.isfinite(self.R) else 0.0  # without a graph the price is 0
+        slack = radius[:, None] + room - least
+        squares = self.basis**2
+        variance = squares @ inverse
+        variance[squares @ (stiffness == 0).astype(np.float64) > 0] = np.inf  # nothing holds the arm
+        half = np.where(slack > 0, np.sqrt(2 * np.maximum(slack, np.finfo(float).tiny)), -np.inf)[component] * np.sqrt(variance)
+        middle = self.basis @ (y[:, None] * inverse) + (centre[component] + self.means[0])[:, None]
+        return middle - half, middle + half
