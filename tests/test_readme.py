@@ -22,10 +22,11 @@ from spectralbai.cli.files import read_instance
 from spectralbai.policy.tracker import Tracker
 
 ROOT = Path(__file__).parent.parent
-README = "".join((ROOT / name).read_text("utf-8") for name in ("README.md", "docs/guide.md", "docs/campaigns.md", "docs/planning.md", "docs/studies.md"))
+PAGES = ("README.md", "docs/guide.md", "docs/campaigns.md", "docs/planning.md", "docs/studies.md")
+README = "".join((ROOT / name).read_text("utf-8") for name in PAGES)
 PYTHON = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL)
 CONSOLE = re.findall(r"```console\n\$ (.*?(?:\n> .*?)*)\n(?!> )(.*?)```", README, re.DOTALL)
-SHELL = re.findall(r"```sh\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL)
+SHELL = re.findall(r"```sh\n((?:(?!```).)*)```\n```text\n(.*?)```", README, re.DOTALL)
 LOOP = re.findall(r"```sh\n(while .*?)```\n", README, re.DOTALL)
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]\d+)?")
 

@@ -160,7 +160,8 @@ class Policy(ABC):
             if seen.consistent:
                 ends = self._rule(name).read(evidence).intervals(delta)
         low, high = ends or (-unknown, unknown)
-        vectors = mean + state.origin, low + state.origin, high + state.origin
+        least, most = self.problem.outcome_range or (-math.inf, math.inf)  # as sure as sigma is, which comes of it
+        vectors = mean + state.origin, np.clip(low + state.origin, least, most), np.clip(high + state.origin, least, most)
         for vector in vectors:
             vector.setflags(write=False)
         return Estimates(*vectors)
