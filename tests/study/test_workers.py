@@ -16,7 +16,7 @@ def test_kills_at_random_instants_lose_nothing_and_change_no_decision(storage: s
 
 
 def test_eight_workers_lose_nothing_and_meet_no_lock(storage: str, tmp_path: Path) -> None:
-    sb.Study.create("eight", INSTANCE, 0.05, storage).close()
+    sb.Study.create("eight", INSTANCE, 1e-9, storage).close()  # no decision before they are done
     workers = [start(storage, "eight", seed, str(tmp_path / "told"), 40) for seed in range(8)]
     for worker in workers:
         worker.join(300)
