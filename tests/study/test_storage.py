@@ -41,7 +41,28 @@ def test_readers_see_one_instant_and_wait_for_nobody(storage: str) -> None:
             assert reader.execute(select(studies.c.results)).scalar() == 0
     with place.reading() as reader:
         assert reader.execute(select(studies.c.results)).scalar() == 7
+        with place.writing() as writer:
+            writer.execute(update(studies).values(results=8))
+        assert reader.execute(select(studies.c.results)).scalar() == 7
     place.close()
+
+
+@pytest.mark.parametrize("default", ["serializable", "repeatable read"])
+def test_the_default_of_the_server_does_not_matter(server: Callable[[], str], default: str) -> None:
+    """Under these a writer that has waited for its row would see what was there before, and be refused."""
+    url = server()
+    outside = create_engine(make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+    with outside.connect() as connection:
+        connection.execute(text(f"ALTER DATABASE {make_url(url).database} SET default_transaction_isolation = '{default}'"))
+    outside.dispose()
+    with sb.Study.create("a", INSTANCE, 0.05, url) as study:
+        tickets = study.ask(40)
+        threads = [threading.Thread(target=lambda part: [study.tell(t, 0.1) for t in part], args=(tickets[k::4],)) for k in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(study.records().observations) == 40
 
 
 def test_a_transaction_that_fails_leaves_nothing(storage: str) -> None:

@@ -200,6 +200,17 @@ def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(stora
             assert other.snapshot().state.as_dict() == replay.as_dict()
 
 
+def test_a_claim_from_the_future_is_of_a_wrong_clock_and_holds_nobody_up(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with sb.Study.create("clock", INSTANCE, 0.05, storage) as study, sb.Study.open("clock", storage) as other:
+        ticket = study.ask()[0]
+        monkeypatch.setattr(study, "_advance", lambda *_: None)
+        real = time.time
+        with monkeypatch.context() as patch:
+            patch.setattr(time, "time", lambda: real() + 86_400)
+            study.tell(ticket, 0.3)
+        assert other.status().unweighed == 0
+
+
 def test_two_workers_at_one_check_keep_one_state(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CLAIM", -1.0)  # promises that nobody keeps: everyone computes
     with sb.Study.create("both", INSTANCE, 0.05, storage) as study, sb.Study.open("both", storage) as other:

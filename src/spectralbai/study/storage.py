@@ -53,14 +53,19 @@ class Storage:
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         """Yields a connection that sees one instant and keeps nobody waiting."""
-        with self._sentences(), self._connected() as connection, connection.begin():
-            yield connection
+        options = {} if self.sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        with self._sentences(), self._connected() as connection:
+            connection = connection.execution_options(**options)
+            with connection.begin():
+                yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Yields a connection that writes everything or nothing; on SQLite one at a time."""
         with self._sentences(), self._connected() as connection:
-            connection = connection.execution_options(spectralbai_writes=True)
+            # After the wait for its row a writer must see what the others wrote, whatever the server's default.
+            options = {"spectralbai_writes": True} if self.sqlite else {"isolation_level": "READ COMMITTED"}
+            connection = connection.execution_options(**options)
             with _begin(connection):
                 yield connection
 

@@ -549,8 +549,9 @@ def _ticket_id(ticket: Any) -> str:
 
 
 def _unclaimed(row: Row[Any], results: int) -> bool:
-    """Whether the state is to be brought up to date, and no worker is at it."""
-    return bool(results >= row.due and row.claimed < time.time())
+    """Whether the state is to be brought up to date, and no worker is at it. A claim from the future is of a wrong clock."""
+    now = time.time()
+    return bool(results >= row.due and not now < row.claimed <= now + CLAIM)
 
 
 def _due(state: State) -> int:
