@@ -182,9 +182,9 @@ def test_a_connection_lost_in_the_middle_of_a_tell_leaves_nothing_and_a_retry_is
         ticket = study.ask()[0]
         append = study._append
 
-        def cut(connection: Any, *arguments: Any) -> bool:
-            claimed = append(connection, *arguments)
-            pid = connection.execute(text("SELECT pg_backend_pid()")).scalar()
+        def cut(ledger: Any, *arguments: Any) -> bool:
+            claimed = append(ledger, *arguments)
+            pid = ledger._connection.execute(text("SELECT pg_backend_pid()")).scalar()
             with outside.connect() as other:
                 other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
             return claimed

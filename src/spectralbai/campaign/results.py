@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import platform
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import version
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -19,6 +17,7 @@ from typing import Self
 from spectralbai.allocation import solve_allocation
 from spectralbai.campaign.definition import Campaign
 from spectralbai.errors import InvalidInput, SpectralBAIError
+from spectralbai.software import software
 
 FILE = "results.sqlite"
 SCHEMA = 1
@@ -113,7 +112,7 @@ class Results:
         changed = _difference(results.definition, definition)
         if changed:
             raise InvalidInput(f"{path} holds a campaign with other {changed}; choose another directory, or the file it was begun with")
-        now = (datetime.now(UTC).isoformat(timespec="seconds"), json.dumps(_versions()))
+        now = (datetime.now(UTC).isoformat(timespec="seconds"), json.dumps(software()))
         with _transaction(connection, path):
             connection.execute("INSERT INTO sessions VALUES (?, ?)", now)
         return results
@@ -225,8 +224,3 @@ def _difference(found: dict[str, object], asked: dict[str, object]) -> str:
     """Returns what differs between two definitions, in words; "" if nothing does."""
     asked = json.loads(json.dumps(asked))
     return " and ".join(key for key in asked if found.get(key) != asked[key])
-
-
-def _versions() -> dict[str, str]:
-    packages = {name: version(name) for name in ("spectralbai", "numpy", "scipy", "numba")}
-    return {"python": platform.python_version(), **packages, "machine": platform.machine()}

@@ -11,7 +11,6 @@ import typer
 
 from spectralbai.cli.files import check_directory, read_table, write_whole
 from spectralbai.cli.tables import print_plain
-from spectralbai.cli.work import plotting
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -55,7 +54,8 @@ def instance(
     for given in (arms, edges):
         if given is not None and given.resolve() in (out.resolve(), picture.resolve()):
             raise InvalidInput(f"--out would overwrite {given}, which is read; choose another name")
-    plots = plotting()
+    from spectralbai import plot as plots
+
     labels, graph, mu, remarks = _read(arms, features, neighbors, edges, label, guess)
     if R is None and step is not None:
         R = implied_R(graph, step)

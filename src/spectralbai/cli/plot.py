@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from spectralbai.cli.files import check_directory, write_whole
-from spectralbai.cli.work import plotting
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
     from spectralbai.campaign import Cell
 
 KINDS = ("box", "R", "delta", "K", "proportions", "graph")
+AXES: dict[str, Literal["R", "delta", "n_arms"]] = {"R": "R", "delta": "delta", "K": "n_arms"}
 
 
 def plot(
@@ -37,7 +37,8 @@ def plot(
     """
     if kind not in KINDS:
         raise InvalidInput(f"--kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    plots = plotting()
+    from spectralbai import plot as plots
+
     out = out or directory / f"{kind}.png"
 
     from spectralbai.allocation import samples_needed
@@ -73,7 +74,7 @@ def plot(
                 cells = [cell for cell in cells if cell.delta == risk]
                 _check_distinct(cells, kind)
             _check_any(cells, directory)
-            ax = plots.plot_tau_against(cells, "n_arms" if kind == "K" else kind)
+            ax = plots.plot_tau_against(cells, AXES[kind])
             title = name if kind == "delta" else f"delta = {risk:g}"
     write_whole(out, plots.as_png(ax, title))
     typer.echo(f"The picture is in {out}")

@@ -12,7 +12,7 @@ import typer
 
 from spectralbai.cli.files import check_directory, write_whole
 from spectralbai.cli.tables import print_plain
-from spectralbai.cli.work import cores, plotting, processes, progress
+from spectralbai.cli.work import cores, processes, progress
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,7 +42,8 @@ def reproduce(
     check_integer("--seed", seed, 0)
     check_delta(delta)
     jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
-    plot = plotting()
+    from spectralbai import plot
+
     check_directory("--out", out, (TABLE, PICTURE))
 
     from spectralbai import reproduction

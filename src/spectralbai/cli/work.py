@@ -1,4 +1,4 @@
-"""Long work: the processes or the cluster that do it, the bar that shows it, the pictures that come of it."""
+"""Long work: the processes or the cluster that do it, the bar that shows it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from spectralbai.errors import SpectralBAIError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
-    from types import ModuleType
 
 
 def cores() -> int:
@@ -90,17 +89,6 @@ def _version_there() -> str | None:
     except ModuleNotFoundError:
         return None
     return __version__
-
-
-def plotting() -> ModuleType:
-    """Returns `spectralbai.plot`, if matplotlib is there."""
-    try:
-        from spectralbai import plot
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "matplotlib":
-            raise
-        raise SpectralBAIError("the picture needs matplotlib, which is not installed; run: pip install 'spectralbai[plot]'") from None
-    return plot
 
 
 @contextmanager

@@ -1,5 +1,12 @@
 """Figures: results in, Axes out. The only package that needs matplotlib: pip install 'spectralbai[plot]'."""
 
+try:
+    import matplotlib as _matplotlib  # noqa: F401
+except ModuleNotFoundError:
+    from spectralbai.errors import SpectralBAIError
+
+    raise SpectralBAIError("pictures need matplotlib, which is not installed; run: pip install 'spectralbai[plot]'") from None
+
 from spectralbai.plot.campaign import plot_proportions, plot_tau_against, plot_tau_by_policy
 from spectralbai.plot.network import plot_graph
 from spectralbai.plot.reproduction import plot_reproduction

@@ -5,12 +5,13 @@ try:
 except ModuleNotFoundError:
     from spectralbai.errors import SpectralBAIError
 
-    raise SpectralBAIError("studies need SQLAlchemy, not installed here; run: pip install 'spectralbai[study]'") from None
+    raise SpectralBAIError("studies need SQLAlchemy, which is not installed; run: pip install 'spectralbai[study]'") from None
 
 from spectralbai.study.definition import Definition
+from spectralbai.study.records import Summary, Ticket
 from spectralbai.study.report import Report
 from spectralbai.study.status import ArmStatus, Status
-from spectralbai.study.study import Study, Summary, Ticket, list_studies
+from spectralbai.study.study import Study, list_studies
 from spectralbai.study.transfer import export_study, import_study, results_as_csv
 
 __all__ = [

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectralbai.errors import SpectralBAIError
 from spectralbai.instance import Instance
+from spectralbai.software import software
 from spectralbai.study.definition import Definition
+from spectralbai.study.records import Check, as_time
 from spectralbai.study.status import Status, status_of
-from spectralbai.study.study import Check, as_time, software
 
 if TYPE_CHECKING:
     from spectralbai.study.study import Study
@@ -50,7 +50,6 @@ class Report:
     @classmethod
     def of(cls, study: Study) -> Report:
         """Returns the report of a study as it is now."""
-        study.catch_up()
         at, records = study.snapshot(), study.records()
         from spectralbai.stopping import RULES
 
@@ -73,7 +72,7 @@ class Report:
             at.checks,
             RULES[study.definition.stopping].reference,
             study.versions,
-            software(),
+            software("SQLAlchemy"),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -167,12 +166,8 @@ class Report:
 
     def _pictures(self) -> Iterable[tuple[bytes, str]]:
         """Yields (PNG, caption)."""
-        try:
-            from spectralbai import plot
-        except ModuleNotFoundError as error:
-            if (error.name or "").split(".")[0] != "matplotlib":
-                raise
-            raise SpectralBAIError("the page needs matplotlib, which is not installed; run: pip install 'spectralbai[plot]'") from None
+        from spectralbai import plot
+
         status, instance = self.status, self.definition.instance
         if not status.results:
             return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spectralbai.study.study import Snapshot, Ticket, as_time, finite
+from spectralbai.study.records import Snapshot, Ticket, as_time, finite
 
 if TYPE_CHECKING:
     from spectralbai.study.study import Study
@@ -96,11 +96,8 @@ class Status:
         }
 
 
-def status_of(study: Study, at: Snapshot | None = None) -> Status:
-    """Returns the status of a study, as of now or of a snapshot."""
-    if at is None:
-        study.catch_up()
-        at = study.snapshot()
+def status_of(study: Study, at: Snapshot) -> Status:
+    """Returns the status of a study at an instant."""
     definition, state = study.definition, at.state
     policy, labels = definition.policy, definition.instance.labels
     verdict = policy.verdict(state)

@@ -40,8 +40,14 @@ class Storage:
             raise InvalidInput(f"there is no database {parsed.database}; create a study first, or give the right storage")
         self._engine = _engine(parsed)
         self._process = os.getpid()
-        try:
+        with self.closed_on_error():
             self._check_schema(create)
+
+    @contextmanager
+    def closed_on_error(self) -> Iterator[None]:
+        """Closes the storage if what is inside fails."""
+        try:
+            yield
         except BaseException:
             self.close()
             raise

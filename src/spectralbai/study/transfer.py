@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import astuple, fields
 from typing import Any
 
@@ -13,9 +13,11 @@ from sqlalchemy import insert, update
 from spectralbai.checks import check_arm, check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.study.definition import Definition
+from spectralbai.study.ledger import insert_study
+from spectralbai.study.records import Observation, TicketRecord, as_time
 from spectralbai.study.schema import observations, studies, tickets
 from spectralbai.study.storage import Storage
-from spectralbai.study.study import Observation, Study, TicketRecord, as_time, check_words, insert_study
+from spectralbai.study.study import OnCheck, Study, check_words
 
 FORMAT = "spectralbai-export/1"
 KEYS = ("format", "name", "created", "study", "versions", "observations", "tickets")
@@ -49,9 +51,7 @@ def results_as_csv(study: Study) -> str:
     return text.getvalue()
 
 
-def import_study(
-    document: Any, name: str | None = None, storage: str | None = None, on_check: Callable[[int, int], object] | None = None
-) -> Study:
+def import_study(document: Any, name: str | None = None, storage: str | None = None, on_check: OnCheck | None = None) -> Study:
     """Returns the study of an exported document, written to a storage under its own name or another.
 
     Everything is checked before anything is written. The state is made anew from the results.
