@@ -49,7 +49,7 @@ def answers(result: Any) -> Any:
 
 def test_a_study_is_made_in_the_working_directory(run: Callable[..., Any], folder: Path) -> None:
     result = run("study", "create", "pages", "instance.json")
-    assert (result.code, result.stdout) == (0, 'The study "pages" is ready; next: spectralbai study ask "pages"\n')
+    assert (result.code, result.stdout) == (0, 'The study "pages" is ready; next: spectralbai study ask pages\n')
     assert (folder / "spectralbai.db").is_file()
     made = answers(run("study", "create", "other", "-", "--goal", "min", "--json", stdin=json.dumps(INSTANCE).encode()))
     assert (made["name"], made["goal"], made["delta"]) == ("other", "min", 0.05)
@@ -90,12 +90,13 @@ def test_a_decided_study_gives_no_tickets_and_exit_code_0(study: Callable[..., A
 
 
 def test_a_status_is_a_table_for_people(study: Callable[..., Any]) -> None:
-    ticket = study("ask", "pages", "-n", "3", "--worker", "[bold]me[/bold]").stdout.split()[0]
-    study("tell", "pages", ticket, "0.5")
+    lines = study("ask", "pages", "-n", "4", "--worker", "[bold]me[/bold]").stdout.splitlines()
+    for line, outcome in zip(lines[:2], ("0.5", "0.25"), strict=True):
+        study("tell", "pages", line.split()[0], outcome)
     result = study("status", "pages")
     assert result.code == 0
     for words in (
-        'Not decided after 1 results. "plain" is ahead.',
+        'Not decided after 2 results. The answer would be "plain" now.',
         "delta = 0.1, rule mixture (risk proved)",
         "plain *",
         "[bold]me[/bold]",
@@ -117,9 +118,11 @@ def test_a_study_moves_to_another_storage(study: Callable[..., Any], folder: Pat
     assert study("export", "pages", "--out", "pages.json").code == 0
     assert json.loads(study("export", "pages").stdout) == json.loads((folder / "pages.json").read_text("utf-8"))
     moved = study("import", "moved", "pages.json", "--storage", "sqlite:///other.db")
-    assert moved.stdout == 'The study "moved" is restored, with 1 results\n'
+    assert moved.stdout == 'The study "moved" is restored, with 1 result\n'
     assert [each["name"] for each in answers(study("list", "--json", "--storage", "sqlite:///other.db"))] == ["moved"]
     assert study("export", "pages", "--out", "pages.csv").code == 0
+    study("create", "anew", "instance.json")
+    assert study("import", "anew", "pages.csv", "--origin", "pages").stdout == "recorded 1 result\n"
     assert (folder / "pages.csv").read_text("utf-8").startswith("number,label,outcome,told,ticket,worker,origin\n1,plain,0.5,")
 
 

@@ -97,6 +97,29 @@ def test_a_known_range_makes_the_first_intervals_tighter() -> None:
     np.testing.assert_array_equal(wide.mean, tight.mean)
 
 
+def test_intervals_stay_within_the_range_of_the_outcomes() -> None:
+    policy = SpectralTaS(Problem.bounded(PAPER.graph, 0.01, low=-1.0, high=1.0), 0.1)
+    state = policy.tell(policy.init(), np.tile(np.arange(3), 60), np.tile([1.0, -1.0, -1.0], 60))
+    found = policy.estimates(state)
+    assert (found.high[0], found.low[1], found.low[2]) == (1.0, -1.0, -1.0)
+    assert (found.low[0] < found.mean[0]) and (found.mean[1] < found.high[1])
+
+
+def test_whether_the_data_agree_with_R_is_known_once_it_is_tested_and_of_all_results() -> None:
+    policy = SpectralTaS(PAPER, 0.1, watching=(("gk16", 0.1),))
+    assert policy.estimates(policy.init()).consistent is None
+    run = states(policy, [2.0, 0.5, 0.6], seed=0)
+    assert policy.estimates(run[1]).consistent is None, "before the split"
+    assert policy.verdict(run[-1]).decided
+    assert policy.estimates(run[-1]).consistent is True
+    assert policy.estimates(run[-1], watch=1).consistent is None, "gk16 does not ask"
+    later = policy.tell(run[-1], np.tile([1, 2], 500), np.tile([3.0, -3.0], 500))
+    assert policy.estimates(later).consistent is False
+    assert policy.verdict(later).decided, "which does not reverse"
+    free = SpectralTaS(replace(PAPER, R=math.inf), 0.1)
+    assert free.estimates(states(free, [2.0, 0.5, 0.6], seed=0)[-1]).consistent is None
+
+
 def test_rules_that_are_not_proved_have_no_intervals_and_each_risk_has_its_own() -> None:
     policy = SpectralTaS(PAPER, 0.1, watching=(("mixture", 0.001), ("paper", 0.1), ("paper-printed", 0.1), ("gk16", 0.1)))
     state = states(policy, [0.9, 0.5, 0.6], seed=0, n=400)[-1]

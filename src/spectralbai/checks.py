@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import reprlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,12 @@ Indices = NDArray[np.intp]
 
 def _subject(name: str) -> str:
     return name if name.startswith("$") else f"`{name}`"
+
+
+def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
+    """Returns the remedy for a name that is not among those known: the nearest of them, or what else to do."""
+    near = difflib.get_close_matches(word, known, n=1)
+    return f'did you mean "{near[0]}"?' if near else otherwise
 
 
 def check_number(name: str, value: Any, rule: str, *, low: float, strict: bool, allow_inf: bool = False) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import reprlib
 from collections.abc import Mapping, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Vector, check_arm, check_integer, check_number, check_vector
+from spectralbai.checks import Vector, check_arm, check_integer, check_number, check_vector, did_you_mean
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
 from spectralbai.problem import Problem
@@ -103,8 +102,7 @@ def _check_keys(d: Mapping[str, Any]) -> None:
         raise InvalidInput(f"$.format must be {_quote(FORMAT)}, got {reprlib.repr(d['format'])}")
     for key in d:
         if key not in KEYS:
-            near = difflib.get_close_matches(str(key), KEYS, n=1)
-            remedy = f"did you mean {_quote(near[0])}?" if near else f"remove it; the keys are {', '.join(KEYS)}"
+            remedy = did_you_mean(str(key), KEYS, f"remove it; the keys are {', '.join(KEYS)}")
             raise InvalidInput(f"$ has the unknown key {_quote(key)}; {remedy}")
     for key in REQUIRED:
         if key not in d:

@@ -7,7 +7,6 @@ strings: "7" and "07" differ.
 from __future__ import annotations
 
 import csv
-import difflib
 import io
 import math
 import re
@@ -16,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.checks import Indices, Matrix, Vector, did_you_mean
 from spectralbai.errors import InvalidInput
 
 SEPARATORS = (",", ";", "\t")
@@ -67,8 +66,7 @@ class Table:
     def column(self, name: str) -> list[str]:
         """Returns the cells of a column."""
         if name not in self.columns:
-            near = difflib.get_close_matches(name, self.columns, n=1)
-            remedy = f'did you mean "{near[0]}"?' if near else f"the columns are {', '.join(self.columns)}"
+            remedy = did_you_mean(name, self.columns, f"the columns are {', '.join(self.columns)}")
             raise InvalidInput(f'there is no column "{name}"; {remedy}')
         at = self.columns.index(name)
         return [row[at] for row in self.rows]
@@ -153,23 +151,23 @@ def edges_from(table: Table, labels: Sequence[str] | None = None) -> tuple[tuple
 
 
 def observations_from(table: Table, labels: Sequence[str], outcome_range: tuple[float, float] | None = None) -> tuple[Indices, Vector]:
-    """Returns (arms, outcomes) of a table with a column of labels and one of outcomes, in this order."""
-    if len(table.columns) != 2:
+    """Returns (arms, outcomes) of a table with a column of labels and one of outcomes, in this order; or so named, among others."""
+    names = ("label", "outcome") if {"label", "outcome"} <= set(table.columns) else table.columns
+    if len(names) != 2:
         raise InvalidInput(f"observations need the two columns label and outcome, got {', '.join(table.columns)}")
     arm_of = {label: arm for arm, label in enumerate(labels)}
-    cells = table.labels(table.columns[0])
-    arms = [_arm(arm_of, cell, line, table.columns[0]) for cell, line in zip(cells, table.lines, strict=True)]
-    outcomes = table.numbers(table.columns[1])
+    cells = table.labels(names[0])
+    arms = [_arm(arm_of, cell, line, names[0]) for cell, line in zip(cells, table.lines, strict=True)]
+    outcomes = table.numbers(names[1])
     low, high = outcome_range or (-math.inf, math.inf)
     for outcome, line in zip(outcomes.tolist(), table.lines, strict=True):
         if not low <= outcome <= high:
-            raise InvalidInput(f'line {line}, column "{table.columns[1]}": outcomes lie in [{low:g}, {high:g}], got {outcome:g}')
+            raise InvalidInput(f'line {line}, column "{names[1]}": outcomes lie in [{low:g}, {high:g}], got {outcome:g}')
     return np.array(arms, dtype=np.intp), outcomes
 
 
 def _arm(arm_of: Mapping[str, int], label: str, line: int, column: str) -> int:
     if label not in arm_of:
-        near = difflib.get_close_matches(label, arm_of, n=1)
-        remedy = f'did you mean "{near[0]}"?' if near else "add it to the arms, or remove the row"
+        remedy = did_you_mean(label, arm_of, "add it to the arms, or remove the row")
         raise InvalidInput(f'line {line}, column "{column}": "{label}" is no label of an arm; {remedy}')
     return arm_of[label]

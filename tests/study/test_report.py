@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import html.parser
 import json
+import math
 import re
 import subprocess
 import sys
@@ -49,6 +50,71 @@ def test_a_new_study_knows_nothing_and_says_so(tmp_path: Path) -> None:
     assert report.status.answer == "Nothing is told yet."
     assert "<img" not in report.as_html()
     json.dumps(report.as_dict(), allow_nan=False)
+
+
+def test_too_few_results_for_an_estimate_name_no_best_arm(tmp_path: Path) -> None:
+    with sb.Study.create("few", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        study.add(["cold", "colder"], [5.0, 6.0], "pilot")
+        status, page = study.status(), Page(study.report().as_html())
+    assert status.best is None
+    assert status.answer == "Not decided after 2 results: every part of the graph needs one first."
+    assert page.tags.count("img") == 2  # shares and evidence; there are no estimates to show
+
+
+@pytest.mark.parametrize(
+    ("R", "stopping", "results", "words"),
+    [
+        (0.01, "mixture", 0, "not tested yet, or not by this rule"),
+        (0.01, "mixture", 300, "yes, so far"),
+        (0.01, "gk16", 100, "not tested yet, or not by this rule"),
+        (0.01, "graph-intervals", 100, "not tested yet, or not by this rule"),
+        (math.inf, "mixture", 300, "not tested without a graph"),
+    ],
+)
+def test_whether_the_data_agree_with_R_is_said_only_where_it_is_tested(
+    R: float, stopping: str, results: int, words: str, tmp_path: Path
+) -> None:
+    instance = sb.Instance(sb.Problem(INSTANCE.problem.graph, R, 0.5), None, LABELS)
+    with sb.Study.create("x", instance, 1e-9, f"sqlite:///{tmp_path / 's.db'}", stopping=stopping) as study:
+        drive(study, 1, most=results)
+        assert study.status().agreement == words
+        assert f"do the data agree with R?{words}" in Page(study.report().as_html()).text
+
+
+def test_no_intervals_are_no_intervals_also_where_outcomes_have_a_range(tmp_path: Path) -> None:
+    clicks = sb.Instance(sb.Problem.bounded(INSTANCE.problem.graph, R=0.01), None, LABELS)
+    for stopping, answer in (("gk16", "This rule has no intervals."), ("mixture", "There are no intervals yet")):
+        with sb.Study.create(stopping, clicks, 0.05, f"sqlite:///{tmp_path / 's.db'}", stopping=stopping, goal="min") as study:
+            study.add(LABELS, [0.0, 1.0, 1.0, 0.0, 1.0], "pilot")
+            arms, page = study.status().arms, Page(study.report().as_html())
+        assert {(arm.low, arm.high) for arm in arms} == {(None, None)}
+        assert answer in page.text
+        assert str(arms[0].estimate) == "0.0"  # not -0.0
+
+
+def test_numbers_far_from_zero_keep_the_digits_that_matter(tmp_path: Path) -> None:
+    with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        rng = np.random.default_rng(1)
+        while tickets := study.ask(20):
+            study.tell_many((ticket, float(1e6 + MU[ticket.arm] + 0.5 * rng.standard_normal())) for ticket in tickets)
+        status, page = study.status(), Page(study.report().as_html())
+    for arm in status.arms:
+        assert arm.estimate is not None and arm.low is not None and arm.high is not None
+        shown = [float(status.precise(value)) for value in (arm.low, arm.estimate, arm.high)]
+        assert shown == pytest.approx([arm.low, arm.estimate, arm.high], abs=0.01)
+        row = f"{arm.label}{arm.results}{arm.pending}" + "".join(map(status.precise, (arm.estimate, arm.low, arm.high)))
+        assert row in page.text
+
+
+def test_a_tolerance_so_large_that_every_arm_will_do_is_said_to_be(tmp_path: Path) -> None:
+    path = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(0, 1), (1, 2)]), R=0.01, tolerance=100.0))
+    with sb.Study.create("x", path, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        study.add(["0", "1", "2"], [0.1, 0.2, 0.3], "pilot")
+        status = study.status()
+        assert (status.statistic, status.evidence) == (None, "no arm can be better by more than the tolerance")
+        assert "or is within 100 of it" in status.answer
+        json.dumps(study.report().as_dict(), allow_nan=False)
+        assert "no arm can be better by more than the tolerance" in Page(study.report().as_html()).text
 
 
 def test_a_running_study_forecasts_the_rest(tmp_path: Path) -> None:
@@ -111,7 +177,7 @@ def test_the_page_is_whole_and_needs_nothing_else(decided: str) -> None:
     assert len(pictures) == page.tags.count("img") == 4
     assert all(picture.startswith(b"\x89PNG") for picture in pictures)
     assert "script" not in page.tags and "link" not in page.tags and not re.search(r"url\(|@import|https?:", content)
-    for word in (*LABELS, "pilot", "risk proved", "0.05"):
+    for word in (*LABELS, "pilot", "risk proved", "All intervals hold, at all times at once, at a risk of 0.05"):
         assert word in page.text
 
 

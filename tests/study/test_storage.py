@@ -17,6 +17,7 @@ from sqlalchemy import create_engine, make_url, select, text, update
 import spectralbai as sb
 from spectralbai.errors import StorageError
 from spectralbai.study import list_studies
+from spectralbai.study import storage as storage_module
 from spectralbai.study.schema import observations, schema, studies
 from spectralbai.study.storage import Storage
 
@@ -30,6 +31,27 @@ def test_sqlite_survives_power_cuts_and_keeps_no_reader_waiting(tmp_path: Path) 
             settings = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous", "foreign_keys")]
             assert settings == ["wal", 2, 1]
     place.close()
+
+
+def test_a_file_of_others_is_left_as_it_is(tmp_path: Path) -> None:
+    file = tmp_path / "theirs.db"
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    connection.close()
+    (tmp_path / "empty.db").write_bytes(b"")
+    before = file.read_bytes()
+    for name in ("theirs.db", "empty.db"):
+        with pytest.raises(sb.InvalidInput, match="holds no studies"):
+            list_studies(f"sqlite:///{tmp_path / name}")
+    assert file.read_bytes() == before and (tmp_path / "empty.db").read_bytes() == b""
+
+
+@pytest.mark.parametrize("name", ["with space.db", "100%.db", "50%20.db", "a?b=c.db", "a#b.db", "file:x.db"])
+def test_any_name_of_a_file_will_do(tmp_path: Path, name: str) -> None:
+    url = f"sqlite:///{tmp_path / name}"
+    sb.Study.create("a", INSTANCE, 0.05, url).close()
+    assert [each.name for each in list_studies(url)] == ["a"]
+    assert (tmp_path / name).is_file()
 
 
 def test_readers_see_one_instant_and_wait_for_nobody(storage: str) -> None:
@@ -151,13 +173,25 @@ def test_a_directory_without_write_permission_is_refused_in_a_sentence(tmp_path:
         ("postgresql://joe:hush@host:port/db", "the address of the storage cannot be read"),
         ("sqlite://", "a storage must outlive this process"),
         ("sqlite:///:memory:", "a storage must outlive this process"),
+        ("sqlite:///", "a storage must outlive this process"),
+        ("sqlite://joe:hush@host/file.db", "a storage must outlive this process"),
+        ("sqlite:///a\0b", "the address of the storage cannot be read|must outlive"),
+        ("postgresql://joe:hu@sh@host/db", "the address of the storage has two @; write one that belongs to the password as %40"),
+        ("postgresql://joe:hush@host/db?port=x", "the address of the storage has options that cannot be used"),
+        ("postgresql://joe:hush@host/db?plugin=x", "the address of the storage has options that cannot be used"),
         (7, "the address of the storage cannot be read"),
     ],
 )
 def test_addresses_that_are_none_are_refused(url: Any, message: str) -> None:
     with pytest.raises(sb.InvalidInput, match=message) as refusal:
         sb.Study.create("a", INSTANCE, 0.05, url)
+    assert not {"hush", "hu@sh", "sh@host"} & set(str(refusal.value).split())
     assert "hush" not in str(refusal.value)
+
+
+def test_a_host_that_is_none_is_refused_in_a_sentence() -> None:
+    with pytest.raises(StorageError, match="the database cannot be reached"):
+        sb.Study.open("a", f"postgresql://joe:hush@{'x' * 70}.example/db")
 
 
 def test_a_password_is_never_shown(server: Callable[[], str]) -> None:
@@ -197,6 +231,48 @@ def test_a_connection_lost_in_the_middle_of_a_tell_leaves_nothing_and_a_retry_is
         assert study.tell(ticket, 0.3) is True  # on a new connection, made by itself
         assert [each.outcome for each in study.records().observations] == [0.3]
     outside.dispose()
+
+
+def test_connections_that_ended_between_calls_are_made_anew(server: Callable[[], str]) -> None:
+    url = server()
+    outside = create_engine(make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
+    with sb.Study.create("a", INSTANCE, 0.05, url) as study:
+        for _ in range(3):
+            with outside.connect() as other:
+                query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name AND pid <> pg_backend_pid()"
+                other.execute(text(query), {"name": make_url(url).database})
+            assert study.tell(study.ask()[0], 0.3) is True
+    outside.dispose()
+
+
+def test_a_worker_that_keeps_the_row_is_given_up_on(server: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage_module, "PATIENCE", 0.3)
+    url = server()
+    with sb.Study.create("a", INSTANCE, 0.05, url) as study, study._storage.writing() as holder:
+        holder.execute(select(studies).with_for_update()).all()
+        with pytest.raises(StorageError, match="another worker has kept the study locked for 0.3 seconds; do the same again"):
+            study.ask()
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        "UPDATE spectralbai_states SET state = '{\"format\": \"spectralb'",
+        "UPDATE spectralbai_states SET state = '{\"format\": \"spectralbai-state/1\"}'",
+        "UPDATE spectralbai_states SET seen = 7",
+        "UPDATE spectralbai_studies SET definition = '{'",
+        "UPDATE spectralbai_studies SET versions = ''",
+    ],
+)
+def test_rows_that_are_damaged_are_said_to_be(harm: str, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 's.db'}"
+    with sb.Study.create("a", INSTANCE, 0.05, url) as study:
+        study.add(["0", "1", "2"], [0.5] * 3, "x")
+    with sqlite3.connect(tmp_path / "s.db") as connection:
+        connection.execute(harm)
+    connection.close()
+    with pytest.raises(StorageError, match=r'the study "a" cannot be read \(.*\); restore a copy of the storage, or an export'):
+        sb.Study.open("a", url).status()
 
 
 def test_an_acknowledgement_that_was_lost_is_made_up_for_by_a_retry(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:

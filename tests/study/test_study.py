@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
+from spectralbai.study import ledger as ledger_module
 from spectralbai.study import list_studies
 from spectralbai.study import study as module
 
@@ -95,6 +97,9 @@ def test_many_results_are_told_all_or_none(storage: str) -> None:
             assert study.records().observations == ()
         assert study.tell_many([(a, 0.1), (b, 0.2), (a, 0.1)]) == 2
         assert study.tell_many([]) == 0
+        for nonsense in (None, [5], [("a",)]):
+            with pytest.raises(sb.InvalidInput, match="`results` must be pairs of a ticket and an outcome"):
+                study.tell_many(nonsense)  # type: ignore[arg-type]
         assert [each.ticket for each in study.records().observations] == [a.id, b.id]
 
 
@@ -156,7 +161,19 @@ def test_data_that_contradict_R_end_the_study_without_a_decision(storage: str) -
         status = study.status()
         assert (status.state, status.consistent) == ("inconsistent", False)
         assert study.ask() == []
-        assert "contradict R = 0.01" in study.status().answer
+        assert "contradict R = 0.01" in status.answer
+        assert status.agreement == "no: they contradict it"
+
+
+def test_results_that_contradict_R_after_the_decision_are_spoken_of(storage: str) -> None:
+    with sb.Study.create("late doubt", INSTANCE, 0.05, storage) as study:
+        drive(study, 1)
+        assert (study.status().state, study.status().agreement) == ("decided", "yes, so far")
+        study.add(["warm", "warmer"] * 400, [3.0, -3.0] * 400, "strange")
+        status = study.status()
+        assert (status.state, status.best, status.consistent) == ("decided", "plain", False)
+        assert "But results told since contradict R = 0.01" in status.answer
+        assert {(arm.low, arm.high) for arm in status.arms} == {(None, None)}
 
 
 def test_past_results_need_an_origin_and_count_once(storage: str) -> None:
@@ -171,6 +188,8 @@ def test_past_results_need_an_origin_and_count_once(storage: str) -> None:
             (["plane"], [0.8], "x", 'did you mean "plain"?'),
             (["plain"], [math.inf], "x", "`outcome` must be a finite number"),
             (["plain", "cold"], [0.8], "x", "two lists of one length"),
+            (None, None, "x", "two lists of one length"),
+            (["plain"], 0.5, "x", "two lists of one length"),
             ([], [], "x", "two lists of one length"),
         ):
             with pytest.raises(sb.InvalidInput, match=message.replace("?", r"\?")):
@@ -184,15 +203,15 @@ def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(stora
         study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
         seen = study.snapshot().state.samples
         monkeypatch.setattr(study, "_advance", lambda *_: None)  # claims, and dies
-        monkeypatch.setattr(module, "CLAIM", 0.3)
+        monkeypatch.setattr(module, "CLAIM", 30.0)
         tickets = study.ask(8)
         study.tell_many((ticket, 0.4) for ticket in tickets)
-        assert (study.status().results, study.status().unweighed) == (seen + 8, 8)
         with sb.Study.open("claimed", storage) as other:
-            again = other.ask(8, worker="other")
-            counts = np.bincount([ticket.arm for ticket in (*tickets, *again)], minlength=5)
-            assert len(again) == 8 and counts.max() <= 8
-            time.sleep(0.35)
+            assert (other.status().results, other.status().unweighed) == (seen + 8, 8)  # it keeps to the claim
+            at = other.snapshot()
+            expected = other.definition.policy.ask(at.state, 8, pending=np.bincount([ticket.arm for ticket in tickets], minlength=5))
+            assert [ticket.arm for ticket in other.ask(8)] == expected.tolist()
+            monkeypatch.setattr(module, "CLAIM", 0.0)  # as if it had run out
             status = other.status()  # any reader brings the state up to date once the claim has run out
             assert (status.results, status.unweighed) == (seen + 8, 0)
             policy, told = other.definition.policy, other.records().observations
@@ -209,6 +228,24 @@ def test_a_claim_from_the_future_is_of_a_wrong_clock_and_holds_nobody_up(storage
             patch.setattr(time, "time", lambda: real() + 86_400)
             study.tell(ticket, 0.3)
         assert other.status().unweighed == 0
+
+
+def test_the_state_is_kept_up_to_date_between_checks_too(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Checks are ever further apart; what has come since the last is read by every ask, and must stay short."""
+    monkeypatch.setattr(ledger_module, "TAIL", 3)
+    with sb.Study.create("tail", INSTANCE, 1e-9, storage) as study:
+        study.add(LABELS * 100, [0.9, 0.5, 0.5, 0.2, 0.2] * 100, origin="pilot")
+        study.tell(study.ask()[0], 0.4)
+        checks = study.snapshot().checks
+        assert study.snapshot().state.next_check == 511
+        for _ in range(8):
+            study.tell(study.ask()[0], 0.4)
+            with study._reading() as ledger:
+                assert ledger.progress().results - ledger.seen() < 3
+        assert study.snapshot().checks == checks  # none was due
+        told, policy = study.records().observations, study.definition.policy
+        replay = policy.tell(policy.init(), [each.arm for each in told], [each.outcome for each in told])
+        assert study.snapshot().state.as_dict() == replay.as_dict()
 
 
 def test_two_workers_at_one_check_keep_one_state(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,11 +328,15 @@ def test_names_and_labels_are_only_ever_data(storage: str, name: str) -> None:
         ({"goal": "largest"}, "`goal` must be max or min, got 'largest'"),
         ({"stopping": "soon"}, "`stopping` must be one of mixture"),
         ({"instance": sb.Instance(sb.Problem(GRAPH, R=0.0))}, "`R` must be positive"),
+        ({"instance": sb.Instance(sb.Problem(GRAPH, R=1.0, sigma=0.1, outcome_range=(0, 1)))}, "`sigma` must be (high - low)/2"),
+        ({"instance": sb.Instance(INSTANCE.problem, None, ["two\nlines", "b", "c", "d", "e"])}, "a label must be one line without blanks"),
+        ({"instance": sb.Instance(INSTANCE.problem, None, [" a", "b", "c", "d", "e"])}, "a label must be one line without blanks"),
+        ({"instance": sb.Instance(INSTANCE.problem, None, ["\ud800", "b", "c", "d", "e"])}, "a label must be one line"),
     ],
 )
 def test_a_study_that_cannot_be_is_refused_before_anything_is_written(change: dict[str, object], message: str, tmp_path: Path) -> None:
     arguments = {"name": "x", "instance": INSTANCE, "delta": 0.05, "storage": f"sqlite:///{tmp_path / 'new.db'}"} | change
-    with pytest.raises(sb.InvalidInput, match=message.replace("(", r"\(")):
+    with pytest.raises(sb.InvalidInput, match=re.escape(message)):
         sb.Study.create(**arguments)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import inspect
 import itertools
@@ -14,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from spectralbai.checks import Vector, check_delta, check_integer, check_number
+from spectralbai.checks import Vector, check_delta, check_integer, check_number, did_you_mean
 from spectralbai.errors import InvalidInput, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.instances import KINDS
@@ -221,8 +220,7 @@ def _policy(place: str, table: dict[str, Any]) -> NamedPolicy:
 
 def _one_of(key: str, value: Any, known: Mapping[str, Any]) -> str:
     if not isinstance(value, str) or value not in known:
-        near = difflib.get_close_matches(str(value), known, n=1)
-        remedy = f'did you mean "{near[0]}"?' if near else f"choose one of {', '.join(known)}"
+        remedy = did_you_mean(str(value), known, f"choose one of {', '.join(known)}")
         raise InvalidInput(f"{key} is missing; {remedy}" if value is None else f'{key} "{value}" is unknown; {remedy}')
     return value
 
@@ -232,8 +230,7 @@ def _check_keys(
 ) -> None:
     for key in table:
         if key not in known:
-            near = difflib.get_close_matches(key, known, n=1)
-            remedy = f'did you mean "{near[0]}"?' if near else f"remove it; the keys are {', '.join((*others, *known))}"
+            remedy = did_you_mean(key, known, f"remove it; the keys are {', '.join((*others, *known))}")
             raise InvalidInput(f'{subject} has the unknown key "{key}"; {remedy}')
     for key in required:
         if key not in table:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -52,7 +53,11 @@ def create(
     from spectralbai.study import Study
 
     with Study.create(name, instance, delta, storage, goal, stopping) as study:  # type: ignore[arg-type]  # checked inside
-        _answer(as_json, {"name": name, **study.definition.as_dict()}, f'The study "{name}" is ready; next: spectralbai study ask "{name}"')
+        _answer(
+            as_json,
+            {"name": name, **study.definition.as_dict()},
+            f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}',
+        )
 
 
 @app.command()
@@ -93,8 +98,10 @@ def tell(
         results = [(ticket, _number(outcome))]
     with _open(name, storage) as study:
         new = study.tell_many(results)
+    from spectralbai.study.records import in_words
+
     known = len(results) - new
-    words = f"recorded {new} result{'' if new == 1 else 's'}" + (f"; {known} known already" if known else "")
+    words = f"recorded {in_words(new, 'result')}" + (f"; {known} known already" if known else "")
     _answer(as_json, {"recorded": new, "known": known}, words)
 
 
@@ -202,19 +209,21 @@ def import_(
         raise InvalidInput("--origin is for past results in a CSV file; an exported study has its own")
     document = read_json(file)
     from spectralbai.study import import_study
+    from spectralbai.study.records import in_words
 
     try:
         with progress("weighing results") as show, import_study(document, name, storage, show) as study:
             results = study.status().results
     except InvalidInput as error:
         raise InvalidInput(f"{file}: {error}") from None
-    _answer(as_json, {"name": name, "results": results}, f'The study "{name}" is restored, with {results:,} results')
+    _answer(as_json, {"name": name, "results": results}, f'The study "{name}" is restored, with {in_words(results, "result")}')
 
 
 def _import_results(name: str, file: Path, origin: str | None, storage: str | None, as_json: bool) -> None:
     if origin is None:
         raise InvalidInput('--origin is needed: where the results come from, such as --origin "pilot of May"')
     from spectralbai.records import observations_from
+    from spectralbai.study.records import in_words
 
     with _open(name, storage) as study:
         instance = study.definition.instance
@@ -222,7 +231,7 @@ def _import_results(name: str, file: Path, origin: str | None, storage: str | No
             arms, outcomes = observations_from(table, instance.labels, instance.problem.outcome_range)
         with progress("weighing results") as show:
             new = study.add([instance.labels[arm] for arm in arms], outcomes.tolist(), origin, show)
-    words = f"recorded {new} results" if new else "all of these results are known already"
+    words = f"recorded {in_words(new, 'result')}" if new else "all of these results are known already"
     _answer(as_json, {"recorded": new, "known": len(arms) - new}, words)
 
 
@@ -264,28 +273,27 @@ def _lines(content: bytes, extra: str | None) -> Iterator[tuple[str, float]]:
 def _evidence(status: Status) -> Iterator[str]:
     proved = "risk proved" if status.proved else "risk NOT proved"
     yield f"goal {status.goal}, delta = {status.delta:g}, rule {status.stopping} ({proved})"
-    needed = "none yet" if status.threshold is None else f"{status.threshold:.4g}"
-    yield f"evidence {'-' if status.statistic is None else f'{status.statistic:.4g}'}, needed {needed}"
-    agree = "yes, so far" if status.consistent else "no"
-    yield f"do the data agree with R? {agree}"
+    yield f"evidence {status.evidence}"
+    yield f"do the data agree with R? {status.agreement}"
     if status.unweighed:
-        yield f"{status.unweighed:,} results are not weighed yet: a worker is at it"
+        yield f"results not weighed yet, while a worker computes: {status.unweighed:,}"
 
 
 def _arms(status: Status) -> Table:
     total = max(status.results - status.unweighed, 1)
-    table = _table("arm", "results", "pending", "estimate", f"{1 - status.delta:g} interval", "share", "optimal")
+    table = _table("arm", "results", "pending", "estimate", "interval", "share", "optimal")
+    number = status.precise
     for arm in status.arms:
-        interval = "" if arm.low is None or arm.high is None else f"{arm.low:.4g} to {arm.high:.4g}"
-        mark = " *" if arm.label == status.best and status.results else ""
+        interval = "" if arm.low is None or arm.high is None else f"{number(arm.low)} to {number(arm.high)}"
+        mark = " *" if arm.label == status.best else ""
         table.add_row(
             arm.label + mark,
             f"{arm.results:,}",
             f"{arm.pending:,}" if arm.pending else "",
-            "" if arm.estimate is None else f"{arm.estimate:.4g}",
+            "" if arm.estimate is None else number(arm.estimate),
             interval,
             f"{arm.results / total:.1%}",
-            f"{arm.omega:.1%}",
+            "" if arm.omega is None else f"{arm.omega:.1%}",
         )
     return table
 

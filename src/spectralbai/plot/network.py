@@ -11,21 +11,28 @@ from matplotlib.collections import LineCollection
 from spectralbai.checks import Matrix
 from spectralbai.graph import Graph
 from spectralbai.instance import Instance
-from spectralbai.plot.style import legend_above, new_axes, words
+from spectralbai.plot.style import legend_above, new_axes, shortened, words
 
-LABELLED = 40
-"""Labels are written up to this many arms."""
+LETTERS = 200
+"""Labels are written where there are no more letters than this in all: more would hide one another."""
 
 
 OPTIMAL = r"share of the pulls in the optimal allocation $\omega^*$"
 
 
 def plot_graph(
-    instance: Instance, omega: Sequence[float] | None = None, ax: Axes | None = None, best: int | None = None, area_is: str = OPTIMAL
+    instance: Instance,
+    omega: Sequence[float] | None = None,
+    ax: Axes | None = None,
+    *,
+    best: int | None = None,
+    area_is: str = OPTIMAL,
+    colour_is: str = r"mean $\mu$",
+    star_is: str = "best arm",
 ) -> Axes:
     """Returns the graph drawn: colour is the mean, area the share of the pulls in `omega`, a star the best arm.
 
-    `best` is the arm of the largest mean unless given; `area_is` says what shares `omega` holds.
+    `best` is the arm of the largest mean unless given; the other words say what is shown, where it is something else.
     """
     ax = ax or new_axes(size=(7.2, 5.6))
     graph, mu = instance.problem.graph, instance.mu
@@ -33,23 +40,22 @@ def plot_graph(
     widths = 0.5 + 1.5 * graph.weights / graph.weights.max() if graph.n_edges else []
     ax.add_collection(LineCollection(list(places[graph.pairs]), colors="0.75", linewidths=widths, zorder=1))
     share = np.full(graph.n_arms, 1 / graph.n_arms) if omega is None else np.array(omega)
-    area = 25 + 400 * share / share.max()
+    area = (25 + 400 * share / share.max()) * min(1.0, 30 / graph.n_arms)
     colours = np.zeros(graph.n_arms) if mu is None else mu
     arms = ax.scatter(places[:, 0], places[:, 1], s=area, c=colours, cmap="cividis", edgecolors="black", linewidths=0.7, zorder=2)
     if mu is not None:
         best = int(np.argmax(mu)) if best is None else best
-        name = f"best arm: {words(instance.labels[best])}"
+        name = f"{star_is}: {words(shortened(instance.labels[best]))}"
         x, y = places[best]
         ax.scatter(x, y, s=110, marker="*", color="white", edgecolors="black", linewidths=0.8, zorder=3, label=name)
         assert ax.figure is not None
-        ax.figure.colorbar(arms, ax=ax, label=r"mean $\mu$", shrink=0.8)
+        ax.figure.colorbar(arms, ax=ax, label=colour_is, shrink=0.8)
         legend_above(ax)
-    if graph.n_arms <= LABELLED:
+    if sum(len(shortened(label)) for label in instance.labels) <= LETTERS:
         for arm, label in enumerate(instance.labels):
             offset = (0, 3 + np.sqrt(area[arm] / np.pi))
-            ax.annotate(
-                words(label), places[arm], xytext=offset, textcoords="offset points", fontsize=7, ha="center", va="bottom", zorder=4
-            )
+            style = {"fontsize": 7, "ha": "center", "va": "bottom", "zorder": 4}
+            ax.annotate(words(shortened(label)), places[arm], xytext=offset, textcoords="offset points", **style)
     if omega is not None:
         ax.set_xlabel(f"area: {area_is}; lines: edges, wider if heavier")
     ax.set_xticks([])

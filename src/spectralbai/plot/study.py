@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
-from spectralbai.plot.style import STYLES, legend_above, new_axes, plain, words
+from spectralbai.plot.style import STYLES, legend_above, new_axes, plain, shortened, words
 
 LABELLED = 60
 """Labels are written up to this many arms."""
@@ -23,9 +23,11 @@ def plot_estimates(
     at = np.arange(len(labels))
     centre, ends = np.array(estimate, dtype=float), np.array([low, high], dtype=float)
     ax.vlines(at, *ends, color=STYLES[0].colour, linewidth=2.0, alpha=0.65, label="interval: all hold together")
-    ax.plot(at, centre, linestyle="", marker="o", markersize=5, color="black", label=r"estimate $\tilde\mu$")
+    for known, face, label in ((True, "black", r"estimate $\tilde\mu$"), (False, "white", "")):
+        here = np.isfinite(ends).all(axis=0) == known
+        ax.plot(at[here], centre[here], linestyle="", marker="o", markersize=5, color="black", markerfacecolor=face, label=label)
     if np.isfinite(centre[best]):
-        ax.plot(best, centre[best], linestyle="", marker="*", markersize=15, color=STYLES[1].colour, label=words(labels[best]))
+        ax.plot(best, centre[best], linestyle="", marker="*", markersize=15, color=STYLES[1].colour, label=words(shortened(labels[best])))
     ax.set_ylabel("mean outcome")
     _arms_on_x(ax, labels)
     legend_above(ax, 3)
@@ -38,7 +40,15 @@ def plot_shares(labels: Sequence[str], counts: Sequence[int], omega: Sequence[fl
     at = np.arange(len(labels))
     total = max(sum(counts), 1)
     ax.bar(at, np.array(counts) / total, width=0.7, color=STYLES[5].colour, edgecolor="0.3", linewidth=0.5, label="share of the results")
-    ax.plot(at, omega, linestyle="", marker="D", markersize=5, color=STYLES[1].colour, label=r"optimal for the estimate, $\omega^*$")
+    ax.plot(
+        at,
+        omega,
+        linestyle="",
+        marker="D",
+        markersize=min(5, 400 / len(labels)),
+        color=STYLES[1].colour,
+        label=r"optimal for the estimate, $\omega^*$",
+    )
     ax.set_ylabel("share of the trials")
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:.0%}"))
     _arms_on_x(ax, labels)
@@ -51,7 +61,7 @@ def plot_evidence(
     statistic: Sequence[float],
     threshold: Sequence[float],
     stopped_at: int | None,
-    consistent: bool = True,
+    decided: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
     """Returns the evidence against the challenger least beaten, over time, and what it has to exceed; NaN where there is none."""
@@ -59,10 +69,10 @@ def plot_evidence(
     ax.plot(samples, statistic, color=STYLES[0].colour, linewidth=1.8, label="evidence against the closest rival")
     ax.plot(samples, threshold, color=STYLES[1].colour, linestyle="--", linewidth=1.8, label="needed to decide")
     if stopped_at is not None:
-        what = "decided" if consistent else "R contradicted"
+        what = "decided" if decided else "R contradicted"
         ax.axvline(stopped_at, color="black", linewidth=1.0, linestyle=":", label=f"{what} after {stopped_at:,} results")
     ax.set_xlabel("results")
-    ax.set_ylabel("evidence (log-likelihood)")
+    ax.set_ylabel("evidence")
     ax.set_ylim(bottom=0)
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     plain(ax)
@@ -74,7 +84,7 @@ def _arms_on_x(ax: Axes, labels: Sequence[str]) -> None:
     if len(labels) <= LABELLED:
         long = max(map(len, labels)) > 4 or len(labels) > 12
         ax.set_xticks(
-            range(len(labels)), [words(label[:24]) for label in labels], rotation=60 if long else 0, ha="right" if long else "center"
+            range(len(labels)), [words(shortened(label)) for label in labels], rotation=60 if long else 0, ha="right" if long else "center"
         )
         ax.tick_params(axis="x", labelsize=8)
     else:

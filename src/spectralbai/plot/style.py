@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import warnings
 from typing import NamedTuple
 
 from matplotlib.axes import Axes
@@ -66,10 +67,17 @@ def words(text: str) -> str:
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
+def shortened(text: str, longest: int = 24) -> str:
+    """Returns a label that fits: the middle of a long one is left out, since ends tell labels apart."""
+    return text if len(text) <= longest else f"{text[: longest // 2]}…{text[1 - longest + longest // 2 :]}"
+
+
 def as_png(ax: Axes, title: str = "") -> bytes:
     """Returns the figure that holds `ax`, under a title, as the content of a PNG file."""
     content = io.BytesIO()
     if title:
         ax.figure.canvas.figure.suptitle(words(title), x=0.02, ha="left", fontsize=10)
-    ax.figure.canvas.figure.savefig(content, format="png")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")  # a sign that the font does not have is drawn as a box
+        ax.figure.canvas.figure.savefig(content, format="png")
     return content.getvalue()

@@ -153,18 +153,23 @@ class Policy(ABC):
         """
         self._check_state(state)
         seen, (name, delta) = state.watches[watch], self.rules[watch]
-        unknown = np.full(self.problem.n_arms, np.inf)
-        mean, ends = np.full(self.problem.n_arms, np.nan), None
+        high = np.full(self.problem.n_arms, np.inf)
+        mean, low = np.full(self.problem.n_arms, np.nan), -high
+        consistent = None
         if not self._missing(state.counts).size:
             evidence, mean = self._evidence(state)
-            if seen.consistent:
-                ends = self._rule(name).read(evidence).intervals(delta)
-        low, high = ends or (-unknown, unknown)
-        least, most = self.problem.outcome_range or (-math.inf, math.inf)  # as sure as sigma is, which comes of it
-        vectors = mean + state.origin, np.clip(low + state.origin, least, most), np.clip(high + state.origin, least, most)
+            reading = self._rule(name).read(evidence)
+            if reading.tests_R or not seen.consistent:
+                consistent = seen.consistent and reading.consistent(delta)
+            ends = reading.intervals(delta) if seen.consistent else None
+            if ends is not None:
+                # That means lie in the range of the outcomes is as sure as sigma, which comes of it.
+                range_ = self.problem.outcome_range or (-np.inf, np.inf)
+                low, high = (np.clip(each + state.origin, *range_) for each in ends)
+        vectors = mean + state.origin, low, high
         for vector in vectors:
             vector.setflags(write=False)
-        return Estimates(*vectors)
+        return Estimates(*vectors, consistent)
 
     def remaining(self, state: State, watch: int = 0) -> float:
         """Returns a forecast of the trials still to come before rule number `watch` decides; no more than a forecast.

@@ -52,6 +52,8 @@ class Estimates:
     """Lower ends of intervals that hold all means at all times at once with probability 1 - delta; -inf where nothing is known."""
     high: Vector
     """Upper ends; inf where nothing is known."""
+    consistent: bool | None
+    """Whether all results so far agree with R, at risk delta; None where the rule does not test it, or not yet."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,11 @@ class Reading(Protocol):
         """The arm defended."""
         ...
 
+    @property
+    def tests_R(self) -> bool:
+        """Whether the rule asks if the data agree with R, and has begun to."""
+        ...
+
     def consistent(self, delta: float) -> bool:
         """Whether the data agree with R; false with probability at most delta if they do."""
         ...
@@ -57,6 +62,10 @@ class LikelihoodReading:
     region: Region | None = None
     """Where the true means lie, if the rule is proved and its prior frozen."""
 
+    @property
+    def tests_R(self) -> bool:
+        return self.region is not None and bool((self.region.rough > 0).any())
+
     def consistent(self, delta: float) -> bool:
         return self.total_misfit <= self.total_penalty - math.log(delta)
 
@@ -86,6 +95,10 @@ class IntervalReading:
     @property
     def arm(self) -> int:
         return int(np.argmax(self.means))
+
+    @property
+    def tests_R(self) -> bool:
+        return False
 
     def consistent(self, delta: float) -> bool:
         return True

@@ -114,8 +114,9 @@ class Region:
         least = np.add.reduceat(energy[:, None] * bend * inverse, offsets[:-1], axis=0)
         if radius.size <= 2:
             least = least.sum(axis=0)
-        room = 0.5 * prices * self.R if math.isfinite(self.R) else 0.0  # without a graph the price is 0
-        slack = radius[:, None] + room - least
+        with np.errstate(over="ignore"):  # an infinite ellipsoid says nothing, which is true
+            room = 0.5 * prices * self.R if math.isfinite(self.R) else 0.0  # without a graph the price is 0
+        slack = np.minimum(radius[:, None] + room - least, np.finfo(float).max / 4)
         squares = self.basis**2
         variance = squares @ inverse
         variance[squares @ (stiffness == 0).astype(np.float64) > 0] = np.inf  # nothing holds the arm

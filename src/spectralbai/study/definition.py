@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spectralbai.checks import Vector, check_delta, check_number
+from spectralbai.checks import Vector, check_delta, check_number, did_you_mean
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from spectralbai.policy import SpectralTaS
 
 FORMAT = "spectralbai-study/1"
-LARGEST = 1e100
-"""Of outcomes: their squares must still be numbers."""
+LARGEST = 1e75
+"""Of outcomes: their squares over the least sigma allowed must still be numbers."""
 
 Goal = Literal["max", "min"]
 
@@ -39,7 +39,10 @@ class Definition:
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Instance):
             raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(self.instance).__name__}")
-        check_delta(self.delta)
+        object.__setattr__(self, "delta", check_delta(self.delta))
+        for label in self.instance.labels:
+            if not label.isprintable() or label != label.strip():
+                raise InvalidInput(f"a label must be one line without blanks at its ends, for scripts to read, got {label!r}; rename it")
         if self.goal not in ("max", "min"):
             raise InvalidInput(f"`goal` must be max or min, got {self.goal!r}")
 
@@ -72,10 +75,7 @@ class Definition:
         """Returns the arm of a label."""
         arm = self._arm_of.get(label) if isinstance(label, str) else None
         if arm is None:
-            import difflib
-
-            near = difflib.get_close_matches(str(label), self.instance.labels, n=1)
-            remedy = f'did you mean "{near[0]}"?' if near else f'the first is "{self.instance.labels[0]}"'
+            remedy = did_you_mean(str(label), self.instance.labels, f'the first is "{self.instance.labels[0]}"')
             raise InvalidInput(f'"{label}" is no label of an arm of this study; {remedy}')
         return arm
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, Row, exc, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, exc, func, insert, select, update
 
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 TAIL = 100
 """Results after which the state is brought up to date even if no check is due, so that reading it stays quick."""
+
+CHUNK = 500
+"""Tickets looked up at once: databases limit the parameters of a statement."""
 
 
 def due(state: State) -> int:
@@ -87,9 +90,10 @@ class Ledger:
         common = {"study": self._id, "told": told, "ticket": None, "origin": None}
         rows = [{**common, **result, "number": number} for number, result in enumerate(results, after + 1)]
         self._connection.execute(insert(observations), rows)
-        for row in rows:
-            if row["ticket"] is not None:
-                self._connection.execute(update(tickets).where(*self._ticket(row["ticket"])).values(result=row["number"]))
+        told_for = [{"told_id": row["ticket"], "told_as": row["number"]} for row in rows if row["ticket"] is not None]
+        if told_for:
+            this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("told_id"))
+            self._connection.execute(this.values(result=bindparam("told_as")), told_for)
         self.update(results=after + len(results))
 
     def results(self, after: int, until: int | None = None) -> tuple[list[int], list[float]]:
@@ -99,6 +103,11 @@ class Ledger:
             query = query.where(observations.c.number <= until)
         rows = self._connection.execute(query.order_by(observations.c.number)).all()
         return [row.arm for row in rows], [row.outcome for row in rows]
+
+    def results_per_arm(self, after: int, n_arms: int) -> Vector:
+        """Returns how many results of each arm were told after result number `after`."""
+        late = (observations.c.study == self._id) & (observations.c.number > after)
+        return self._count(select(observations.c.arm, func.count()).where(late).group_by(observations.c.arm), n_arms)
 
     def results_of(self, origin: str) -> list[tuple[int, float]]:
         """Returns (arm, outcome) of the results of an origin, in their order."""
@@ -118,16 +127,20 @@ class Ledger:
             rows = [{"study": self._id, **{name: getattr(each, name) for name in names}} for each in given]
             self._connection.execute(insert(tickets), rows)
 
-    def ticket(self, id_: str) -> tuple[int, float | None] | None:
-        """Returns (arm, outcome) of a ticket, the outcome None if it was not told; None if there is no such ticket."""
+    def outcomes_of(self, ids: Sequence[str]) -> dict[str, tuple[int, float | None]]:
+        """Returns (arm, outcome) of those of these tickets that there are, the outcome None where it was not told."""
         of_ticket = (observations.c.study == tickets.c.study) & (observations.c.number == tickets.c.result)
-        query = select(tickets.c.arm, observations.c.outcome).outerjoin(observations, of_ticket).where(*self._ticket(id_))
-        row = self._connection.execute(query).one_or_none()
-        return None if row is None else (row.arm, row.outcome)
+        query = select(tickets.c.id, tickets.c.arm, observations.c.outcome).outerjoin(observations, of_ticket)
+        found: dict[str, tuple[int, float | None]] = {}
+        for first in range(0, len(ids), CHUNK):
+            here = query.where(tickets.c.study == self._id, tickets.c.id.in_(ids[first : first + CHUNK]))
+            found |= {row.id: (row.arm, row.outcome) for row in self._connection.execute(here)}
+        return found
 
     def abandon(self, id_: str, now: float) -> None:
         """Marks a ticket as given back; the first time counts."""
-        self._connection.execute(update(tickets).where(*self._ticket(id_), tickets.c.abandoned.is_(None)).values(abandoned=now))
+        this = (tickets.c.study == self._id) & (tickets.c.id == id_)
+        self._connection.execute(update(tickets).where(this, tickets.c.abandoned.is_(None)).values(abandoned=now))
 
     def tickets(self) -> tuple[TicketRecord, ...]:
         """Returns every ticket, in the order given."""
@@ -141,22 +154,17 @@ class Ledger:
 
     def pending_per_arm(self, now: float, n_arms: int) -> Vector:
         """Returns how many tickets of each arm count as pending."""
-        counts = np.zeros(n_arms)
-        rows = self._connection.execute(select(tickets.c.arm, func.count()).where(*self._open(now)).group_by(tickets.c.arm))
-        for arm, count in rows:
-            counts[arm] = count
-        return counts
+        return self._count(select(tickets.c.arm, func.count()).where(*self._open(now)).group_by(tickets.c.arm), n_arms)
 
     def seen(self) -> int:
         """Returns the number of results that the kept state holds."""
         seen: int = self._connection.execute(select(states.c.seen).where(states.c.study == self._id)).scalar_one()
         return seen
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> str:
         """Returns the kept state in its JSON form."""
-        text = self._connection.execute(select(states.c.state).where(states.c.study == self._id)).scalar_one()
-        state: dict[str, Any] = json.loads(text)
-        return state
+        text: str = self._connection.execute(select(states.c.state).where(states.c.study == self._id)).scalar_one()
+        return text
 
     def replace_state(self, seen: int, new: State) -> bool:
         """Puts a new state in the place of one that holds `seen` results; false if that is no longer there."""
@@ -174,8 +182,11 @@ class Ledger:
         rows = self._connection.execute(select(checks).where(checks.c.study == self._id).order_by(checks.c.samples))
         return tuple(Check(row.samples, row.arm, row.statistic, row.threshold) for row in rows)
 
-    def _ticket(self, id_: str) -> tuple[Any, ...]:
-        return tickets.c.study == self._id, tickets.c.id == id_
+    def _count(self, query: Select[Any, int], n_arms: int) -> Vector:
+        counts = np.zeros(n_arms)
+        for arm, count in self._connection.execute(query):
+            counts[arm] = count
+        return counts
 
     def _open(self, now: float) -> tuple[Any, ...]:
         return tickets.c.study == self._id, tickets.c.result.is_(None), tickets.c.expires > now, tickets.c.abandoned.is_(None)

@@ -16,7 +16,7 @@ import numpy as np
 from spectralbai.instance import Instance
 from spectralbai.software import software
 from spectralbai.study.definition import Definition
-from spectralbai.study.records import Check, as_time
+from spectralbai.study.records import Check, Records, Snapshot, as_time, in_words
 from spectralbai.study.status import Status, status_of
 
 if TYPE_CHECKING:
@@ -48,9 +48,8 @@ class Report:
     made_with: dict[str, str]
 
     @classmethod
-    def of(cls, study: Study) -> Report:
-        """Returns the report of a study as it is now."""
-        at, records = study.snapshot(), study.records()
+    def of(cls, study: Study, at: Snapshot, records: Records) -> Report:
+        """Returns the report of a study at an instant."""
         from spectralbai.stopping import RULES
 
         worker_of = {ticket.id: ticket.worker for ticket in records.tickets}
@@ -105,11 +104,11 @@ class Report:
                     arm.label,
                     f"{arm.results:,}",
                     f"{arm.pending:,}",
-                    _number(arm.estimate),
-                    _number(arm.low),
-                    _number(arm.high),
+                    status.precise(arm.estimate),
+                    status.precise(arm.low),
+                    status.precise(arm.high),
                     f"{arm.results / max(status.results - status.unweighed, 1):.1%}",
-                    f"{arm.omega:.1%}",
+                    "-" if arm.omega is None else f"{arm.omega:.1%}",
                 )
                 for arm in status.arms
             ),
@@ -135,7 +134,7 @@ class Report:
         yield "question", f"which of {problem.n_arms} arms has the {'largest' if status.goal == 'max' else 'least'} mean outcome?"
         yield "risk delta", f"{status.delta:g}"
         yield "tolerance", f"{problem.tolerance:g}"
-        yield "graph", f"{problem.graph.n_edges} edges, {problem.graph.n_components} components"
+        yield "graph", f"{in_words(problem.graph.n_edges, 'edge')}, {in_words(problem.graph.n_components, 'component')}"
         yield "smoothness R", "inf: the graph is not used" if math.isinf(problem.R) else f"{problem.R:g}"
         if problem.outcome_range is not None:
             yield "outcomes", f"between {problem.outcome_range[0]:g} and {problem.outcome_range[1]:g}"
@@ -147,12 +146,13 @@ class Report:
     def _known(self) -> Iterable[tuple[str, str]]:
         status = self.status
         yield "state", status.state
-        yield "best arm" + ("" if status.state == "decided" else " so far"), status.best if status.results else "-"
+        yield "best arm" + ("" if status.state == "decided" else " so far"), status.best or "-"
         yield "results", f"{status.results:,}" + (f", of which {status.unweighed:,} not weighed yet" if status.unweighed else "")
-        yield "evidence", f"{_number(status.statistic)}, needed {_number(status.threshold)}"
-        yield "do the data agree with R?", "yes, so far" if status.consistent else f"no: contradicted after {status.stopped_at:,} results"
+        yield "evidence", status.evidence
+        yield "do the data agree with R?", status.agreement
         if status.state == "running":
-            yield "trials to come (forecast)", "cannot be told yet" if status.remaining is None else f"about {status.remaining:,.0f}"
+            unknown = "cannot be told yet, or arms look tied"
+            yield "trials to come (forecast)", unknown if status.remaining is None else f"about {status.remaining:,.0f}"
 
     def _came(self) -> Iterable[tuple[str, str]]:
         yield "created", as_time(self.created)
@@ -160,9 +160,9 @@ class Report:
             yield "results told", f"{as_time(self.first)} to {as_time(self.last)}"
         yield "tickets", ", ".join(f"{count:,} {what}" for what, count in self.tickets.items())
         for worker, count in self.workers.items():
-            yield f"worker {worker or '(unnamed)'}", f"{count:,} results"
+            yield f"worker {worker or '(unnamed)'}", in_words(count, "result")
         for origin, count in self.origins.items():
-            yield f"without ticket: {origin}", f"{count:,} results"
+            yield f"without ticket: {origin}", in_words(count, "result")
 
     def _pictures(self) -> Iterable[tuple[bytes, str]]:
         """Yields (PNG, caption)."""
@@ -172,33 +172,36 @@ class Report:
         if not status.results:
             return
         arms, labels = status.arms, instance.labels
-        best = labels.index(status.best)
+        best = labels.index(status.best) if status.best is not None else 0
         estimate, low, high = (_floats(getattr(arm, name) for arm in arms) for name in ("estimate", "low", "high"))
         counts = [arm.results for arm in arms]
         if np.isfinite(estimate).all():
             yield (
                 plot.as_png(plot.plot_estimates(labels, estimate, low, high, best)),
-                f"Estimated mean outcomes. All intervals hold, at all times at once, with probability {1 - status.delta:g}."
-                if np.isfinite(low).any()
-                else "Estimated mean outcomes. There are no intervals yet, or none for this rule.",
+                "Estimated mean outcomes. " + self._about_intervals(bool(np.isfinite(low).any())),
             )
             drawn = Instance(instance.problem, estimate, labels)
-            area = "share of the results"
-            yield plot.as_png(plot.plot_graph(drawn, counts, best=best, area_is=area)), "The graph, coloured by the estimates."
-        yield plot.as_png(plot.plot_shares(labels, counts, [arm.omega for arm in arms])), "How the trials were shared."
+            star = "decided for" if status.state == "decided" else "ahead"
+            ax = plot.plot_graph(drawn, counts, best=best, area_is="share of the results", colour_is="estimated mean", star_is=star)
+            yield plot.as_png(ax), "The graph, coloured by the estimates."
+        yield plot.as_png(plot.plot_shares(labels, counts, _floats(arm.omega for arm in arms))), "How the trials were shared."
         if self.checks:
             samples = [check.samples for check in self.checks]
             statistic, threshold = (_floats(getattr(check, name) for check in self.checks) for name in ("statistic", "threshold"))
-            ax = plot.plot_evidence(samples, statistic, threshold, status.stopped_at, status.consistent)
+            ax = plot.plot_evidence(samples, statistic, threshold, status.stopped_at, status.state == "decided")
             yield plot.as_png(ax), "Evidence over time."
+
+    def _about_intervals(self, there: bool) -> str:
+        status = self.status
+        if there:
+            return f"All intervals hold, at all times at once, at a risk of {status.delta:g}; a hollow mark has none yet."
+        if status.consistent is False:
+            return "The data contradict R, and nothing is claimed about the means."
+        return "There are no intervals yet: they begin once one arm leads all others." if status.proved else "This rule has no intervals."
 
 
 def _floats(values: Iterable[float | None]) -> list[float]:
     return [math.nan if value is None else value for value in values]
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.4g}"
 
 
 def _figure(png: bytes, caption: str) -> str:

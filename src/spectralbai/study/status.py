@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spectralbai.study.records import Snapshot, Ticket, as_time, finite
+from spectralbai.study.records import Snapshot, Ticket, as_time, finite, in_words, number_format
 
 if TYPE_CHECKING:
     from spectralbai.study.study import Study
@@ -25,8 +26,8 @@ class ArmStatus:
     low: float | None
     high: float | None
     """The intervals of all arms hold at all times at once with probability 1 - delta: the event that the stopping rule rests on."""
-    omega: float
-    """Its share in the optimal allocation of the estimate, at the last check."""
+    omega: float | None
+    """Its share in the optimal allocation of the estimate, at the last check that had one."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,8 @@ class Status:
     stopping: str
     proved: bool
     """Whether the risk of the stopping rule is proved."""
-    best: str
-    """Label of the arm recommended: the answer if decided, a guess if not."""
+    best: str | None
+    """Label of the arm recommended: the answer if decided, what it would be now if not; None before there is an estimate."""
     results: int
     unweighed: int
     """Results told that the last check has not seen because a worker is still computing."""
@@ -56,8 +57,8 @@ class Status:
     """Evidence against the challenger least beaten, at the last check; None if no challenger can win."""
     threshold: float | None
     """What the statistic must exceed; None before the rule has one."""
-    consistent: bool
-    """Whether the data agree with R so far."""
+    consistent: bool | None
+    """Whether the data agree with R so far, also those told since a decision; None where the rule does not test it, or not yet."""
     remaining: float | None
     """Forecast of the trials to come, at the present estimate; None if too early or if arms look tied."""
     arms: tuple[ArmStatus, ...]
@@ -70,7 +71,7 @@ class Status:
         if self.state == "inconsistent":
             return (
                 f"The data contradict R = {self.R:g}, as they would with probability at most {self.delta:g} if it were right, "
-                f"after {self.stopped_at:,} results. Nothing is decided: the means are rougher than promised. "
+                f"after {in_words(self.stopped_at or 0, 'result')}. Nothing is decided: the means are rougher than promised. "
                 "Start anew with a larger R; or with R = inf, and then these results may be imported."
             )
         within = f", or is within {self.tolerance:g} of it" if self.tolerance else ""
@@ -80,17 +81,45 @@ class Status:
                 if self.proved
                 else f"The rule aims at a risk of {self.delta:g}, which is not proved for it."
             )
-            return f'Decided after {self.stopped_at:,} results: "{self.best}" has the {extreme} mean outcome{within}. {risk}'
+            doubt = (
+                "" if self.consistent is not False else f" But results told since contradict R = {self.R:g}, without which no risk holds."
+            )
+            after = in_words(self.stopped_at or 0, "result")
+            return f'Decided after {after}: "{self.best}" has the {extreme} mean outcome{within}. {risk}{doubt}'
         if not self.results:
             return "Nothing is told yet."
-        rest = "" if self.remaining is None else f" At the present estimate about {self.remaining:,.0f} more trials are needed."
-        return f'Not decided after {self.results:,} results. "{self.best}" is ahead.{rest}'
+        after = f"Not decided after {in_words(self.results, 'result')}"
+        if self.best is None:
+            return f"{after}: every part of the graph needs one first."
+        rest = "" if self.remaining is None else f" About {in_words(round(self.remaining), 'trial')} more at the present estimate."
+        return f'{after}. The answer would be "{self.best}" now.{rest}'
+
+    @property
+    def evidence(self) -> str:
+        """Statistic and threshold, in words."""
+        if self.statistic is None:
+            return "no arm can be better by more than the tolerance"
+        return f"{self.statistic:.4g}, needed " + ("none yet" if self.threshold is None else f"{self.threshold:.4g}")
+
+    @property
+    def agreement(self) -> str:
+        """Whether the data agree with R, in words."""
+        if self.consistent is None:
+            return "not tested without a graph" if self.R is None else "not tested yet, or not by this rule"
+        return "yes, so far" if self.consistent else "no: they contradict it"
+
+    @property
+    def precise(self) -> Callable[[float | None], str]:
+        """How to write estimates and intervals so that their differences can be seen."""
+        estimates = [arm.estimate for arm in self.arms if arm.estimate is not None]
+        widths = [arm.high - arm.low for arm in self.arms if arm.low is not None and arm.high is not None]
+        return number_format(estimates, [*widths, max(estimates, default=0.0) - min(estimates, default=0.0)])
 
     def as_dict(self) -> dict[str, Any]:
         """Returns everything, JSON-ready."""
         return {
             "answer": self.answer,
-            **asdict(self),
+            **{field.name: getattr(self, field.name) for field in fields(self)},
             "arms": [asdict(arm) for arm in self.arms],
             "pending": [ticket.as_dict() for ticket in self.pending],
         }
@@ -113,7 +142,7 @@ def status_of(study: Study, at: Snapshot) -> Status:
             finite(sign * seen.mean[arm]),
             finite(low[arm]),
             finite(high[arm]),
-            float(state.omega[arm]),
+            float(state.omega[arm]) if state.base else None,
         )
         for arm, label in enumerate(labels)
     )
@@ -127,13 +156,13 @@ def status_of(study: Study, at: Snapshot) -> Status:
         tolerance=definition.instance.problem.tolerance,
         stopping=definition.stopping,
         proved=verdict.proved,
-        best=labels[verdict.arm],
+        best=None if np.isnan(seen.mean).any() else labels[verdict.arm],
         results=state.samples + at.unweighed,
         unweighed=at.unweighed,
         stopped_at=verdict.stopped_at,
         statistic=finite(verdict.statistic),
         threshold=finite(verdict.threshold),
-        consistent=verdict.consistent,
+        consistent=seen.consistent,
         remaining=finite(policy.remaining(state)),
         arms=arms,
         pending=at.pending,

@@ -1,7 +1,7 @@
 """Where studies are kept: an SQLite file or a PostgreSQL server, behind one pair of transactions.
 
-Writers of SQLite take the file's lock at once and wait for one another; those of PostgreSQL lock the row of their study. A
-transaction lasts milliseconds: no mathematics happens inside.
+Writers of SQLite take the file's lock at once and wait for one another; those of PostgreSQL lock the row of their study.
+Transactions are short: allocations are never computed inside.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, select, text
@@ -23,9 +22,11 @@ from spectralbai.study.schema import VERSION, metadata, schema
 DEFAULT = "sqlite:///spectralbai.db"
 PATIENCE = 60.0
 """Seconds a writer waits for the others before it gives up."""
-
+SILENCE = 30
+"""Seconds after which PostgreSQL ends a transaction whose worker says nothing: it may have been unplugged."""
 SCHEMA_LOCK = 7_273_226
 """Key of the lock under which tables are made on PostgreSQL; any number that nobody else uses."""
+REMEDY = "give sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
 
 class Storage:
@@ -35,8 +36,8 @@ class Storage:
         parsed = _parse(DEFAULT if url is None else url)
         self.name = _shown(parsed)
         """The address without password: the only form that is ever shown."""
-        self.sqlite = parsed.get_backend_name() == "sqlite"
-        if self.sqlite and not create and not Path(parsed.database or "").is_file():
+        self.sqlite = parsed.drivername == "sqlite"
+        if self.sqlite and not create and not os.path.isfile(parsed.database or ""):
             raise InvalidInput(f"there is no database {parsed.database}; create a study first, or give the right storage")
         self._engine = _engine(parsed)
         self._process = os.getpid()
@@ -53,8 +54,8 @@ class Storage:
             raise
 
     def close(self) -> None:
-        """Closes every connection."""
-        self._engine.dispose()
+        """Closes every connection of this process."""
+        self._engine.dispose(close=os.getpid() == self._process)
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
@@ -79,12 +80,16 @@ class Storage:
         if os.getpid() != self._process:  # forked: the parent's connections are not ours to use, nor to close
             self._engine.dispose(close=False)
             self._process = os.getpid()
-        return self._engine.connect()
+        try:
+            return self._engine.connect()
+        except ValueError as error:  # of the driver: what it makes of a host name, say
+            raise StorageError(f"{self.name}: the database cannot be reached ({error}); {REMEDY}") from None
 
     def _check_schema(self, create: bool) -> None:
         with self.reading() as connection:
             found = _version(connection)
         if found is None and create:
+            self._log_ahead()
             with self.writing() as connection:
                 if not self.sqlite:
                     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
@@ -98,6 +103,27 @@ class Storage:
             raise InvalidInput(
                 f"{self.name} was written by a newer spectralbai (schema {found}, this one reads {VERSION}); upgrade it here"
             )
+        self._log_ahead()
+
+    def _log_ahead(self) -> None:
+        """Puts an SQLite file of ours in WAL mode, where readers and the writer do not wait for one another; it stays so."""
+        if not self.sqlite:
+            return
+        deadline = time.monotonic() + PATIENCE
+        with self._sentences(), self._connected() as connection:
+            raw = connection.connection.cursor()
+            mode = raw.execute("PRAGMA journal_mode").fetchone()[0]
+            while mode != "wal":
+                try:
+                    mode = raw.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+                except Exception as error:
+                    # Another process is changing the mode, for which SQLite does not wait by itself.
+                    if "locked" not in str(error) or time.monotonic() > deadline:
+                        raise exc.OperationalError("", None, error) from None
+                    time.sleep(random.uniform(0.001, 0.02))
+                    continue
+                if mode != "wal":
+                    raise StorageError(f"{self.name}: this file system cannot serve several processes; choose a local disk")
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
@@ -109,59 +135,64 @@ class Storage:
 
 
 def _parse(url: str) -> URL:
-    remedy = "give sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
+    if isinstance(url, str) and url.startswith("sqlite:///") and url.isprintable():
+        file = url.removeprefix("sqlite:///")  # as it is: a path may hold %, ? and #
+        if not file or ":memory:" in file:
+            raise InvalidInput(f"a storage must outlive this process, got {url!r}; {REMEDY}")
+        return URL.create("sqlite", database=file)
     try:
         parsed = make_url(url)
-    except (exc.ArgumentError, TypeError, ValueError):
-        raise InvalidInput(f"the address of the storage cannot be read; {remedy}") from None
-    backend = parsed.drivername.split("+")[0]
+        backend = parsed.drivername.split("+")[0]
+    except (exc.ArgumentError, TypeError, ValueError, AttributeError):
+        raise InvalidInput(f"the address of the storage cannot be read; {REMEDY}") from None
     if backend == "sqlite":
-        if not parsed.database or parsed.database == ":memory:":
-            raise InvalidInput(f"a storage must outlive this process, got {parsed.drivername}:// without a file; {remedy}")
-        return parsed.set(drivername="sqlite")
-    if backend == "postgresql":
-        return parsed.set(drivername="postgresql+psycopg")
-    raise InvalidInput(f"the storage must be SQLite or PostgreSQL, got {parsed.drivername}; {remedy}")
+        raise InvalidInput(f"a storage must outlive this process, got an address of SQLite without a file; {REMEDY}")
+    if backend not in ("postgresql", "postgres"):
+        raise InvalidInput(f"the storage must be SQLite or PostgreSQL, got {backend}; {REMEDY}")
+    if "@" in (parsed.host or ""):
+        raise InvalidInput("the address of the storage has two @; write one that belongs to the password as %40")
+    return parsed.set(drivername="postgresql+psycopg")
 
 
 def _shown(url: URL) -> str:
     """Returns the address without password, nor the query, which may hold one."""
-    if url.get_backend_name() == "sqlite":
+    if url.drivername == "sqlite":
         return f"sqlite:///{url.database}"
     where = f"{url.host or ''}" + (f":{url.port}" if url.port else "")
     return f"postgresql://{url.username + '@' if url.username else ''}{where}/{url.database or ''}"
 
 
 def _engine(url: URL) -> Engine:
+    if url.drivername == "sqlite":
+        engine = create_engine(url, connect_args={"timeout": PATIENCE}, max_overflow=-1, hide_parameters=True)
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _start_sqlite)
+        return engine
+    alive = {"connect_timeout": 10, "keepalives_idle": SILENCE, "keepalives_interval": 10, "keepalives_count": 3}
     try:
-        if url.get_backend_name() == "postgresql":
-            return create_engine(url, pool_pre_ping=True, connect_args={"connect_timeout": 10}, hide_parameters=True)
-    except ModuleNotFoundError:
+        engine = create_engine(url, connect_args=alive, pool_pre_ping=True, max_overflow=-1, hide_parameters=True)
+    except ImportError:
         raise StorageError("PostgreSQL needs psycopg, not installed here; run: pip install 'spectralbai[study]'") from None
-    engine = create_engine(url, connect_args={"timeout": PATIENCE}, hide_parameters=True)
-    event.listen(engine, "connect", _prepare)
-    event.listen(engine, "begin", _start)
+    except (exc.SQLAlchemyError, ValueError, TypeError):
+        raise InvalidInput(f"the address of the storage has options that cannot be used; {REMEDY}") from None
+    event.listen(engine, "connect", _prepare_postgresql)
     return engine
 
 
-def _prepare(connection: Any, _: object) -> None:
-    """Sets a new SQLite connection up."""
-    connection.isolation_level = None  # transactions begin where `_start` says, not where the driver guesses
-    deadline = time.monotonic() + PATIENCE
-    while connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for one another
-        except connection.OperationalError as error:
-            # Another process is changing the mode, for which SQLite does not wait by itself.
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(random.uniform(0.001, 0.02))
+def _prepare_sqlite(connection: Any, _: object) -> None:
+    connection.isolation_level = None  # transactions begin where `_start_sqlite` says, not where the driver guesses
     connection.execute("PRAGMA synchronous = FULL")  # what is acknowledged survives a power cut
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _start(connection: Connection) -> None:
+def _start_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("spectralbai_writes") else "BEGIN")
+
+
+def _prepare_postgresql(connection: Any, _: object) -> None:
+    connection.execute(f"SET lock_timeout = '{PATIENCE:g}s'")
+    connection.execute(f"SET idle_in_transaction_session_timeout = '{SILENCE}s'")
+    connection.commit()
 
 
 @contextmanager
@@ -188,7 +219,8 @@ def _version(connection: Connection) -> int | None:
 
 
 def _reason(error: exc.SQLAlchemyError) -> str:
-    reason = " ".join(str(getattr(error, "orig", None) or error).split())
+    original = getattr(error, "orig", None)
+    reason = " ".join(str(original or error).split())
     if isinstance(error, exc.DBAPIError) and error.connection_invalidated:
         return "the connection was lost; do the same again: a result is counted once, however often it is told"
     for sign, sentence in (
@@ -198,9 +230,9 @@ def _reason(error: exc.SQLAlchemyError) -> str:
         ("malformed", "the file is damaged; restore a copy, or an export"),
         ("disk is full", "the disk is full; make room and do the same again: nothing told before is lost"),
         ("database is locked", f"another process has kept the file locked for {PATIENCE:g} seconds; end it, and do the same again"),
+        ("lock timeout", f"another worker has kept the study locked for {PATIENCE:g} seconds; do the same again"),
     ):
         if sign in reason:
             return sentence
-    if isinstance(error, exc.OperationalError):
-        return f"the database cannot be reached ({reason}); once it can, do the same again"
-    return reason
+    unreachable = isinstance(error, exc.OperationalError) and getattr(original, "sqlstate", None) is None
+    return f"the database cannot be reached ({reason}); once it can, do the same again" if unreachable else reason

@@ -8,7 +8,6 @@ runs out.
 
 from __future__ import annotations
 
-import difflib
 import json
 import secrets
 import time
@@ -17,11 +16,10 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from sqlalchemy import Row
 
-from spectralbai.checks import Vector, check_integer, check_number
-from spectralbai.errors import InvalidInput
+from spectralbai.checks import Vector, check_integer, check_number, did_you_mean
+from spectralbai.errors import InvalidInput, StorageError
 from spectralbai.instance import Instance
 from spectralbai.software import software
 from spectralbai.study.definition import Definition, Goal
@@ -60,9 +58,10 @@ class Study:
         self._id: int = row.id
         self.name: str = row.name
         self.created: float = row.created
-        self.definition = Definition.from_dict(json.loads(row.definition))
-        self.versions: dict[str, str] = json.loads(row.versions)
-        """Of the software that created the study."""
+        with _undamaged(row.name):
+            self.definition = Definition.from_dict(json.loads(row.definition))
+            self.versions: dict[str, str] = json.loads(row.versions)
+            """Of the software that created the study."""
         self._known: State | None = None  # the state last read, which is mostly that still kept
 
     @classmethod
@@ -82,7 +81,9 @@ class Study:
         """
         name = check_words("name", name, 100)
         definition = Definition(instance, delta, goal, stopping)
-        definition.policy.init()  # refuses what the policy cannot do, before anything is written
+        # What cannot be kept or done is refused before anything is written.
+        definition.as_dict()
+        definition.policy.init()
         place = Storage(storage, create=True)
         with place.closed_on_error():
             with place.writing() as connection:
@@ -103,8 +104,7 @@ class Study:
             found = find_studies(connection, name)
             others = [] if found else [row.name for row in find_studies(connection)]
         if not found:
-            near = difflib.get_close_matches(name, others, n=1)
-            remedy = f'did you mean "{near[0]}"?' if near else "spectralbai study list shows those that are there"
+            remedy = did_you_mean(name, others, "spectralbai study list shows those that are there")
             raise InvalidInput(f'{place.name} holds no study "{name}"; {remedy}')
         return cls(place, found[0])
 
@@ -131,13 +131,14 @@ class Study:
             raise InvalidInput(f"`n` must be at most {MOST_TICKETS}, got {n}; ask again for more")
         worker = check_words("worker", worker, 100, blank=True)
         lease = check_number("lease", lease, "a positive number of seconds", low=0.0, strict=True)
-        labels = self.definition.instance.labels
+        labels, policy = self.definition.instance.labels, self.definition.policy
+        policy.ask(policy.init())  # compiled code is loaded before others have to wait
         self.catch_up()
         with self._writing() as ledger:
             ledger.progress(lock=True)
             now = time.time()
             state, waiting = self._state(ledger)
-            arms = self.definition.policy.ask(state, n, waiting + ledger.pending_per_arm(now, len(labels))).tolist()
+            arms = policy.ask(state, n, waiting + ledger.pending_per_arm(now, len(labels))).tolist()
             given = [Ticket(secrets.token_hex(8), arm, labels[arm], worker, now, now + lease) for arm in arms]
             ledger.give(given)
         return given
@@ -151,21 +152,24 @@ class Study:
 
     def tell_many(self, results: Iterable[tuple[Ticket | str, float]]) -> int:
         """Records outcomes of tickets, all or none; returns how many were new."""
-        told = [(_ticket_id(ticket), self.definition.check_outcome(outcome)) for ticket, outcome in results]
+        try:
+            pairs = [(ticket, outcome) for ticket, outcome in results]
+        except (TypeError, ValueError):
+            raise InvalidInput("`results` must be pairs of a ticket and an outcome") from None
+        told = [(_ticket_id(ticket), self.definition.check_outcome(outcome)) for ticket, outcome in pairs]
         with self._writing() as ledger:
             progress = ledger.progress(lock=True)
+            known = ledger.outcomes_of([id_ for id_, _ in told])
             new: dict[str, dict[str, Any]] = {}
             for id_, outcome in told:
-                found = ledger.ticket(id_)
-                if found is None:
+                if id_ not in known:
                     raise InvalidInput(f'"{id_}" is no ticket of the study "{self.name}"; tell under the id that ask gave')
-                arm, known = found
-                if id_ in new:
-                    known = new[id_]["outcome"]
-                if known is None:
+                arm, before = known[id_]
+                if before is None:
+                    known[id_] = (arm, outcome)
                     new[id_] = {"arm": arm, "outcome": outcome, "ticket": id_}
-                elif known != outcome:
-                    raise InvalidInput(f'the ticket "{id_}" has the outcome {known!r} already, got {outcome!r}; results are never changed')
+                elif before != outcome:
+                    raise InvalidInput(f'the ticket "{id_}" has the outcome {before!r} already, got {outcome!r}; results are never changed')
             claimed = self._append(ledger, progress, list(new.values()))
         if claimed:
             self._advance()
@@ -178,18 +182,19 @@ class Study:
         same results changes nothing; with others it is refused.
         """
         origin = check_words("origin", origin, 200)
-        if len(labels) != len(outcomes) or not len(labels):
-            raise InvalidInput(
-                f"`labels` and `outcomes` must be two lists of one length, at least 1, got lengths {len(labels)} and {len(outcomes)}"
-            )
-        arms = [self.definition.check_arm(label) for label in labels]
-        values = [self.definition.check_outcome(outcome) for outcome in outcomes]
+        try:
+            pairs = list(zip(labels, outcomes, strict=True))
+        except (TypeError, ValueError):
+            pairs = []
+        if not pairs:
+            raise InvalidInput("`labels` and `outcomes` must be two lists of one length, at least 1")
+        results = [(self.definition.check_arm(label), self.definition.check_outcome(outcome)) for label, outcome in pairs]
         with self._writing() as ledger:
             progress = ledger.progress(lock=True)
             known = ledger.results_of(origin)
-            if known and known != list(zip(arms, values, strict=True)):
+            if known and known != results:
                 raise InvalidInput(f'results of the origin "{origin}" are recorded already, and differ; results are never changed')
-            new = [] if known else [{"arm": arm, "outcome": value, "origin": origin} for arm, value in zip(arms, values, strict=True)]
+            new = [] if known else [{"arm": arm, "outcome": outcome, "origin": origin} for arm, outcome in results]
             claimed = self._append(ledger, progress, new)
         if claimed:
             self._advance(on_check)
@@ -200,10 +205,10 @@ class Study:
         id_ = _ticket_id(ticket)
         with self._writing() as ledger:
             ledger.progress(lock=True)
-            found = ledger.ticket(id_)
-            if found is None:
+            found = ledger.outcomes_of([id_])
+            if not found:
                 raise InvalidInput(f'"{id_}" is no ticket of the study "{self.name}"')
-            if found[1] is not None:
+            if found[id_][1] is not None:
                 raise InvalidInput(f'the ticket "{id_}" has its result already and cannot be given back')
             ledger.abandon(id_, time.time())
 
@@ -219,14 +224,13 @@ class Study:
         from spectralbai.study.report import Report
 
         self.catch_up()
-        return Report.of(self)
+        with self._reading() as ledger:
+            return Report.of(self, self._snapshot(ledger), Records(ledger.observations(), ledger.tickets()))
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a status is made of, as of one instant."""
-        now = time.time()
         with self._reading() as ledger:
-            state, waiting = self._state(ledger)
-            return Snapshot(now, state, int(waiting.sum()), ledger.pending(now, self.definition.instance.labels), ledger.checks())
+            return self._snapshot(ledger)
 
     def records(self) -> Records:
         """Returns everything ever told and asked, as of one instant."""
@@ -293,18 +297,26 @@ class Study:
         """Returns the state as kept, read only if it has changed."""
         from spectralbai.policy import State
 
-        if self._known is None or self._known.samples != ledger.seen():
-            self._known = State.from_dict(ledger.state())
+        seen = ledger.seen()
+        if self._known is None or self._known.samples != seen:
+            with _undamaged(self.name):
+                self._known = State.from_dict(json.loads(ledger.state()))
+                if self._known.samples != seen:
+                    raise ValueError(f"a state of {self._known.samples} results, where {seen} should be")
         return self._known
 
     def _state(self, ledger: Ledger) -> tuple[State, Vector]:
         """Returns the state with all results before its next check, and the number of later ones per arm."""
         policy = self.definition.policy
         state = self._kept(ledger)
-        arms, outcomes = ledger.results(state.samples)
-        ready = min(len(arms), state.next_check - state.samples - 1)
-        waiting = np.bincount(np.array(arms[ready:], dtype=np.intp), minlength=policy.problem.n_arms).astype(float)
-        return policy.tell(state, arms[:ready], self.definition.rewards(outcomes[:ready])), waiting
+        arms, outcomes = ledger.results(state.samples, state.next_check - 1)
+        waiting = ledger.results_per_arm(state.next_check - 1, policy.problem.n_arms)
+        return policy.tell(state, arms, self.definition.rewards(outcomes)), waiting
+
+    def _snapshot(self, ledger: Ledger) -> Snapshot:
+        now = time.time()
+        state, waiting = self._state(ledger)
+        return Snapshot(now, state, int(waiting.sum()), ledger.pending(now, self.definition.instance.labels), ledger.checks())
 
 
 def list_studies(storage: str | None = None) -> list[Summary]:
@@ -325,8 +337,19 @@ def check_words(name: str, value: Any, longest: int, *, blank: bool = False) -> 
     return value
 
 
+@contextmanager
+def _undamaged(name: str) -> Iterator[None]:
+    """Says in one sentence that what is kept of a study cannot be read."""
+    try:
+        yield
+    except (ValueError, TypeError, KeyError) as error:
+        reason = " ".join(str(error).split())
+        raise StorageError(f'the study "{name}" cannot be read ({reason}); restore a copy of the storage, or an export') from None
+
+
 def _summary(row: Row[Any]) -> Summary:
-    definition = Definition.from_dict(json.loads(row.definition))
+    with _undamaged(row.name):
+        definition = Definition.from_dict(json.loads(row.definition))
     labels, best = definition.instance.labels, definition.instance.labels[row.best]
     return Summary(row.name, as_time(row.created), len(labels), definition.goal, definition.delta, row.results, row.progress, best)
 
