@@ -17,7 +17,7 @@ from rich.table import Table
 import spectralbai as sb
 
 INSTANCE = sb.instances.cliques(10, 10)
-TRIALS = 1_000
+TRIALS = 2_000
 
 
 def fill(url: str, results: int) -> None:
@@ -30,51 +30,53 @@ def fill(url: str, results: int) -> None:
         study.add([str(arm) for arm in arms], outcomes.tolist(), "before")
 
 
-def timed(url: str) -> tuple[float, dict[str, np.ndarray]]:
-    """Returns the seconds to open the study and be ready to ask, and milliseconds of each ask and tell, with re-solves apart."""
+def opened(url: str) -> tuple[sb.Study, float]:
+    """Returns the study, and the seconds until it was ready to ask."""
     begin = time.perf_counter()
     study = sb.Study.open("bench", url)
     study.snapshot()
-    opening = time.perf_counter() - begin
-    rng = np.random.default_rng(1)
-    spent: dict[str, list[float]] = {"ask": [], "tell": [], "tell with re-solve": []}
-    with study:
-        for _ in range(TRIALS):
-            begin = time.perf_counter()
-            ticket = study.ask()[0]
-            asked = time.perf_counter()
-            checks = study.snapshot().state.next_check
-            before = time.perf_counter()
-            study.tell(ticket, 100.0 * float(rng.standard_normal()))
-            told = time.perf_counter()
-            solved = study.snapshot().state.next_check != checks
-            spent["ask"].append(1e3 * (asked - begin))
-            spent["tell with re-solve" if solved else "tell"].append(1e3 * (told - before))
-    return opening, {name: np.array(values) for name, values in spent.items()}
+    return study, time.perf_counter() - begin
+
+
+def trial(study: sb.Study, outcome: float, spent: dict[str, list[float]]) -> None:
+    """Asks and tells once, and writes down the milliseconds."""
+    begin = time.perf_counter()
+    ticket = study.ask()[0]
+    asked = time.perf_counter()
+    check = study.snapshot().state.next_check
+    before = time.perf_counter()
+    study.tell(ticket, outcome)
+    told = time.perf_counter()
+    solved = study.snapshot().state.next_check != check
+    spent["ask"].append(1e3 * (asked - begin))
+    spent["tell with re-solve" if solved else "tell"].append(1e3 * (told - before))
 
 
 def main() -> None:
     many = 5_000 if "--quick" in sys.argv else 100_000
     console = Console(width=110)
     table = Table("results stored", "open (s)", "operation", "number", "median (ms)", "p99 (ms)", "max (ms)", title="K = 100, SQLite")
-    p99: dict[tuple[int, str], float] = {}
-    medians: dict[tuple[int, str], float] = {}
+    rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
         urls = {results: f"sqlite:///{Path(folder) / f'{results}.db'}" for results in (1_000, many)}
         for results, url in urls.items():
             fill(url, results)
-        timed(urls[1_000])  # compiled code is loaded, files are in memory
-        for results, url in urls.items():
-            opening, spent = timed(url)
-            for name, values in spent.items():
-                if values.size:
-                    medians[results, name], p99[results, name] = np.median(values), np.quantile(values, 0.99)
-                    numbers = (f"{each:.2f}" for each in (medians[results, name], p99[results, name], values.max()))
-                    table.add_row(f"{results:,}", f"{opening:.3f}", name, str(values.size), *numbers)
+        studies = {results: opened(url) for results, url in urls.items()}
+        spent: dict[int, dict[str, list[float]]] = {results: {"ask": [], "tell": [], "tell with re-solve": []} for results in urls}
+        for _ in range(TRIALS):  # in turn, so that the noise of the machine is the same for both
+            for results, (study, _) in studies.items():
+                trial(study, 100.0 * float(rng.standard_normal()), spent[results])
+        for study, _ in studies.values():
+            study.close()
+    for results, by_name in spent.items():
+        for name, values in by_name.items():
+            if values:
+                numbers = (f"{each:.2f}" for each in (np.median(values), np.quantile(values, 0.99), max(values)))
+                table.add_row(f"{results:,}", f"{studies[results][1]:.3f}", name, str(len(values)), *numbers)
     console.print(table)
     for name in ("ask", "tell"):
-        ratios = (each[many, name] / each[1_000, name] for each in (medians, p99))
-        console.print(f"{name}: {many:,} results against 1,000: {next(ratios):.2f} times the median, {next(ratios):.2f} times the p99")
+        median, p99 = (np.quantile(spent[many][name], q) / np.quantile(spent[1_000][name], q) for q in (0.5, 0.99))
+        console.print(f"{name}: {many:,} results against 1,000: {median:.2f} times the median, {p99:.2f} times the p99")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spectralbai.policy import State
     from spectralbai.policy.state import Watch
 
-TAIL = 100
+TAIL = 200
 """Results after which the state is brought up to date even if no check is due, so that reading it stays quick."""
 
 CHUNK = 500
