@@ -18,6 +18,9 @@ SPAWN.set_forkserver_preload(["spectralbai.policy", "spectralbai.study", "verifi
 
 INSTANCE = sb.Instance(sb.Problem(sb.Graph.from_edges(5, [(1, 2), (3, 4)]), R=0.001, sigma=0.5), [0.40, 0.22, 0.21, 0.16, 0.15])
 """Takes about a thousand results at delta = 0.05."""
+assert INSTANCE.mu is not None
+# Workers are forked from a process that has imported this and so loaded all compiled code: kills hit asks and tells, not the start.
+sb.simulate.run(sb.SpectralTaS(INSTANCE.problem, 0.05), INSTANCE.mu, seed=0, max_samples=300)
 
 
 def work(url: str, name: str, seed: int, acknowledged: str, most: int | None = None) -> None:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from spectralbai.study import Status, Study
 
-app = typer.Typer(no_args_is_help=True, help="Live studies: ask what to try, tell what came out, until it says stop.")
+app = typer.Typer(no_args_is_help=True, help="Live studies. Ask what to try, tell what came out, until it says stop.")
 
 Name = Annotated[str, typer.Argument(help="Name of the study.", metavar="NAME")]
 StorageUrl = Annotated[
@@ -69,7 +69,7 @@ def ask(
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Says what to try next: a line per trial, its ticket and then its label. Nothing, with exit code 0, once the study has decided."""
+    """Says what to try next. A line per trial: its ticket, then its label. Nothing, with exit code 0, once the study has decided."""
     with _open(name, storage) as study:
         tickets = study.ask(n, worker, lease)
         if not tickets:
@@ -120,7 +120,7 @@ def abandon(
 
 @app.command()
 def status(name: Name, storage: StorageUrl = None, as_json: Json = False) -> None:
-    """Shows the arms with their estimates and intervals, the evidence, what is pending, and how far there is to go."""
+    """Shows where a study stands. The arms with estimates and intervals, the evidence, what is pending, how far there is to go."""
     with _open(name, storage) as study:
         seen = study.status()
     if as_json:
@@ -152,7 +152,7 @@ def report(
     storage: StorageUrl = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and write no file.")] = False,
 ) -> None:
-    """Writes the record of a study: one HTML page with its pictures inside, and JSON."""
+    """Writes the record of a study. One HTML page with its pictures inside, to attach to a decision, and JSON."""
     beside = out.with_suffix(".json") if out.name else out
     if not as_json and beside == out:
         raise InvalidInput(f'--out must name a page, such as report.html, got "{out}"; the same as JSON gets the ending .json')
@@ -177,7 +177,7 @@ def export(
     ] = None,
     storage: StorageUrl = None,
 ) -> None:
-    """Writes a study to a file: to move it to another storage, to keep it, or to look at its results."""
+    """Writes a study to a file. To move it to another storage, to keep it, or to look at its results."""
     from spectralbai.study import export_study, results_as_csv
 
     with _open(name, storage) as study:
@@ -198,7 +198,7 @@ def import_(
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Reads an exported study into a storage under NAME; or past results from a CSV into the study NAME.
+    """Reads an exported study, or past results. A JSON file becomes the study NAME; the results in a CSV file are added to it.
 
     Give all past results of an origin, not those that look good. The same file again does no harm.
     """

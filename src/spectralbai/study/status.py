@@ -99,7 +99,8 @@ class Status:
         """Statistic and threshold, in words."""
         if self.statistic is None:
             return "no arm can be better by more than the tolerance"
-        return f"{self.statistic:.4g}, needed " + ("none yet" if self.threshold is None else f"{self.threshold:.4g}")
+        needed = "what is needed is not set yet" if self.threshold is None else f"needed {self.threshold:.4g}"
+        return f"{self.statistic:.4g}, {needed}"
 
     @property
     def agreement(self) -> str:
