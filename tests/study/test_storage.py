@@ -159,8 +159,8 @@ def test_a_directory_without_write_permission_is_refused_in_a_sentence(tmp_path:
     with as_nobody():
         with pytest.raises(StorageError, match="new.db: the file cannot be opened; does its directory exist, and may you write there?"):
             sb.Study.create("a", INSTANCE, 0.05, f"sqlite:///{folder / 'new.db'}")
-        with pytest.raises(StorageError, match="old.db: the file"):
-            sb.Study.open("a", f"sqlite:///{folder / 'old.db'}").ask()
+        with pytest.raises(StorageError, match="old.db: the file"), sb.Study.open("a", f"sqlite:///{folder / 'old.db'}") as study:
+            study.ask()
     folder.chmod(0o755)
 
 
@@ -271,8 +271,9 @@ def test_rows_that_are_damaged_are_said_to_be(harm: str, tmp_path: Path) -> None
     with sqlite3.connect(tmp_path / "s.db") as connection:
         connection.execute(harm)
     connection.close()
-    with pytest.raises(StorageError, match=r'the study "a" cannot be read \(.*\); restore a copy of the storage, or an export'):
-        sb.Study.open("a", url).status()
+    sentence = r'the study "a" cannot be read \(.*\); restore a copy of the storage, or an export'
+    with pytest.raises(StorageError, match=sentence), sb.Study.open("a", url) as study:
+        study.status()
 
 
 def test_an_acknowledgement_that_was_lost_is_made_up_for_by_a_retry(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
