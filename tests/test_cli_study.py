@@ -121,6 +121,8 @@ def test_a_study_moves_to_another_storage(study: Callable[..., Any], folder: Pat
     assert moved.stdout == 'The study "moved" is restored, with 1 result\n'
     assert [each["name"] for each in answers(study("list", "--json", "--storage", "sqlite:///other.db"))] == ["moved"]
     assert study("export", "pages", "--out", "pages.csv").code == 0
+    doubled = study("import", "pages", "pages.csv", "--origin", "again")
+    assert (doubled.code, doubled.stdout) == (1, "") and 'these results are in the study "pages" already' in doubled.stderr
     study("create", "anew", "instance.json")
     assert study("import", "anew", "pages.csv", "--origin", "pages").stdout == "recorded 1 result\n"
     assert (folder / "pages.csv").read_text("utf-8").startswith("number,label,outcome,told,ticket,worker,origin\n1,plain,0.5,")
@@ -165,7 +167,7 @@ def test_the_storage_may_come_from_the_environment(study: Callable[..., Any], mo
         ),
         (("import", "pages", "far.csv", "--origin", "x"), 'far.csv: line 2, column "outcome": outcomes lie in [-1, 1], got 3'),
         (("import", "x", "cut.json"), "cut.json: line 1, column"),
-        (("import", "x", "instance.json"), "instance.json: an exported study must have the format 'spectralbai-export/1'"),
+        (("import", "x", "instance.json"), "error: an exported study must have the format 'spectralbai-export/1'"),
         (("import", "x", "cut.json", "--origin", "x"), "--origin is for past results in a CSV file"),
         (("report", "pages", "--out", "instance.json/page.html"), "--out: instance.json is no directory that can be written to"),
         (("report", "pages", "--out", "page.json"), "--out must name a page, such as report.html"),

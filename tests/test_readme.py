@@ -80,7 +80,7 @@ def test_the_worked_example_decides_in_time(tmp_path: Path) -> None:
     command = [sys.executable, str(ROOT / "examples" / "tune.py"), "--seconds", "25", "--report", str(tmp_path / "report.html")]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
     first, *arms, workers = done.stdout.splitlines()
-    assert re.match(r'(Decided|Not decided) after \d+ results', first) and "gamma" in first
+    assert re.match(r'(Decided|Not decided) after [\d,]+ results', first) and "gamma" in first
     assert len(arms) == 5 and len(workers.split(",")) == 2
     assert (tmp_path / "report.html").read_text("utf-8").count("<img") == 4
 

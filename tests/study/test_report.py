@@ -64,10 +64,10 @@ def test_too_few_results_for_an_estimate_name_no_best_arm(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("R", "stopping", "results", "words"),
     [
-        (0.01, "mixture", 0, "not tested yet, or not by this rule"),
+        (0.01, "mixture", 0, "not tested yet"),
         (0.01, "mixture", 300, "yes, so far"),
-        (0.01, "gk16", 100, "not tested yet, or not by this rule"),
-        (0.01, "graph-intervals", 100, "not tested yet, or not by this rule"),
+        (0.01, "gk16", 100, "not tested by this rule"),
+        (0.01, "graph-intervals", 100, "not tested by this rule"),
         (math.inf, "mixture", 300, "not tested without a graph"),
     ],
 )

@@ -160,7 +160,8 @@ def test_data_that_contradict_R_end_the_study_without_a_decision(storage: str) -
             if study.status().state != "running":
                 break
         status = study.status()
-        assert (status.state, status.consistent) == ("inconsistent", False)
+        assert (status.state, status.consistent, status.best) == ("inconsistent", False, None)
+        assert [each.best for each in list_studies(storage)] == [None]
         assert study.ask() == []
         assert "contradict R = 0.01" in status.answer
         assert status.agreement == "no: they contradict it"
@@ -175,6 +176,9 @@ def test_results_that_contradict_R_after_the_decision_are_spoken_of(storage: str
         assert (status.state, status.best, status.consistent) == ("decided", "plain", False)
         assert "But results told since contradict R = 0.01" in status.answer
         assert {(arm.low, arm.high) for arm in status.arms} == {(None, None)}
+        assert [each.state for each in list_studies(storage)] == ["doubted"]
+        study.add(["warmer"] * 8000, [3.0] * 8000, "calm")  # the two agree again: what was contradicted stays so
+        assert (study.status().consistent, study.status().state) == (False, "decided")
 
 
 def test_past_results_need_an_origin_and_count_once(storage: str) -> None:

@@ -20,6 +20,7 @@ from spectralbai.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from spectralbai.records import Table as CsvTable
     from spectralbai.study import Status, Study
 
 app = typer.Typer(no_args_is_help=True, help="Live studies. Ask what to try, tell what came out, until it says stop.")
@@ -56,7 +57,8 @@ def create(
         _answer(
             as_json,
             {"name": name, **study.definition.as_dict()},
-            f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}',
+            f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}'
+            + ("" if storage is None else ", same --storage"),
         )
 
 
@@ -140,8 +142,8 @@ def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
         return
     table = _table("study", "arms", "goal", "delta", "results", "state", "best so far", "created")
     for each in found:
-        best = each.best if each.results else ""
-        table.add_row(each.name, str(each.n_arms), each.goal, f"{each.delta:g}", f"{each.results:,}", each.state, best, each.created)
+        cells = (str(each.n_arms), each.goal, f"{each.delta:g}", f"{each.results:,}", each.state, each.best or "", each.created)
+        table.add_row(each.name, *cells)
     print_plain(table, least_width=100)
 
 
@@ -211,11 +213,8 @@ def import_(
     from spectralbai.study import import_study
     from spectralbai.study.records import in_words
 
-    try:
-        with progress("weighing results") as show, import_study(document, name, storage, show) as study:
-            results = study.status().results
-    except InvalidInput as error:
-        raise InvalidInput(f"{file}: {error}") from None
+    with progress("weighing results") as show, import_study(document, name, storage, show) as study:
+        results = study.status().results
     _answer(as_json, {"name": name, "results": results}, f'The study "{name}" is restored, with {in_words(results, "result")}')
 
 
@@ -229,10 +228,21 @@ def _import_results(name: str, file: Path, origin: str | None, storage: str | No
         instance = study.definition.instance
         with read_table(file) as table:
             arms, outcomes = observations_from(table, instance.labels, instance.problem.outcome_range)
+        _check_foreign(study, table)
         with progress("weighing results") as show:
             new = study.add([instance.labels[arm] for arm in arms], outcomes.tolist(), origin, show)
     words = f"recorded {in_words(new, 'result')}" if new else "all of these results are known already"
     _answer(as_json, {"recorded": new, "known": len(arms) - new}, words)
+
+
+def _check_foreign(study: Study, table: CsvTable) -> None:
+    """Refuses results that were exported from this very study: counted twice, they would void the risk."""
+    exported = {name: set(table.column(name)) - {""} for name in ("ticket", "origin") if name in table.columns}
+    records = study.records()
+    known = exported.get("ticket", set()) & {each.id for each in records.tickets}
+    known |= exported.get("origin", set()) & {each.origin for each in records.observations}
+    if known:
+        raise InvalidInput(f'these results are in the study "{study.name}" already, such as that of "{min(known)}"; nothing was recorded')
 
 
 def _open(name: str, storage: str | None) -> Study:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def print_plain(*parts: RenderableType, least_width: int = 0) -> None:
     """Prints strings and tables below one another, strings as they are: no markup, for they may hold a user's words.
 
-    Tables are fitted to the terminal, but not below `least_width`.
+    Tables are fitted to the terminal, but not below `least_width`; strings are left to it.
     """
     from rich.console import Console
 
@@ -21,6 +21,6 @@ def print_plain(*parts: RenderableType, least_width: int = 0) -> None:
     console.width = max(console.width, least_width)
     with console.capture() as captured:
         for part in parts:
-            console.print(part)
+            console.print(part, soft_wrap=isinstance(part, str))
     # echo replaces what the terminal cannot show, where print would raise
     typer.echo("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")))

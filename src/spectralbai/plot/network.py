@@ -54,8 +54,8 @@ def plot_graph(
     if sum(len(shortened(label)) for label in instance.labels) <= LETTERS:
         for arm, label in enumerate(instance.labels):
             offset = (0, 3 + np.sqrt(area[arm] / np.pi))
-            style = {"fontsize": 7, "ha": "center", "va": "bottom", "zorder": 4}
-            ax.annotate(words(shortened(label)), places[arm], xytext=offset, textcoords="offset points", **style)
+            name, place = words(shortened(label)), places[arm]
+            ax.annotate(name, place, xytext=offset, textcoords="offset points", fontsize=7, ha="center", va="bottom", zorder=4)
     if omega is not None:
         ax.set_xlabel(f"area: {area_is}; lines: edges, wider if heavier")
     ax.set_xticks([])

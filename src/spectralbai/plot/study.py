@@ -22,9 +22,12 @@ def plot_estimates(
     ax = ax or new_axes(size=SIZE)
     at = np.arange(len(labels))
     centre, ends = np.array(estimate, dtype=float), np.array([low, high], dtype=float)
-    ax.vlines(at, *ends, color=STYLES[0].colour, linewidth=2.0, alpha=0.65, label="interval: all hold together")
-    for known, face, label in ((True, "black", r"estimate $\tilde\mu$"), (False, "white", "")):
-        here = np.isfinite(ends).all(axis=0) == known
+    bounded = np.isfinite(ends).all(axis=0)
+    if bounded.any():
+        ax.vlines(at, *ends, color=STYLES[0].colour, linewidth=2.0, alpha=0.65, label="interval: all hold together")
+    for here, face, label in ((bounded, "black", r"estimate $\tilde\mu$"), (~bounded, "white", "estimate without interval")):
+        if not here.any():
+            continue
         ax.plot(at[here], centre[here], linestyle="", marker="o", markersize=5, color="black", markerfacecolor=face, label=label)
     if np.isfinite(centre[best]):
         ax.plot(best, centre[best], linestyle="", marker="*", markersize=15, color=STYLES[1].colour, label=words(shortened(labels[best])))

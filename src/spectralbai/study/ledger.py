@@ -41,7 +41,7 @@ def insert_study(connection: Connection, name: str, created: float, definition: 
         "versions": json.dumps(versions),
         "results": 0,
         "progress": "running",
-        "best": 0,
+        "best": None,
         "due": due(state),
         "claimed": 0.0,
     }
@@ -65,6 +65,8 @@ class Progress(NamedTuple):
     results: int
     due: int
     claimed: float
+    word: str
+    """"running", "inconsistent", "decided"; or "doubted", once results told after a decision contradict R."""
 
 
 class Ledger:
@@ -76,7 +78,7 @@ class Ledger:
 
     def progress(self, *, lock: bool = False) -> Progress:
         """Returns how far the study is; locked, no other writer can change it before the transaction ends."""
-        query = select(studies.c.results, studies.c.due, studies.c.claimed).where(studies.c.id == self._id)
+        query = select(studies.c.results, studies.c.due, studies.c.claimed, studies.c.progress).where(studies.c.id == self._id)
         return Progress(*self._connection.execute(query.with_for_update() if lock else query).one())
 
     def update(self, **values: Any) -> None:
@@ -95,6 +97,16 @@ class Ledger:
             this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("told_id"))
             self._connection.execute(this.values(result=bindparam("told_as")), told_for)
         self.update(results=after + len(results))
+
+    def restore(self, asked: Sequence[dict[str, Any]], told: Sequence[dict[str, Any]]) -> None:
+        """Writes the tickets and the results, in their order, of a study that has none."""
+        number_of = {each["ticket"]: number for number, each in enumerate(told, 1)}
+        if asked:
+            rows = [{**each, "study": self._id, "result": number_of.get(each["id"])} for each in asked]
+            self._connection.execute(insert(tickets), rows)
+        if told:
+            self._connection.execute(insert(observations), [{**each, "study": self._id, "number": n} for n, each in enumerate(told, 1)])
+            self.update(results=len(told))
 
     def results(self, after: int, until: int | None = None) -> tuple[list[int], list[float]]:
         """Returns (arms, outcomes) told after result number `after`, in their order."""

@@ -59,6 +59,8 @@ class Snapshot:
     """Results told that wait for a worker to bring the state up to date."""
     pending: tuple[Ticket, ...]
     checks: tuple[Check, ...]
+    doubted: bool
+    """Whether results told after the decision have contradicted R."""
 
 
 @dataclass(frozen=True)
@@ -104,9 +106,9 @@ class Summary:
     delta: float
     results: int
     state: str
-    """"running", "decided" or "inconsistent", at the last check."""
-    best: str
-    """Label of the arm recommended then."""
+    """At the last check: "running", "decided", "inconsistent"; or "doubted": decided, but later results contradict R."""
+    best: str | None
+    """Label of the arm recommended then, if any."""
 
 
 def in_words(count: int, what: str) -> str:

@@ -95,7 +95,7 @@ class Report:
 
     def as_html(self) -> str:
         """Returns one page that needs nothing else. All that users typed is escaped; there is no script in it."""
-        status = self.status
+        status, number = self.status, self.status.precise
         pictures = "".join(_figure(png, caption) for png, caption in self._pictures())
         arms = _table(
             ("arm", "results", "pending", "estimate", "low", "high", "share", "optimal"),
@@ -104,9 +104,9 @@ class Report:
                     arm.label,
                     f"{arm.results:,}",
                     f"{arm.pending:,}",
-                    status.precise(arm.estimate),
-                    status.precise(arm.low),
-                    status.precise(arm.high),
+                    number(arm.estimate),
+                    number(arm.low),
+                    number(arm.high),
                     f"{arm.results / max(status.results - status.unweighed, 1):.1%}",
                     "-" if arm.omega is None else f"{arm.omega:.1%}",
                 )
@@ -172,16 +172,17 @@ class Report:
         if not status.results:
             return
         arms, labels = status.arms, instance.labels
-        best = labels.index(status.best) if status.best is not None else 0
         estimate, low, high = (_floats(getattr(arm, name) for arm in arms) for name in ("estimate", "low", "high"))
         counts = [arm.results for arm in arms]
         if np.isfinite(estimate).all():
+            furthest = int(np.argmax(self.definition.sign * np.array(estimate)))
+            best = furthest if status.best is None else labels.index(status.best)
+            star = {"decided": "decided for", "running": "ahead", "inconsistent": "best estimate"}[status.state]
             yield (
                 plot.as_png(plot.plot_estimates(labels, estimate, low, high, best)),
                 "Estimated mean outcomes. " + self._about_intervals(bool(np.isfinite(low).any())),
             )
             drawn = Instance(instance.problem, estimate, labels)
-            star = "decided for" if status.state == "decided" else "ahead"
             ax = plot.plot_graph(drawn, counts, best=best, area_is="share of the results", colour_is="estimated mean", star_is=star)
             yield plot.as_png(ax), "The graph, coloured by the estimates."
         yield plot.as_png(plot.plot_shares(labels, counts, _floats(arm.omega for arm in arms))), "How the trials were shared."

@@ -47,7 +47,8 @@ class Status:
     proved: bool
     """Whether the risk of the stopping rule is proved."""
     best: str | None
-    """Label of the arm recommended: the answer if decided, what it would be now if not; None before there is an estimate."""
+    """Label of the arm recommended: the answer if decided, what it would be now if not; None before there is an estimate, and
+    where the data contradict R."""
     results: int
     unweighed: int
     """Results told that the last check has not seen because a worker is still computing."""
@@ -90,7 +91,7 @@ class Status:
             return "Nothing is told yet."
         after = f"Not decided after {in_words(self.results, 'result')}"
         if self.best is None:
-            return f"{after}: every part of the graph needs one first."
+            return f"{after}: " + ("they are being weighed." if self.unweighed else "every part of the graph needs one first.")
         rest = "" if self.remaining is None else f" About {in_words(round(self.remaining), 'trial')} more at the present estimate."
         return f'{after}. The answer would be "{self.best}" now.{rest}'
 
@@ -106,7 +107,11 @@ class Status:
     def agreement(self) -> str:
         """Whether the data agree with R, in words."""
         if self.consistent is None:
-            return "not tested without a graph" if self.R is None else "not tested yet, or not by this rule"
+            return (
+                "not tested without a graph"
+                if self.R is None
+                else "not tested " + ("yet" if self.stopping == "mixture" else "by this rule")
+            )
         return "yes, so far" if self.consistent else "no: they contradict it"
 
     @property
@@ -134,6 +139,9 @@ def status_of(study: Study, at: Snapshot) -> Status:
     seen = policy.estimates(state)
     sign = definition.sign
     low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
+    consistent = None if seen.consistent is None else verdict.consistent and not at.doubted
+    if consistent is False:
+        low, high = low - np.inf, high + np.inf  # nothing is claimed
     out = np.bincount([ticket.arm for ticket in at.pending], minlength=len(labels))
     arms = tuple(
         ArmStatus(
@@ -157,13 +165,13 @@ def status_of(study: Study, at: Snapshot) -> Status:
         tolerance=definition.instance.problem.tolerance,
         stopping=definition.stopping,
         proved=verdict.proved,
-        best=None if np.isnan(seen.mean).any() else labels[verdict.arm],
+        best=None if np.isnan(seen.mean).any() or not verdict.consistent else labels[verdict.arm],
         results=state.samples + at.unweighed,
         unweighed=at.unweighed,
         stopped_at=verdict.stopped_at,
         statistic=finite(verdict.statistic),
         threshold=finite(verdict.threshold),
-        consistent=seen.consistent,
+        consistent=consistent,
         remaining=finite(policy.remaining(state)),
         arms=arms,
         pending=at.pending,

@@ -99,7 +99,7 @@ class Storage:
             found = VERSION
         if found is None:
             raise InvalidInput(f"{self.name} holds no studies; create one first, or give the right storage")
-        if found != VERSION:
+        if found > VERSION:
             raise InvalidInput(
                 f"{self.name} was written by a newer spectralbai (schema {found}, this one reads {VERSION}); upgrade it here"
             )
@@ -112,18 +112,21 @@ class Storage:
         deadline = time.monotonic() + PATIENCE
         with self._sentences(), self._connected() as connection:
             raw = connection.connection.cursor()
-            mode = raw.execute("PRAGMA journal_mode").fetchone()[0]
-            while mode != "wal":
+            statement = "PRAGMA journal_mode"
+            while True:
                 try:
-                    mode = raw.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+                    mode = raw.execute(statement).fetchone()[0]
                 except Exception as error:
                     # Another process is changing the mode, for which SQLite does not wait by itself.
                     if "locked" not in str(error) or time.monotonic() > deadline:
                         raise exc.OperationalError("", None, error) from None
                     time.sleep(random.uniform(0.001, 0.02))
                     continue
-                if mode != "wal":
+                if mode == "wal":
+                    return
+                if statement.endswith("WAL"):
                     raise StorageError(f"{self.name}: this file system cannot serve several processes; choose a local disk")
+                statement = "PRAGMA journal_mode = WAL"
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
@@ -137,7 +140,7 @@ class Storage:
 def _parse(url: str) -> URL:
     if isinstance(url, str) and url.startswith("sqlite:///") and url.isprintable():
         file = url.removeprefix("sqlite:///")  # as it is: a path may hold %, ? and #
-        if not file or ":memory:" in file:
+        if not file or file == ":memory:":
             raise InvalidInput(f"a storage must outlive this process, got {url!r}; {REMEDY}")
         return URL.create("sqlite", database=file)
     try:
@@ -146,7 +149,7 @@ def _parse(url: str) -> URL:
     except (exc.ArgumentError, TypeError, ValueError, AttributeError):
         raise InvalidInput(f"the address of the storage cannot be read; {REMEDY}") from None
     if backend == "sqlite":
-        raise InvalidInput(f"a storage must outlive this process, got an address of SQLite without a file; {REMEDY}")
+        raise InvalidInput(f"the address of the storage cannot be read; {REMEDY}")
     if backend not in ("postgresql", "postgres"):
         raise InvalidInput(f"the storage must be SQLite or PostgreSQL, got {backend}; {REMEDY}")
     if "@" in (parsed.host or ""):
@@ -234,5 +237,6 @@ def _reason(error: exc.SQLAlchemyError) -> str:
     ):
         if sign in reason:
             return sentence
-    unreachable = isinstance(error, exc.OperationalError) and getattr(original, "sqlstate", None) is None
+    of_server = type(original).__module__.startswith("psycopg")
+    unreachable = of_server and isinstance(error, exc.OperationalError) and getattr(original, "sqlstate", None) is None
     return f"the database cannot be reached ({reason}); once it can, do the same again" if unreachable else reason

@@ -88,7 +88,7 @@ class Study:
         with place.closed_on_error():
             with place.writing() as connection:
                 insert_study(connection, name, time.time(), definition, software("SQLAlchemy"))
-            return cls._named(name, place)
+            return cls.named(name, place)
 
     @classmethod
     def open(cls, name: str, storage: str | None = None) -> Study:
@@ -96,10 +96,11 @@ class Study:
         name = check_words("name", name, 100)
         place = Storage(storage)
         with place.closed_on_error():
-            return cls._named(name, place)
+            return cls.named(name, place)
 
     @classmethod
-    def _named(cls, name: str, place: Storage) -> Study:
+    def named(cls, name: str, place: Storage) -> Study:
+        """Returns the study of that name in a storage that is open."""
         with place.reading() as connection:
             found = find_studies(connection, name)
             others = [] if found else [row.name for row in find_studies(connection)]
@@ -274,12 +275,16 @@ class Study:
         ahead = True
         while ahead:
             with self._reading() as ledger:
-                state = self._kept(ledger)
+                state, before = self._kept(ledger), ledger.progress().word
                 arms, outcomes = ledger.results(state.samples, due(state))
             if state.samples + len(arms) < due(state):
                 return  # another worker has been here
             new = policy.tell(state, arms, self.definition.rewards(outcomes))
             verdict = policy.verdict(new)
+            # A decision stands, but R is tested on: once contradicted it stays so.
+            doubted = verdict.decided and (before == "doubted" or policy.estimates(new).consistent is False)
+            word = "doubted" if doubted else verdict.progress
+            best = verdict.arm if new.base and verdict.consistent else None  # none before there is an estimate
             with self._writing() as ledger:
                 results = ledger.progress(lock=True).results
                 if not ledger.replace_state(state.samples, new):
@@ -288,7 +293,7 @@ class Study:
                     ledger.add_check(new.samples, new.watches[0])
                 ahead = results >= due(new)
                 claimed = time.time() + CLAIM if ahead else 0.0
-                ledger.update(due=due(new), claimed=claimed, progress=verdict.progress, best=verdict.arm)
+                ledger.update(due=due(new), claimed=claimed, progress=word, best=best)
             self._known = new
             if on_check is not None:
                 on_check(new.samples, results)
@@ -297,13 +302,14 @@ class Study:
         """Returns the state as kept, read only if it has changed."""
         from spectralbai.policy import State
 
-        seen = ledger.seen()
-        if self._known is None or self._known.samples != seen:
+        seen, state = ledger.seen(), self._known  # which other threads may set meanwhile
+        if state is None or state.samples != seen:
             with _undamaged(self.name):
-                self._known = State.from_dict(json.loads(ledger.state()))
-                if self._known.samples != seen:
-                    raise ValueError(f"a state of {self._known.samples} results, where {seen} should be")
-        return self._known
+                state = State.from_dict(json.loads(ledger.state()))
+                if state.samples != seen:
+                    raise ValueError(f"a state of {state.samples} results, where {seen} should be")
+            self._known = state
+        return state
 
     def _state(self, ledger: Ledger) -> tuple[State, Vector]:
         """Returns the state with all results before its next check, and the number of later ones per arm."""
@@ -316,7 +322,8 @@ class Study:
     def _snapshot(self, ledger: Ledger) -> Snapshot:
         now = time.time()
         state, waiting = self._state(ledger)
-        return Snapshot(now, state, int(waiting.sum()), ledger.pending(now, self.definition.instance.labels), ledger.checks())
+        pending = ledger.pending(now, self.definition.instance.labels)
+        return Snapshot(now, state, int(waiting.sum()), pending, ledger.checks(), ledger.progress().word == "doubted")
 
 
 def list_studies(storage: str | None = None) -> list[Summary]:
@@ -350,7 +357,8 @@ def _undamaged(name: str) -> Iterator[None]:
 def _summary(row: Row[Any]) -> Summary:
     with _undamaged(row.name):
         definition = Definition.from_dict(json.loads(row.definition))
-    labels, best = definition.instance.labels, definition.instance.labels[row.best]
+    labels = definition.instance.labels
+    best = None if row.best is None else labels[row.best]
     return Summary(row.name, as_time(row.created), len(labels), definition.goal, definition.delta, row.results, row.progress, best)
 
 

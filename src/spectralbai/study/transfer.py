@@ -8,14 +8,11 @@ from collections.abc import Mapping
 from dataclasses import astuple, fields
 from typing import Any
 
-from sqlalchemy import insert, update
-
 from spectralbai.checks import check_arm, check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.study.definition import Definition
-from spectralbai.study.ledger import insert_study
+from spectralbai.study.ledger import Ledger, insert_study
 from spectralbai.study.records import Observation, TicketRecord, as_time
-from spectralbai.study.schema import observations, studies, tickets
 from spectralbai.study.storage import Storage
 from spectralbai.study.study import OnCheck, Study, check_words
 
@@ -72,29 +69,22 @@ def import_study(document: Any, name: str | None = None, storage: str | None = N
     asked = [_ticket(path, row, definition) for path, row in _rows(document, "tickets", TicketRecord)]
     told = [_observation(path, row, definition) for path, row in _rows(document, "observations", Observation)]
     arm_of = {ticket["id"]: ticket["arm"] for ticket in asked}
-    number_of = {each["ticket"]: number for number, each in enumerate(told, 1) if each["ticket"] is not None}
     if len(arm_of) < len(asked):
         raise InvalidInput(f"$.tickets must have an id of its own for each ticket; {REMEDY}")
-    if len(number_of) < sum(each["ticket"] is not None for each in told):
+    told_for = [each["ticket"] for each in told if each["ticket"] is not None]
+    if len(set(told_for)) < len(told_for):
         raise InvalidInput(f"$.observations must have at most one result for each ticket; {REMEDY}")
     for number, each in enumerate(told):
         if each["ticket"] is not None and arm_of.get(each["ticket"]) != each["arm"]:
             raise InvalidInput(f"$.observations.rows[{number}] must be of the arm of its ticket {each['ticket']!r}; {REMEDY}")
 
     place = Storage(storage, create=True)
-    try:
+    with place.closed_on_error():
         with place.writing() as connection:
-            id_ = insert_study(connection, name, created, definition, dict(versions))
-            if asked:
-                connection.execute(insert(tickets), [{**each, "study": id_, "result": number_of.get(each["id"])} for each in asked])
-            if told:
-                connection.execute(insert(observations), [{**each, "study": id_, "number": n} for n, each in enumerate(told, 1)])
-                connection.execute(update(studies).where(studies.c.id == id_).values(results=len(told)))
-    finally:
-        place.close()
-    study = Study.open(name, storage)
-    study.catch_up(on_check)
-    return study
+            Ledger(connection, insert_study(connection, name, created, definition, dict(versions))).restore(asked, told)
+        study = Study.named(name, place)
+        study.catch_up(on_check)
+        return study
 
 
 def _columns(kind: type[Observation] | type[TicketRecord]) -> list[str]:
