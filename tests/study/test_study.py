@@ -286,6 +286,9 @@ def test_evidence_is_kept_at_every_check(storage: str) -> None:
     assert checks[-1].samples == tau
     assert (checks[-1].statistic, checks[-1].threshold) == (state.watches[0].statistic, state.watches[0].threshold)
     assert checks[0].threshold is None  # the rule has none yet
+    with sb.Study.create("at once", INSTANCE, 0.05, storage) as study:
+        study.add(LABELS * 6, [0.9, 0.5, 0.5, 0.2, 0.2] * 6, "pilot")
+        assert [check.samples for check in study.snapshot().checks] == list(range(1, 31))  # none is left out
 
 
 def test_studies_of_one_storage_are_apart(storage: str) -> None:
