@@ -123,6 +123,9 @@ def test_a_study_moves_to_another_storage(study: Callable[..., Any], folder: Pat
     assert study("export", "pages", "--out", "pages.csv").code == 0
     doubled = study("import", "pages", "pages.csv", "--origin", "again")
     assert (doubled.code, doubled.stdout) == (1, "") and 'these results are in the study "pages" already' in doubled.stderr
+    (folder / "dated.csv").write_text("label,outcome,origin\nplain,0.5,May\n")
+    for words in ("recorded 1 result\n", "all of these results are known already\n"):
+        assert study("import", "pages", "dated.csv", "--origin", "May").stdout == words
     study("create", "anew", "instance.json")
     assert study("import", "anew", "pages.csv", "--origin", "pages").stdout == "recorded 1 result\n"
     assert (folder / "pages.csv").read_text("utf-8").startswith("number,label,outcome,told,ticket,worker,origin\n1,plain,0.5,")

@@ -81,6 +81,30 @@ def test_whether_the_data_agree_with_R_is_said_only_where_it_is_tested(
         assert f"do the data agree with R?{words}" in Page(study.report().as_html()).text
 
 
+def test_a_graph_without_edges_has_no_R_to_test(tmp_path: Path) -> None:
+    loose = sb.Instance(sb.Problem(sb.Graph.from_edges(2, []), R=0.01))
+    with sb.Study.create("x", loose, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        study.add(["0", "1"], [0.1, 0.2], "pilot")
+        assert (study.status().R, study.status().agreement) == (None, "not tested without a graph")
+
+
+def test_a_report_is_made_outside_of_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compiled code may have to be made first, and servers end transactions that say nothing for long."""
+    with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        pool = study._storage._engine.pool
+        seen: list[int] = []
+        estimates = type(study.definition.policy).estimates
+
+        def watched(*arguments: Any) -> Any:
+            seen.append(pool.checkedout())  # type: ignore[attr-defined]
+            return estimates(*arguments)
+
+        monkeypatch.setattr(type(study.definition.policy), "estimates", watched)
+        study.report()
+        study.status()
+    assert seen == [0, 0]
+
+
 def test_no_intervals_are_no_intervals_also_where_outcomes_have_a_range(tmp_path: Path) -> None:
     clicks = sb.Instance(sb.Problem.bounded(INSTANCE.problem.graph, R=0.01), None, LABELS)
     for stopping, answer in (("gk16", "This rule has no intervals."), ("mixture", "There are no intervals yet")):

@@ -228,19 +228,21 @@ def _import_results(name: str, file: Path, origin: str | None, storage: str | No
         instance = study.definition.instance
         with read_table(file) as table:
             arms, outcomes = observations_from(table, instance.labels, instance.problem.outcome_range)
-        _check_foreign(study, table)
+        _check_foreign(study, table, origin)
         with progress("weighing results") as show:
             new = study.add([instance.labels[arm] for arm in arms], outcomes.tolist(), origin, show)
     words = f"recorded {in_words(new, 'result')}" if new else "all of these results are known already"
     _answer(as_json, {"recorded": new, "known": len(arms) - new}, words)
 
 
-def _check_foreign(study: Study, table: CsvTable) -> None:
+def _check_foreign(study: Study, table: CsvTable, origin: str) -> None:
     """Refuses results that were exported from this very study: counted twice, they would void the risk."""
-    exported = {name: set(table.column(name)) - {""} for name in ("ticket", "origin") if name in table.columns}
+    sources = {name: set(table.column(name)) - {"", origin} for name in ("ticket", "origin") if name in table.columns}
+    if not sources:
+        return
     records = study.records()
-    known = exported.get("ticket", set()) & {each.id for each in records.tickets}
-    known |= exported.get("origin", set()) & {each.origin for each in records.observations}
+    known = sources.get("ticket", set()) & {each.id for each in records.tickets}
+    known |= sources.get("origin", set()) & {each.origin for each in records.observations}
     if known:
         raise InvalidInput(f'these results are in the study "{study.name}" already, such as that of "{min(known)}"; nothing was recorded')
 
@@ -290,7 +292,6 @@ def _evidence(status: Status) -> Iterator[str]:
 
 
 def _arms(status: Status) -> Table:
-    total = max(status.results - status.unweighed, 1)
     table = _table("arm", "results", "pending", "estimate", "interval", "share", "optimal")
     number = status.precise
     for arm in status.arms:
@@ -302,7 +303,7 @@ def _arms(status: Status) -> Table:
             f"{arm.pending:,}" if arm.pending else "",
             "" if arm.estimate is None else number(arm.estimate),
             interval,
-            f"{arm.results / total:.1%}",
+            f"{arm.share:.1%}",
             "" if arm.omega is None else f"{arm.omega:.1%}",
         )
     return table

@@ -108,12 +108,11 @@ class Ledger:
             self._connection.execute(insert(observations), [{**each, "study": self._id, "number": n} for n, each in enumerate(told, 1)])
             self.update(results=len(told))
 
-    def results(self, after: int, until: int | None = None) -> tuple[list[int], list[float]]:
-        """Returns (arms, outcomes) told after result number `after`, in their order."""
-        query = select(observations.c.arm, observations.c.outcome).where(observations.c.study == self._id, observations.c.number > after)
-        if until is not None:
-            query = query.where(observations.c.number <= until)
-        rows = self._connection.execute(query.order_by(observations.c.number)).all()
+    def results(self, after: int, until: int) -> tuple[list[int], list[float]]:
+        """Returns (arms, outcomes) told after result number `after`, up to number `until`, in their order."""
+        between = (observations.c.study == self._id) & (observations.c.number > after) & (observations.c.number <= until)
+        query = select(observations.c.arm, observations.c.outcome).where(between).order_by(observations.c.number)
+        rows = self._connection.execute(query).all()
         return [row.arm for row in rows], [row.outcome for row in rows]
 
     def results_per_arm(self, after: int, n_arms: int) -> Vector:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -114,16 +113,6 @@ class Summary:
 def in_words(count: int, what: str) -> str:
     """Returns a count of things: "1 result", "1,200 results"."""
     return f"{count:,} {what}" + ("" if count == 1 else "s")
-
-
-def number_format(values: Sequence[float | None], widths: Sequence[float]) -> Callable[[float | None], str]:
-    """Returns how to write numbers so that differences of the size of the least of `widths` can be seen."""
-    sizes = [abs(value) for value in values if value is not None]
-    known = [width for width in widths if width > 0]
-    digits = 4
-    if known and max(sizes, default=0.0) > 0:
-        digits = min(max(4, math.floor(math.log10(max(sizes))) - math.floor(math.log10(min(known))) + 3), 17)
-    return lambda value: "-" if value is None else f"{value:.{digits}g}"
 
 
 def finite(value: float) -> float | None:

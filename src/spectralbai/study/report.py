@@ -107,7 +107,7 @@ class Report:
                     number(arm.estimate),
                     number(arm.low),
                     number(arm.high),
-                    f"{arm.results / max(status.results - status.unweighed, 1):.1%}",
+                    f"{arm.share:.1%}",
                     "-" if arm.omega is None else f"{arm.omega:.1%}",
                 )
                 for arm in status.arms

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spectralbai.study.records import Snapshot, Ticket, as_time, finite, in_words, number_format
+from spectralbai.study.records import Snapshot, Ticket, as_time, finite, in_words
 
 if TYPE_CHECKING:
     from spectralbai.study.study import Study
@@ -20,6 +21,8 @@ class ArmStatus:
 
     label: str
     results: int
+    share: float
+    """Of all results."""
     pending: int
     estimate: float | None
     """Of the mean outcome: the smooth means closest to all results."""
@@ -41,7 +44,7 @@ class Status:
     goal: str
     delta: float
     R: float | None
-    """None if infinite."""
+    """None where the graph is not used: R infinite, or no edges."""
     tolerance: float
     stopping: str
     proved: bool
@@ -118,8 +121,14 @@ class Status:
     def precise(self) -> Callable[[float | None], str]:
         """How to write estimates and intervals so that their differences can be seen."""
         estimates = [arm.estimate for arm in self.arms if arm.estimate is not None]
-        widths = [arm.high - arm.low for arm in self.arms if arm.low is not None and arm.high is not None]
-        return number_format(estimates, [*widths, max(estimates, default=0.0) - min(estimates, default=0.0)])
+        largest = max(map(abs, estimates), default=0.0)
+        differences = [arm.high - arm.low for arm in self.arms if arm.low is not None and arm.high is not None]
+        differences.append(max(estimates, default=0.0) - min(estimates, default=0.0))
+        least = min((each for each in differences if each > 0), default=0.0)
+        digits = 4
+        if largest > 0 and least > 0:
+            digits = min(max(4, math.floor(math.log10(largest)) - math.floor(math.log10(least)) + 3), 17)
+        return lambda value: "-" if value is None else f"{value:.{digits}g}"
 
     def as_dict(self) -> dict[str, Any]:
         """Returns everything, JSON-ready."""
@@ -147,6 +156,7 @@ def status_of(study: Study, at: Snapshot) -> Status:
         ArmStatus(
             label,
             int(state.counts[arm]),
+            float(state.counts[arm]) / max(state.samples, 1),
             int(out[arm]),
             finite(sign * seen.mean[arm]),
             finite(low[arm]),
@@ -161,7 +171,7 @@ def status_of(study: Study, at: Snapshot) -> Status:
         state=verdict.progress,
         goal=definition.goal,
         delta=definition.delta,
-        R=finite(definition.instance.problem.R),
+        R=None if definition.instance.problem.unstructured else definition.instance.problem.R,
         tolerance=definition.instance.problem.tolerance,
         stopping=definition.stopping,
         proved=verdict.proved,

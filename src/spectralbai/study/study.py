@@ -226,7 +226,8 @@ class Study:
 
         self.catch_up()
         with self._reading() as ledger:
-            return Report.of(self, self._snapshot(ledger), Records(ledger.observations(), ledger.tickets()))
+            at, records = self._snapshot(ledger), Records(ledger.observations(), ledger.tickets())
+        return Report.of(self, at, records)  # computes, and may have to compile: not inside a transaction
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a status is made of, as of one instant."""
