@@ -14,6 +14,7 @@ test: $(READY)
 	$(BIN)/python -m pytest -n 2
 
 lint: $(READY)
+	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 

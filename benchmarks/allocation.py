@@ -1,6 +1,7 @@
 """Time to a certified allocation, against peers run in the same process. `python -m benchmarks.allocation [--peers N]`.
 
-All six seeds of a kind are solved and certified; the peer, which takes minutes, solves the first N of them (all by default).
+All six seeds of a kind are solved and certified; the peer, which takes minutes, solves the first N of them (all by
+default).
 
 Times are the best of three for this package (the first call in a process also loads compiled code) and one run for
 the peers. The certificate is asserted before a time is printed.
@@ -55,7 +56,12 @@ def against_cone_program(console: Console, n_peers: int) -> None:
             instance = make(seed)
             assert instance.mu is not None
             allocation, seconds = certified(instance, 1e-6)
-            cells = [f"{allocation.iterations}", f"{allocation.gap:.0e}", f"{allocation.characteristic_time:.1f}", f"{seconds:.3f}"]
+            cells = [
+                f"{allocation.iterations}",
+                f"{allocation.gap:.0e}",
+                f"{allocation.characteristic_time:.1f}",
+                f"{seconds:.3f}",
+            ]
             if seed < n_peers:
                 begin = time.perf_counter()
                 peer = cone_program(instance.problem, instance.mu)
@@ -84,7 +90,9 @@ def against_the_paper(console: Console) -> None:
             average = paper_algorithm(problem, mu, 200)
             optimum = sb.solve_allocation(problem, mu).lower
             reached = f"{sb.closest_alternative(problem, mu, average).cost / optimum:.2f}"
-        table.add_row(f"{n_arms} arms, nearest neighbours", f"{ours:.5f} s", f"{peer:.3f} s", f"{peer / ours:.0f}", reached)
+        table.add_row(
+            f"{n_arms} arms, nearest neighbours", f"{ours:.5f} s", f"{peer:.3f} s", f"{peer / ours:.0f}", reached
+        )
     console.print(table)
 
 
@@ -106,8 +114,20 @@ def main() -> None:
     parser.add_argument("--peers", type=int, default=6, help="how many of the six instances of a kind CVXPY solves too")
     n_peers = parser.parse_args().peers
     console = Console(width=120)
-    growth(console, (3, 5, 10, 25, 50), "Cliques of 20 and a lone best arm, to 1e-6", lambda n: sb.instances.cliques(n, 20, seed=0), 1e-6)
-    growth(console, (50, 100, 200, 400), "5 nearest neighbours, to 1e-6", lambda n: sb.instances.nearest_neighbors(n, 5, seed=0), 1e-6)
+    growth(
+        console,
+        (3, 5, 10, 25, 50),
+        "Cliques of 20 and a lone best arm, to 1e-6",
+        lambda n: sb.instances.cliques(n, 20, seed=0),
+        1e-6,
+    )
+    growth(
+        console,
+        (50, 100, 200, 400),
+        "5 nearest neighbours, to 1e-6",
+        lambda n: sb.instances.nearest_neighbors(n, 5, seed=0),
+        1e-6,
+    )
     against_the_paper(console)
     against_cone_program(console, n_peers)
 

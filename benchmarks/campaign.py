@@ -51,8 +51,13 @@ def main() -> None:
         (folder / "campaign.toml").write_text(CAMPAIGN.format(runs=5 if "--quick" in sys.argv else 30))
         one, inside, runs = timed(folder, 1)
         two, inside_two, _ = timed(folder, 2)
-    console.print(f"{runs} runs, one job: {one:.1f} s, of which {inside:.1f} s inside the policies: overhead {one / inside - 1:.1%}")
-    console.print(f"two jobs: {two:.1f} s ({inside_two:.1f} s inside the policies): {one / two:.2f} times the throughput")
+    console.print(
+        f"{runs} runs, one job: {one:.1f} s, of which {inside:.1f} s inside the policies: overhead "
+        f"{one / inside - 1:.1%}"
+    )
+    console.print(
+        f"two jobs: {two:.1f} s ({inside_two:.1f} s inside the policies): {one / two:.2f} times the throughput"
+    )
 
 
 if __name__ == "__main__":

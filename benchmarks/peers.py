@@ -54,7 +54,9 @@ def paper_oracle(problem: sb.Problem, mu: np.ndarray, omega: np.ndarray) -> np.n
         weight = merge.T @ omega
         mean = (merge.T @ (omega * mu)) / weight
 
-        def response(gamma: float, weight: np.ndarray = weight, small: np.ndarray = small, mean: np.ndarray = mean) -> np.ndarray:
+        def response(
+            gamma: float, weight: np.ndarray = weight, small: np.ndarray = small, mean: np.ndarray = mean
+        ) -> np.ndarray:
             return np.linalg.solve(np.diag(weight) + 2 * gamma * small, weight * mean)
 
         lam = mean

@@ -1,4 +1,7 @@
-"""How many samples the default rule takes, against the lower bound and without the graph. `python -m benchmarks.samples [--quick]`."""
+"""How many samples the default rule takes, against the lower bound and without the graph.
+
+`python -m benchmarks.samples [--quick]`.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,13 @@ DELTAS = (1e-1, 1e-2, 1e-4, 1e-8, 1e-16)
 
 
 def read_off(
-    table: Table, name: str, problem: sb.Problem, mu: np.ndarray, runs: int, executor: Executor, deltas: tuple[float, ...]
+    table: Table,
+    name: str,
+    problem: sb.Problem,
+    mu: np.ndarray,
+    runs: int,
+    executor: Executor,
+    deltas: tuple[float, ...],
 ) -> float:
     """Adds a row per delta, read off the same runs; returns the mean tau of the first."""
     policy = sb.SpectralTaS(problem, deltas[0], watching=tuple(("mixture", delta) for delta in deltas[1:]))
@@ -53,7 +62,9 @@ def main() -> None:
         alone = read_off(table, "the same without the graph", without, cliques.mu, 20 // few, executor, (0.01,))
     console = Console(width=130)
     console.print(table)
-    console.print(f"51 arms: {alone / with_graph:.1f} times fewer samples with the graph than without it, same proved rule")
+    console.print(
+        f"51 arms: {alone / with_graph:.1f} times fewer samples with the graph than without it, same proved rule"
+    )
 
 
 if __name__ == "__main__":

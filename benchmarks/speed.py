@@ -19,7 +19,8 @@ PAPER, MU = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01), np.array([0.9, 0
 
 
 def literal_seconds_per_sample(samples: int) -> float:
-    """Times [KG20, Algorithm 1] as printed: at every step an estimate, 100 iterations of mirror ascent, one pull, one check."""
+    """Times [KG20, Algorithm 1] as printed: at every step an estimate, 100 iterations of mirror ascent, one pull,
+    one check."""
     rng = np.random.default_rng(0)
     counts, sums, targets = np.ones(3), MU + rng.standard_normal(3), np.zeros(3)
     begin = time.perf_counter()
@@ -51,10 +52,20 @@ def timed_runs(instance: sb.Instance, seeds: int) -> tuple[float, float]:
 def main() -> None:
     quick = "--quick" in sys.argv
     console = Console(width=110)
-    table = Table("instance", "arms", "mean samples", "seconds a run", "µs a sample", title="Runs to a decision, delta = 0.01, one core")
+    table = Table(
+        "instance",
+        "arms",
+        "mean samples",
+        "seconds a run",
+        "µs a sample",
+        title="Runs to a decision, delta = 0.01, one core",
+    )
     cases = [("paper's example", sb.Instance(PAPER, MU), 50)]
     sizes = ((2, 10), (5, 10)) if quick else ((2, 10), (5, 10), (5, 20), (10, 20), (25, 20))
-    cases += [(f"{n} cliques of {size}", sb.instances.cliques(n, size, seed=0), 5 if n * size < 100 else 1) for n, size in sizes]
+    cases += [
+        (f"{n} cliques of {size}", sb.instances.cliques(n, size, seed=0), 5 if n * size < 100 else 1)
+        for n, size in sizes
+    ]
     for name, instance, seeds in cases:
         tau, seconds = timed_runs(instance, seeds)
         table.add_row(name, str(instance.problem.n_arms), f"{tau:.0f}", f"{seconds:.2f}", f"{seconds / tau * 1e6:.0f}")
@@ -63,10 +74,16 @@ def main() -> None:
     console.print(table)
     with one_thread():
         literal = literal_seconds_per_sample(50 if quick else 200)
-    console.print(f"literal algorithm: {literal * 1e6:.0f} µs a sample, ours {ours * 1e6:.0f}: {literal / ours:.0f} times as fast")
+    console.print(
+        f"literal algorithm: {literal * 1e6:.0f} µs a sample, ours {ours * 1e6:.0f}: {literal / ours:.0f} times as fast"
+    )
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
-        subprocess.run([sys.executable, "-m", "spectralbai.cli", "reproduce", "--out", folder], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [sys.executable, "-m", "spectralbai.cli", "reproduce", "--out", folder],
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
         console.print(f"spectralbai reproduce: {time.perf_counter() - begin:.0f} s including start-up")
 
 

@@ -1,4 +1,5 @@
-"""What asking and telling cost: `python -m benchmarks.study [--quick]`. K = 100 on SQLite, with few and many results stored.
+"""What asking and telling cost: `python -m benchmarks.study [--quick]`. K = 100 on SQLite, with few and many results
+stored.
 
 A result that makes a check due pays for the new allocation; those are reported apart.
 """
@@ -55,14 +56,25 @@ def trial(study: sb.Study, outcome: float, spent: dict[str, list[float]]) -> Non
 def main() -> None:
     many = 5_000 if "--quick" in sys.argv else 100_000
     console = Console(width=110)
-    table = Table("results stored", "open (s)", "operation", "number", "median (ms)", "p99 (ms)", "max (ms)", title="K = 100, SQLite")
+    table = Table(
+        "results stored",
+        "open (s)",
+        "operation",
+        "number",
+        "median (ms)",
+        "p99 (ms)",
+        "max (ms)",
+        title="K = 100, SQLite",
+    )
     rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as folder:
         urls = {results: f"sqlite:///{Path(folder) / f'{results}.db'}" for results in (1_000, many)}
         for results, url in urls.items():
             fill(url, results)
         studies = {results: opened(url) for results, url in urls.items()}
-        spent: dict[int, dict[str, list[float]]] = {results: {"ask": [], "tell": [], "tell with re-solve": []} for results in urls}
+        spent: dict[int, dict[str, list[float]]] = {
+            results: {"ask": [], "tell": [], "tell with re-solve": []} for results in urls
+        }
         for _ in range(TRIALS):  # in turn, so that the noise of the machine is the same for both
             for results, (study, _) in studies.items():
                 trial(study, 100.0 * float(rng.standard_normal()), spent[results])

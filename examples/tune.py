@@ -1,9 +1,10 @@
-"""Which setting of a support vector machine reads handwritten digits best? Two worker processes find out, and stop by themselves.
+"""Which setting of a support vector machine reads handwritten digits best? Two worker processes find out, and stop by
+themselves.
 
     python examples/tune.py [--seconds 30]
 
-A trial is one noisy score: the accuracy on 300 digits, after training on 150 others, both drawn at random. Settings next to
-each other on the grid score alike: that is the graph. Needs scikit-learn and spectralbai[study,plot].
+A trial is one noisy score: the accuracy on 300 digits, after training on 150 others, both drawn at random. Settings
+next to each other on the grid score alike: that is the graph. Needs scikit-learn and spectralbai[study,plot].
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ COST = (1.0, 3.0, 10.0, 30.0)
 WIDTH = (0.003, 0.01, 0.03, 0.1, 0.3)
 GRID = [(cost, width) for cost in COST for width in WIDTH]
 SIGMA = [0.12 if cost * width < 0.02 else 0.06 for cost, width in GRID]
-"""Standard deviation of one score, rounded up: pilots had 0.05 to 0.09 where the machine hardly learns, and 0.02 to 0.04 elsewhere."""
+"""Standard deviation of one score, rounded up: pilots had 0.05 to 0.09 where the machine hardly learns, and 0.02 to
+0.04 elsewhere."""
 STEP = 0.5
 """Neighbours on the grid differ by at most this much; most by far less, so that R has room to spare."""
 TOLERANCE = 0.05
@@ -52,7 +54,9 @@ def work(name: str, storage: str, seed: int, seconds: float) -> None:
         while time.time() < deadline and (tickets := study.ask(2, worker=f"process {os.getpid()}", lease=60)):
             for ticket in tickets:
                 cost, width = GRID[ticket.arm]
-                split = train_test_split(features / 16, digits, train_size=150, test_size=300, random_state=int(rng.integers(2**31)))
+                split = train_test_split(
+                    features / 16, digits, train_size=150, test_size=300, random_state=int(rng.integers(2**31))
+                )
                 score = SVC(C=cost, gamma=width).fit(split[0], split[2]).score(split[1], split[3])
                 study.tell(ticket, float(score))
 
@@ -66,7 +70,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         storage = options.storage or f"sqlite:///{folder}/tuning.db"
         with sb.Study.create("digits", instance(), delta=0.05, storage=storage) as study:
-            processes = [get_context("spawn").Process(target=work, args=("digits", storage, seed, options.seconds)) for seed in (1, 2)]
+            processes = [
+                get_context("spawn").Process(target=work, args=("digits", storage, seed, options.seconds))
+                for seed in (1, 2)
+            ]
             for process in processes:
                 process.start()
             for process in processes:

@@ -87,7 +87,9 @@ def test_noise_s_times_larger_takes_s_squared_times_longer(seed: int, s: float) 
     problem, mu = random_instance(seed)
     noisier = solve_allocation(Problem(problem.graph, problem.R, problem.sigma * s), mu)
     assert_certified(noisier)
-    assert noisier.characteristic_time == pytest.approx(s**2 * solve_allocation(problem, mu).characteristic_time, rel=SLACK)
+    assert noisier.characteristic_time == pytest.approx(
+        s**2 * solve_allocation(problem, mu).characteristic_time, rel=SLACK
+    )
 
 
 @quick
@@ -198,7 +200,8 @@ def test_a_start_changes_nothing_but_the_number_of_steps() -> None:
 
 
 def test_a_start_is_a_guess_of_the_arms_in_their_own_order() -> None:
-    # Components do not come in the order of the arms; after one call of the oracle the answer is the guess, made positive.
+    # Components do not come in the order of the arms; after one call of the oracle the answer is the guess, made
+    # positive.
     problem, mu = Problem(Graph.from_edges(4, [(0, 3), (1, 2)]), 1.0), [0.9, 0.5, 0.6, 0.4]
     start = np.array([0.6, 0.0, 0.1, 0.3])
     found = solve_allocation(problem, mu, start=start, max_iterations=1)
@@ -310,7 +313,10 @@ def test_a_tie_for_the_best_is_refused_without_a_tolerance() -> None:
         ({"tol": 0.0}, "`tol` must be"),
         ({"tol": -1e-6}, "`tol` must be"),
         ({"tol": math.nan}, "`tol` must be"),
-        ({"solver": "simplex"}, "`solver` must be one of auto, closed-form, interior-point, mirror-ascent, got 'simplex'"),
+        (
+            {"solver": "simplex"},
+            "`solver` must be one of auto, closed-form, interior-point, mirror-ascent, got 'simplex'",
+        ),
         ({"max_iterations": 0}, "`max_iterations` must be"),
         ({"max_iterations": 2.5}, "`max_iterations` must be"),
         ({"start": [0.5, 0.5]}, "`start` must have shape"),

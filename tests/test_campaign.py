@@ -77,7 +77,12 @@ def test_a_sweep_makes_an_instance_per_value_and_R_overrides() -> None:
     text = HEAD + '[[instances]]\nkind = "path"\nn_arms = 4\nsweep = { R = [0.5, inf], lead = [0.3, 0.6] }\n' + TAS
     campaign = parse(text)
     found = [(each.name, each.instance.problem.R, each.instance.as_dict()["mu"]) for each in campaign.instances]
-    assert [name for name, _, _ in found] == ["path R=0.5 lead=0.3", "path R=0.5 lead=0.6", "path R=inf lead=0.3", "path R=inf lead=0.6"]
+    assert [name for name, _, _ in found] == [
+        "path R=0.5 lead=0.3",
+        "path R=0.5 lead=0.6",
+        "path R=inf lead=0.3",
+        "path R=inf lead=0.6",
+    ]
     assert [R for _, R, _ in found] == [0.5, 0.5, math.inf, math.inf]
     assert found[0][2] == path(4, lead=0.3).as_dict()["mu"] == found[2][2]
 
@@ -130,12 +135,27 @@ BAD_FILES = {
     "no instances": (HEAD + TAS, 'lacks the key "instances"'),
     "instances no tables": (HEAD + "instances = [1]\n" + TAS, "[[instances]]"),
     "no policies": (HEAD + CLIQUES, 'lacks the key "policies"'),
-    "unknown instance": (SMALL.replace('"cliques"', '"clique"'), '[[instances]] number 1: kind "clique" is unknown; did you mean'),
+    "unknown instance": (
+        SMALL.replace('"cliques"', '"clique"'),
+        '[[instances]] number 1: kind "clique" is unknown; did you mean',
+    ),
     "no kind": (HEAD + "[[instances]]\nn_arms = 3\n" + TAS, "[[instances]] number 1: kind is missing"),
-    "unknown policy": (SMALL.replace('"lucb"', '"ucb"'), '[[policies]] number 2: kind "ucb" is unknown; did you mean "lucb"?'),
-    "unknown setting": (SMALL + "stoping = 'paper'\n", '[[policies]] number 3: the table has the unknown key "stoping"'),
-    "unknown rule": (SMALL + "stopping = 'chernoff'\n", 'policy "top-two" on instance "cliques": `stopping` must be one of'),
-    "unknown parameter": (SMALL.replace("size = 3", "sizes = 3"), '[[instances]] number 1: the table has the unknown key "sizes"'),
+    "unknown policy": (
+        SMALL.replace('"lucb"', '"ucb"'),
+        '[[policies]] number 2: kind "ucb" is unknown; did you mean "lucb"?',
+    ),
+    "unknown setting": (
+        SMALL + "stoping = 'paper'\n",
+        '[[policies]] number 3: the table has the unknown key "stoping"',
+    ),
+    "unknown rule": (
+        SMALL + "stopping = 'chernoff'\n",
+        'policy "top-two" on instance "cliques": `stopping` must be one of',
+    ),
+    "unknown parameter": (
+        SMALL.replace("size = 3", "sizes = 3"),
+        '[[instances]] number 1: the table has the unknown key "sizes"',
+    ),
     "missing parameter": (SMALL.replace("size = 3\n", ""), '[[instances]] number 1: the table lacks the key "size"'),
     "bad parameter": (SMALL.replace("size = 3", 'size = "big"'), "[[instances]] number 1: `size` must be"),
     "negative R": (SMALL.replace("lead = 1.0", "lead = 1.0\nR = -1.0"), "[[instances]] number 2: `R` must be"),
@@ -152,9 +172,15 @@ BAD_FILES = {
     "a number too long": (SMALL.replace("runs = 3", "runs = 3" + "0" * 5000), "not TOML"),
     "nested too deep": (SMALL.replace("runs = 3", "runs = " + "[" * 5000), "not TOML"),
     "too many runs": (SMALL.replace("runs = 3", "runs = 3000000"), "at most 1000000"),
-    "grub with another rule": (HEAD + PATH + '[[policies]]\nkind = "grub"\nstopping = "mixture"\n', "must be graph-intervals"),
+    "grub with another rule": (
+        HEAD + PATH + '[[policies]]\nkind = "grub"\nstopping = "mixture"\n',
+        "must be graph-intervals",
+    ),
     "best arms tied": (HEAD + '[[instances]]\nkind = "complete"\nn_arms = 3\nlead = -1.0\n' + TAS, "`lead`"),
-    "oracle of means too rough": (HEAD + CLIQUES + 'slack = 0.5\n[[policies]]\nkind = "oracle"\n', 'policy "oracle" on instance "cliques"'),
+    "oracle of means too rough": (
+        HEAD + CLIQUES + 'slack = 0.5\n[[policies]]\nkind = "oracle"\n',
+        'policy "oracle" on instance "cliques"',
+    ),
 }
 
 
@@ -166,7 +192,9 @@ def test_a_bad_campaign_is_refused_naming_the_place(case: str) -> None:
     assert clue in str(error.value)
 
 
-def test_a_new_policy_and_a_new_instance_kind_are_one_line_each(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_new_policy_and_a_new_instance_kind_are_one_line_each(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """As CONTRIBUTING shows: a class in POLICIES and a function in KINDS are all that a campaign needs."""
 
     class Stubborn(POLICIES["uniform"]):  # type: ignore[misc]
@@ -179,7 +207,9 @@ def test_a_new_policy_and_a_new_instance_kind_are_one_line_each(monkeypatch: pyt
     assert issubclass(Stubborn, Policy)
     monkeypatch.setitem(POLICIES, "stubborn", Stubborn)
     monkeypatch.setitem(KINDS, "twins", twins)
-    rows = simulated(tmp_path / "new", HEAD + '[[instances]]\nkind = "twins"\ngap = 3.0\n[[policies]]\nkind = "stubborn"\n')
+    rows = simulated(
+        tmp_path / "new", HEAD + '[[instances]]\nkind = "twins"\ngap = 3.0\n[[policies]]\nkind = "stubborn"\n'
+    )
     assert [(row.policy, row.status, row.arm) for row in rows] == [("stubborn", "decided", 0)] * 6
 
 
@@ -195,10 +225,20 @@ def test_every_cell_has_its_runs_and_they_are_those_of_the_library(small: tuple[
             seed = campaign.seed_of(trajectory, run)
             policy = POLICIES[trajectory.policy.kind].on(trajectory.instance.instance, delta=trajectory.deltas[0])
             policy = replace(policy, watching=tuple((policy.stopping, delta) for delta in trajectory.deltas[1:]))
-            for delta, seen in zip(trajectory.deltas, simulate.watch(policy, trajectory.instance.mu, seed), strict=True):
+            for delta, seen in zip(
+                trajectory.deltas, simulate.watch(policy, trajectory.instance.mu, seed), strict=True
+            ):
                 cell = (trajectory.instance.name, trajectory.policy.name, delta, run, seed)
                 expected = Row(
-                    *cell, seen.rule, seen.proved, seen.status, seen.tau, seen.arm, seen.correct, tuple(map(int, seen.counts)), 0.0
+                    *cell,
+                    seen.rule,
+                    seen.proved,
+                    seen.status,
+                    seen.tau,
+                    seen.arm,
+                    seen.correct,
+                    tuple(map(int, seen.counts)),
+                    0.0,
                 )
                 assert expected in rows
 
@@ -208,7 +248,9 @@ def test_an_executor_changes_no_row(small: tuple[Path, list[Row]], tmp_path: Pat
         assert simulated(tmp_path / "other", executor=executor, slots=5) == small[1]
 
 
-def test_a_campaign_interrupted_keeps_what_was_finished_and_goes_on(small: tuple[Path, list[Row]], tmp_path: Path) -> None:
+def test_a_campaign_interrupted_keeps_what_was_finished_and_goes_on(
+    small: tuple[Path, list[Row]], tmp_path: Path
+) -> None:
     directory = tmp_path / "stopped"
     stops = iter([5, 11])
     for stop in stops:
@@ -349,7 +391,9 @@ def test_a_summary_is_the_statistics_of_the_rows(small: tuple[Path, list[Row]]) 
         dict.fromkeys((row.instance, row.policy, row.delta) for row in rows)
     )
     cell = cell_of(cells, "top-two", 0.05)
-    tau = np.array([row.tau for row in rows if (row.instance, row.policy, row.delta) == ("short path", "top-two", 0.05)])
+    tau = np.array(
+        [row.tau for row in rows if (row.instance, row.policy, row.delta) == ("short path", "top-two", 0.05)]
+    )
     assert (cell.runs, cell.decided, cell.errors, cell.n_arms, cell.proved) == (3, 3, 0, 3, True)
     assert cell.mean_tau == pytest.approx(tau.mean())
     low, high = t.interval(0.95, 2, tau.mean(), tau.std(ddof=1) / math.sqrt(3))
@@ -365,7 +409,9 @@ def test_wrong_and_undecided_runs_are_counted_apart(small: tuple[Path, list[Row]
     rows = [row for row in small[1] if (row.instance, row.policy, row.delta) == ("short path", "lucb", 0.2)]
     text = SMALL.replace("runs = 3", "runs = 9")
     with Results.begin(tmp_path, text, parse(text)) as results:
-        for k, (status, correct) in enumerate([("decided", True), ("decided", False), ("truncated", False), ("inconsistent", False)]):
+        for k, (status, correct) in enumerate(
+            [("decided", True), ("decided", False), ("truncated", False), ("inconsistent", False)]
+        ):
             results.write([replace(rows[0], run=k, status=status, correct=correct)])
         (cell,) = summarise(results)
     assert (cell.runs, cell.decided, cell.errors, cell.truncated, cell.inconsistent) == (4, 2, 1, 1, 1)
@@ -375,7 +421,11 @@ def test_wrong_and_undecided_runs_are_counted_apart(small: tuple[Path, list[Row]
 
 def test_means_rougher_than_R_have_no_lower_bound_and_odd_names_are_drawn(run: RunCommand, tmp_path: Path) -> None:
     text = (
-        HEAD.replace("runs = 3", "runs = 1\nmax_samples = 50") + CLIQUES + "slack = 0.01\nname = '$x_{'\n" + TAS + "name = '_$\\\\bad{'\n"
+        HEAD.replace("runs = 3", "runs = 1\nmax_samples = 50")
+        + CLIQUES
+        + "slack = 0.01\nname = '$x_{'\n"
+        + TAS
+        + "name = '_$\\\\bad{'\n"
     )
     simulated(tmp_path / "rough", text)
     for kind in ("box", "R", "delta", "K", "proportions", "graph"):
@@ -408,8 +458,17 @@ def test_simulate_compare_and_plot(run: RunCommand, small: tuple[Path, list[Row]
     assert len(lines) == 13 and lines[0].split(",") == list(cells[0])
     exported = (tmp_path / "runs.csv").read_text().splitlines()
     assert len(exported) == 1 + len(small[1])
-    assert exported[1].startswith(f"cliques,spectral-tas,0.2,0,{small[1][0].seed},mixture,true,decided,{small[1][0].tau},")
-    for options in (("box",), ("delta",), ("K",), ("R",), ("proportions", "--instance", "short*", "--delta", "0.05"), ("graph",)):
+    assert exported[1].startswith(
+        f"cliques,spectral-tas,0.2,0,{small[1][0].seed},mixture,true,decided,{small[1][0].tau},"
+    )
+    for options in (
+        ("box",),
+        ("delta",),
+        ("K",),
+        ("R",),
+        ("proportions", "--instance", "short*", "--delta", "0.05"),
+        ("graph",),
+    ):
         drawn = run("plot", str(out), "--kind", *options)
         assert drawn.code == 0
         assert (out / f"{options[0]}.png").read_bytes().startswith(b"\x89PNG")
@@ -441,14 +500,24 @@ def test_simulate_refuses_what_it_cannot_use(run: RunCommand, file: Path, tmp_pa
     for name in ("-", "a\\u0000b"):
         file.write_text(HEAD + f'[[instances]]\nfile = "{name}"\n' + TAS)
         assert run("simulate", str(file), "--out", str(tmp_path / "out"), stdin=b"{}").code == 1
-    outside = {"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "R": "inf", "low": 0, "high": 1, "mu": [0.5, 1.5]}
+    outside = {
+        "format": "spectralbai-instance/1",
+        "n_arms": 2,
+        "edges": [],
+        "R": "inf",
+        "low": 0,
+        "high": 1,
+        "mu": [0.5, 1.5],
+    }
     (tmp_path / "outside.json").write_text(json.dumps(outside))
     file.write_text(HEAD + '[[instances]]\nfile = "outside.json"\n' + TAS)
     refused = run("simulate", str(file), "--out", str(tmp_path / "out"))
     assert refused.code == 1 and '[[instances]] number 1: "mu" must lie between 0 and 1' in refused.stderr
 
 
-def test_compare_and_plot_refuse_what_is_not_there(run: RunCommand, small: tuple[Path, list[Row]], tmp_path: Path) -> None:
+def test_compare_and_plot_refuse_what_is_not_there(
+    run: RunCommand, small: tuple[Path, list[Row]], tmp_path: Path
+) -> None:
     directory = str(small[0])
     for arguments, clue in (
         (("compare", str(tmp_path)), "holds no results.sqlite"),
@@ -483,11 +552,15 @@ def command(file: Path, out: Path, jobs: int) -> subprocess.Popen[bytes]:
         [sys.executable, "-m", "spectralbai.cli", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # ignored where the tests run in the background of a shell
+        preexec_fn=lambda: signal.signal(
+            signal.SIGINT, signal.SIG_DFL
+        ),  # ignored where the tests run in the background of a shell
     )
 
 
-def test_killed_at_random_instants_and_resumed_gives_the_same_rows(small: tuple[Path, list[Row]], tmp_path: Path) -> None:
+def test_killed_at_random_instants_and_resumed_gives_the_same_rows(
+    small: tuple[Path, list[Row]], tmp_path: Path
+) -> None:
     """With kill -9, once with worker processes; the reference ran undisturbed in this process."""
     file, out = tmp_path / "campaign.toml", tmp_path / "out"
     text = SMALL.replace("runs = 3", "runs = 10")

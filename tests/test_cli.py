@@ -50,7 +50,17 @@ def test_solve_prints_times_saving_certificate_and_allocation(run: Run, tmp_path
     file.write_bytes(as_bytes())
     code, stdout, stderr = run("solve", str(file))
     assert (code, stderr) == (0, "")
-    for expected in ("88.8889", "106.154", "16.3%", "1.19", "S(mu) = 0.01, R = 0.01", "certified", "new", "50.00%", "[b]older[/b]"):
+    for expected in (
+        "88.8889",
+        "106.154",
+        "16.3%",
+        "1.19",
+        "S(mu) = 0.01, R = 0.01",
+        "certified",
+        "new",
+        "50.00%",
+        "[b]older[/b]",
+    ):
         assert expected in stdout
     assert "\x1b" not in stdout
     assert max(map(len, stdout.splitlines())) <= 80
@@ -65,7 +75,9 @@ def test_solve_as_json_is_complete_and_strict_json(run: Run) -> None:
     assert (answer["best"], answer["status"]) == (0, "certified")
     assert sum(answer["omega"]) == pytest.approx(1)
     assert answer["lower"] <= 0.01125 <= answer["upper"]  # T_R* = 800/9, exactly
-    assert answer["gap"] == pytest.approx(answer["upper"] / answer["lower"] - 1) and answer["gap"] <= answer["tol"] == 1e-6
+    assert (
+        answer["gap"] == pytest.approx(answer["upper"] / answer["lower"] - 1) and answer["gap"] <= answer["tol"] == 1e-6
+    )
     assert answer["without_graph"]["characteristic_time"] == pytest.approx(106.154, abs=1e-3)
     assert answer["saving"] == pytest.approx(1 - 88.8889 / 106.154, abs=1e-4)
 
@@ -188,7 +200,9 @@ def test_missing_files_and_folders_are_refused_by_name(run: Run, tmp_path: Path)
     assert f"{tmp_path}: Is a directory" in refusal(run("solve", str(tmp_path)))
 
 
-@pytest.mark.parametrize("arguments", [("solve",), ("solve", "-", "--tol", "small"), ("solve", "-", "--colour"), ("resolve",)])
+@pytest.mark.parametrize(
+    "arguments", [("solve",), ("solve", "-", "--tol", "small"), ("solve", "-", "--colour"), ("resolve",)]
+)
 def test_wrong_usage_exits_with_2_and_says_how(run: Run, arguments: tuple[str, ...]) -> None:
     code, stdout, stderr = run(*arguments)
     assert (code, stdout) == (2, "") and "Usage: spectralbai" in stderr
@@ -208,17 +222,23 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """Returns what a small reproduction on two processes prints, and where it writes."""
     out = tmp_path_factory.mktemp("reproduced") / "new" / "folder"
     command = [sys.executable, "-m", "spectralbai.cli", "reproduce", *SMALL, "--jobs", "2", "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=os.environ | {"PYTHONIOENCODING": "utf-8"})
+    done = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", env=os.environ | {"PYTHONIOENCODING": "utf-8"}
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return done.stdout, out
 
 
-def test_reproduce_prints_a_row_per_R_and_says_what_is_proved_and_where_the_picture_is(reproduced: tuple[str, Path]) -> None:
+def test_reproduce_prints_a_row_per_R_and_says_what_is_proved_and_where_the_picture_is(
+    reproduced: tuple[str, Path],
+) -> None:
     stdout, out = reproduced
     rows = [line.split() for line in stdout.splitlines() if line.startswith("0.")]
     assert [row[0] for row in rows] == [f"{k / 100:.2f}" for k in range(1, 11)]
     kl = 0.6 * math.log(4)  # kl(.2, .8)
-    assert float(rows[0][1]) == pytest.approx(800 / 9, abs=1e-3) and float(rows[0][2]) == pytest.approx(kl * 800 / 9, abs=0.1)
+    assert float(rows[0][1]) == pytest.approx(800 / 9, abs=1e-3) and float(rows[0][2]) == pytest.approx(
+        kl * 800 / 9, abs=0.1
+    )
     assert "delta = 0.2, runs per R: 2\n" in stdout and "Wrong decisions: mixture " in stdout
     assert stdout.count("(proved)") == 1 and stdout.count("(not proved)") == 2
     assert stdout.splitlines()[-1] == f"The picture is in {out}/figure.png, its numbers in {out}/figure.csv"
@@ -236,10 +256,16 @@ def test_reproduce_writes_a_csv_and_a_png_and_nothing_else(reproduced: tuple[str
         for rule, proved in (("mixture", "true"), ("paper", "false"), ("paper-printed", "false"))
         for k in range(1, 11)
     ]
-    assert all(0 <= int(row["errors"]) <= int(row["runs"]) <= 2 and float(row["mean_tau"]) > 0 for row in rows if row["runs"] != "0")
+    assert all(
+        0 <= int(row["errors"]) <= int(row["runs"]) <= 2 and float(row["mean_tau"]) > 0
+        for row in rows
+        if row["runs"] != "0"
+    )
 
 
-def test_reproduce_gives_the_same_csv_for_any_number_of_jobs(run: Run, reproduced: tuple[str, Path], tmp_path: Path) -> None:
+def test_reproduce_gives_the_same_csv_for_any_number_of_jobs(
+    run: Run, reproduced: tuple[str, Path], tmp_path: Path
+) -> None:
     assert run("reproduce", *SMALL, "--jobs", "1", "--out", str(tmp_path)).code == 0
     assert (tmp_path / "figure.csv").read_bytes() == (reproduced[1] / "figure.csv").read_bytes()
 
@@ -260,7 +286,9 @@ def idle(monkeypatch: pytest.MonkeyPatch) -> None:
         (("--seed", "-1"), "`--seed`"),
     ],
 )
-def test_reproduce_refuses_bad_options_before_any_work(run: Run, idle: None, tmp_path: Path, options: tuple[str, str], clue: str) -> None:
+def test_reproduce_refuses_bad_options_before_any_work(
+    run: Run, idle: None, tmp_path: Path, options: tuple[str, str], clue: str
+) -> None:
     out = tmp_path / "out"
     assert clue in refusal(run("reproduce", *options, "--out", str(out)))
     assert not out.exists()
@@ -281,18 +309,25 @@ def test_reproduce_refuses_a_place_it_cannot_write_to_before_any_work(
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("tempfile.TemporaryFile", deny)  # a superuser may write anywhere
-    assert f"{tmp_path} is no directory that can be written to (Permission denied)" in refusal(run("reproduce", "--out", str(tmp_path)))
+    assert f"{tmp_path} is no directory that can be written to (Permission denied)" in refusal(
+        run("reproduce", "--out", str(tmp_path))
+    )
 
 
 def test_reproduce_without_matplotlib_says_how_to_install_it_before_any_work(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['matplotlib'] = None; from spectralbai.cli import main; main(['reproduce', '--out', sys.argv[1]])"
+    code = (
+        "import sys; sys.modules['matplotlib'] = None; from spectralbai.cli import main; main(['reproduce', '--out', "
+        "sys.argv[1]])"
+    )
     done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "out")], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
     assert "pip install 'spectralbai[plot]'" in done.stderr and done.stderr.count("\n") == 1
     assert not (tmp_path / "out").exists()
 
 
-def test_an_interrupted_reproduction_leaves_earlier_files_as_they_were(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_reproduction_leaves_earlier_files_as_they_were(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
@@ -301,10 +336,14 @@ def test_an_interrupted_reproduction_leaves_earlier_files_as_they_were(run: Run,
     for jobs in ("1", "2"):
         code, stdout, stderr = run("reproduce", "--jobs", jobs, "--out", str(tmp_path))
         assert (code, stdout) == (130, "") and "Traceback" not in stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["figure.csv"] and (tmp_path / "figure.csv").read_text() == "old"
+    assert [path.name for path in tmp_path.iterdir()] == ["figure.csv"] and (
+        tmp_path / "figure.csv"
+    ).read_text() == "old"
 
 
-def test_a_write_that_fails_leaves_the_old_file_and_no_part_of_the_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_the_old_file_and_no_part_of_the_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(self: Path, target: Path) -> None:
         raise OSError(28, "No space left on device")
 
@@ -329,7 +368,10 @@ def test_the_help_of_solve_names_every_solver(run: Run) -> None:
 
 def test_the_command_line_starts_without_numerical_modules() -> None:
     code = "import sys, spectralbai.cli; print({'numpy', 'scipy', 'numba', 'rich.table'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "set()"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        == "set()"
+    )
 
 
 def test_a_terminal_that_cannot_show_a_label_gets_a_replacement() -> None:

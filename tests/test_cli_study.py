@@ -64,7 +64,14 @@ def test_asking_and_telling_from_a_script(study: Callable[..., Any]) -> None:
     assert study("tell", "pages", tickets[0][0], "-0.25").stdout == "recorded 0 results; 1 known already\n"
     assert study("abandon", "pages", tickets[1][0]).stdout == "given back\n"
     given = answers(study("ask", "pages", "--json", "--lease", "60"))
-    assert given[0]["label"] == "a warm one" and given[0].keys() == {"ticket", "arm", "label", "worker", "issued", "expires"}
+    assert given[0]["label"] == "a warm one" and given[0].keys() == {
+        "ticket",
+        "arm",
+        "label",
+        "worker",
+        "issued",
+        "expires",
+    }
     assert answers(study("tell", "pages", given[0]["ticket"], "0.5", "--json")) == {"recorded": 1, "known": 0}
     assert answers(study("status", "pages", "--json"))["results"] == 2
     assert answers(study("list", "--json"))[0]["results"] == 2
@@ -82,7 +89,10 @@ def test_a_decided_study_gives_no_tickets_and_exit_code_0(study: Callable[..., A
     rows = "plain,1\na warm one,-1\nwarmer,-1\n" * 60
     (folder / "past.csv").write_text("page,outcome\n" + rows)
     assert study("import", "pages", "past.csv", "--origin", "last year").stdout == "recorded 180 results\n"
-    assert study("import", "pages", "past.csv", "--origin", "last year").stdout == "all of these results are known already\n"
+    assert (
+        study("import", "pages", "past.csv", "--origin", "last year").stdout
+        == "all of these results are known already\n"
+    )
     result = study("ask", "pages")
     assert (result.code, result.stdout) == (0, "")
     assert "Decided after" in result.stderr and '"plain" has the largest mean outcome' in result.stderr
@@ -107,7 +117,10 @@ def test_a_status_is_a_table_for_people(study: Callable[..., Any]) -> None:
 
 def test_a_report_is_a_page_and_json(study: Callable[..., Any], folder: Path) -> None:
     study("tell", "pages", study("ask", "pages").stdout.split()[0], "0.5")
-    assert study("report", "pages", "--out", "out/page.html").stdout == "The report is in out/page.html, for programs in out/page.json\n"
+    assert (
+        study("report", "pages", "--out", "out/page.html").stdout
+        == "The report is in out/page.html, for programs in out/page.json\n"
+    )
     assert (folder / "out" / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     assert json.loads((folder / "out" / "page.json").read_text("utf-8"))["status"]["results"] == 1
     assert answers(study("report", "pages", "--json"))["format"] == "spectralbai-report/1"
@@ -122,16 +135,25 @@ def test_a_study_moves_to_another_storage(study: Callable[..., Any], folder: Pat
     assert [each["name"] for each in answers(study("list", "--json", "--storage", "sqlite:///other.db"))] == ["moved"]
     assert study("export", "pages", "--out", "pages.csv").code == 0
     doubled = study("import", "pages", "pages.csv", "--origin", "again")
-    assert (doubled.code, doubled.stdout) == (1, "") and 'these results are in the study "pages" already' in doubled.stderr
+    assert (doubled.code, doubled.stdout) == (
+        1,
+        "",
+    ) and 'these results are in the study "pages" already' in doubled.stderr
     (folder / "dated.csv").write_text("label,outcome,origin\nplain,0.5,May\n")
     for words in ("recorded 1 result\n", "all of these results are known already\n"):
         assert study("import", "pages", "dated.csv", "--origin", "May").stdout == words
     study("create", "anew", "instance.json")
     assert study("import", "anew", "pages.csv", "--origin", "pages").stdout == "recorded 1 result\n"
-    assert (folder / "pages.csv").read_text("utf-8").startswith("number,label,outcome,told,ticket,worker,origin\n1,plain,0.5,")
+    assert (
+        (folder / "pages.csv")
+        .read_text("utf-8")
+        .startswith("number,label,outcome,told,ticket,worker,origin\n1,plain,0.5,")
+    )
 
 
-def test_the_storage_may_come_from_the_environment(study: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+def test_the_storage_may_come_from_the_environment(
+    study: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, folder: Path
+) -> None:
     monkeypatch.setenv("SPECTRALBAI_STORAGE", "sqlite:///there.db")
     assert study("create", "x", "instance.json").code == 0
     assert (folder / "there.db").is_file()
@@ -156,7 +178,10 @@ def test_the_storage_may_come_from_the_environment(study: Callable[..., Any], mo
         (("tell", "pages", "TICKET", "1.5"), "`outcome` must lie in [-1, 1], the range of the instance, got 1.5"),
         (("tell", "pages", "-", "0.5"), "leave the outcome out"),
         (("abandon", "pages", "0123"), '"0123" is no ticket of the study "pages"'),
-        (("create", "pages", "instance.json"), 'there is a study "pages" already; choose another name, or go on with it'),
+        (
+            ("create", "pages", "instance.json"),
+            'there is a study "pages" already; choose another name, or go on with it',
+        ),
         (("create", "x", "none.json"), "none.json: No such file or directory"),
         (("create", "x", "instance.json", "--goal", "best"), "`goal` must be max or min, got 'best'"),
         (("create", "x", "instance.json", "--delta", "0"), "`delta` must be a risk between 0 and 1"),
@@ -168,15 +193,24 @@ def test_the_storage_may_come_from_the_environment(study: Callable[..., Any], mo
             ("import", "pages", "wrong.csv", "--origin", "x"),
             'wrong.csv: line 3, column "page": "warmest" is no label of an arm; did you mean "warmer"?',
         ),
-        (("import", "pages", "far.csv", "--origin", "x"), 'far.csv: line 2, column "outcome": outcomes lie in [-1, 1], got 3'),
+        (
+            ("import", "pages", "far.csv", "--origin", "x"),
+            'far.csv: line 2, column "outcome": outcomes lie in [-1, 1], got 3',
+        ),
         (("import", "x", "cut.json"), "cut.json: line 1, column"),
         (("import", "x", "instance.json"), "error: an exported study must have the format 'spectralbai-export/1'"),
         (("import", "x", "cut.json", "--origin", "x"), "--origin is for past results in a CSV file"),
-        (("report", "pages", "--out", "instance.json/page.html"), "--out: instance.json is no directory that can be written to"),
+        (
+            ("report", "pages", "--out", "instance.json/page.html"),
+            "--out: instance.json is no directory that can be written to",
+        ),
         (("report", "pages", "--out", "page.json"), "--out must name a page, such as report.html"),
         (("export", "pages", "--out", "instance.json/x"), "--out: instance.json is no directory"),
         (("status", "pages", "--storage", "sqlite:///none.db"), "there is no database none.db"),
-        (("status", "pages", "--storage", "oracle://scott:tiger@x/y"), "the storage must be SQLite or PostgreSQL, got oracle"),
+        (
+            ("status", "pages", "--storage", "oracle://scott:tiger@x/y"),
+            "the storage must be SQLite or PostgreSQL, got oracle",
+        ),
     ],
 )
 def test_bad_input_is_one_sentence_and_changes_nothing(
@@ -231,6 +265,8 @@ def test_telling_loads_no_compiled_code_unless_a_check_is_due(study: Callable[..
         while opened.snapshot().state.next_check - opened.snapshot().state.samples < 2:
             opened.tell(opened.ask()[0], 0.1)
         ticket = opened.ask()[0]
-    script = "import sys, spectralbai as sb; sb.Study.open('pages').tell(sys.argv[1], 0.5); print('numba' in sys.modules)"
+    script = (
+        "import sys, spectralbai as sb; sb.Study.open('pages').tell(sys.argv[1], 0.5); print('numba' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", script, ticket.id], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

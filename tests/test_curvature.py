@@ -18,7 +18,9 @@ def random_oracle(seed: int, room: float, n_arms: int = 7) -> Oracle:
     edges = [(a, b, rng.uniform(0.3, 2)) for a in range(n_arms) for b in range(a) if rng.random() < 0.4]
     graph = Graph.from_edges(n_arms, edges)
     mu = rng.uniform(size=n_arms)
-    return Oracle(Problem(graph, room * graph.smoothness(mu), 10 ** rng.uniform(-0.3, 0.3, n_arms)), mu, int(np.argmax(mu)))
+    return Oracle(
+        Problem(graph, room * graph.smoothness(mu), 10 ** rng.uniform(-0.3, 0.3, n_arms)), mu, int(np.argmax(mu))
+    )
 
 
 def numerical_hessian(oracle: Oracle, omega: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -39,7 +41,9 @@ def weights_on(chosen: np.ndarray, responses: Responses, seed: int) -> np.ndarra
     return p
 
 
-REGIMES: dict[str, tuple[float, Callable[[Responses], np.ndarray]]] = {  # room for roughness, and which challengers it is about
+REGIMES: dict[
+    str, tuple[float, Callable[[Responses], np.ndarray]]
+] = {  # room for roughness, and which challengers it is about
     "smoothness costs nothing": (1e6, lambda r: (r.gamma == 0) & (r.nu > 0)),
     "both constraints bind": (1.0, lambda r: (r.gamma > 0) & (r.nu > 0)),
     "only smoothness binds": (0.02, lambda r: (r.gamma > 0) & (r.nu == 0)),

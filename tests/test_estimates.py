@@ -15,7 +15,9 @@ from spectralbai.policy import GRUB, LUCB, Estimates, Policy, State, TopTwo, Uni
 from spectralbai.stopping import RULES, Evidence
 
 PAPER = Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01)
-THREE_COMPONENTS = Problem(Graph.from_edges(6, [(0, 1, 1.0), (1, 2, 1.0), (3, 4, 2.0)]), R=0.3, sigma=[1, 1, 2, 1, 0.5, 1])
+THREE_COMPONENTS = Problem(
+    Graph.from_edges(6, [(0, 1, 1.0), (1, 2, 1.0), (3, 4, 2.0)]), R=0.3, sigma=[1, 1, 2, 1, 0.5, 1]
+)
 PATH = Problem(Graph.from_edges(4, [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]), R=2.0, tolerance=0.3)
 FREE = Problem(Graph.from_edges(3, [(0, 1, 1.0)]), R=math.inf)
 
@@ -60,7 +62,12 @@ def test_before_the_split_there_are_means_and_no_intervals() -> None:
 
 @pytest.mark.parametrize(
     ("problem", "mu"),
-    [(PAPER, [0.9, 0.5, 0.6]), (THREE_COMPONENTS, [0.0, 0.1, 0.2, 0.6, 0.5, 1.5]), (PATH, [0.0, 0.5, 1.0, 1.0]), (FREE, [1.0, 0.0, 0.2])],
+    [
+        (PAPER, [0.9, 0.5, 0.6]),
+        (THREE_COMPONENTS, [0.0, 0.1, 0.2, 0.6, 0.5, 1.5]),
+        (PATH, [0.0, 0.5, 1.0, 1.0]),
+        (FREE, [1.0, 0.0, 0.2]),
+    ],
 )
 def test_estimates_are_those_of_all_results_in_the_units_of_the_outcomes(problem: Problem, mu: list[float]) -> None:
     """Shifting all outcomes shifts everything; between checks the latest results count too."""
@@ -121,7 +128,9 @@ def test_whether_the_data_agree_with_R_is_known_once_it_is_tested_and_of_all_res
 
 
 def test_rules_that_are_not_proved_have_no_intervals_and_each_risk_has_its_own() -> None:
-    policy = SpectralTaS(PAPER, 0.1, watching=(("mixture", 0.001), ("paper", 0.1), ("paper-printed", 0.1), ("gk16", 0.1)))
+    policy = SpectralTaS(
+        PAPER, 0.1, watching=(("mixture", 0.001), ("paper", 0.1), ("paper-printed", 0.1), ("gk16", 0.1))
+    )
     state = states(policy, [0.9, 0.5, 0.6], seed=0, n=400)[-1]
     own, surer, *others = (policy.estimates(state, watch) for watch in range(5))
     assert (surer.low < own.low).all() and (surer.high > own.high).all()
@@ -142,7 +151,9 @@ def test_interval_rules_show_the_intervals_they_stop_by() -> None:
     state = grub.tell(grub.init(), [0, 3, 5, 1, 4, 4, 3], np.linspace(3, 4, 7))
     found = grub.estimates(state)
     centre, widths = graph_intervals(THREE_COMPONENTS, state.counts, state.data.means, 0.1)
-    np.testing.assert_allclose([found.low, found.high], [centre - widths + state.origin, centre + widths + state.origin])
+    np.testing.assert_allclose(
+        [found.low, found.high], [centre - widths + state.origin, centre + widths + state.origin]
+    )
     np.testing.assert_allclose(found.mean, estimate(THREE_COMPONENTS, state.counts, state.data.means) + state.origin)
     # An anchor without results: known components are not enough.
     assert_unknown(grub.estimates(grub.tell(grub.init(), [1, 3, 5], [0.0, 1.0, 2.0])))
@@ -182,7 +193,9 @@ def test_after_a_decision_estimates_go_on() -> None:
 
 def test_the_forecast_is_what_is_missing_over_what_a_trial_brings() -> None:
     policy = SpectralTaS(PAPER, 0.01)
-    state = next(state for state in states(policy, [0.9, 0.5, 0.6], seed=3) if state.samples >= 150 and state.split is not None)
+    state = next(
+        state for state in states(policy, [0.9, 0.5, 0.6], seed=3) if state.samples >= 150 and state.split is not None
+    )
     assert state.samples == state.base, "a check, so that the verdict is of the present data"
     verdict = policy.verdict(state)
     mu = estimate(PAPER, state.counts, state.data.means)
@@ -229,7 +242,9 @@ def test_the_rule_without_the_graph_is_forecast_without_it() -> None:
         (TopTwo(FREE, 0.001), [1.0, 0.0, 0.2]),
     ],
 )
-def test_forecasts_fall_and_at_half_time_are_right_within_a_factor_of_three_on_average(policy: Policy, mu: list[float]) -> None:
+def test_forecasts_fall_and_at_half_time_are_right_within_a_factor_of_three_on_average(
+    policy: Policy, mu: list[float]
+) -> None:
     log_ratio, late_ratio = [], []
     for seed in range(8):
         seen = states(policy, mu, seed)

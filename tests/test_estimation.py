@@ -11,8 +11,11 @@ from spectralbai import Graph, InvalidInput, Problem, estimate
 from spectralbai.checks import Vector
 
 
-def random_data(seed: int, zeros: float = 0.0, relative_R: float = 0.3, sigma_decades: float = 0.5) -> tuple[Problem, Vector, Vector]:
-    """Returns (problem, counts, means) with nan where nothing was seen; arms 0 and 1, always seen, are in the two components."""
+def random_data(
+    seed: int, zeros: float = 0.0, relative_R: float = 0.3, sigma_decades: float = 0.5
+) -> tuple[Problem, Vector, Vector]:
+    """Returns (problem, counts, means) with nan where nothing was seen; arms 0 and 1, always seen, are in the two
+    components."""
     rng = np.random.default_rng(seed)
     n_arms = int(rng.integers(4, 12))
     pairs = [(a, b) for b in range(2, n_arms) for a in range(b % 2, b, 2) if a == b - 2 or rng.random() < 0.3]
@@ -82,7 +85,9 @@ def test_unobserved_arms_stay_harmonic_when_the_observed_ones_are_smoothed(seed:
 
 def test_a_point_between_two_seen_ones_is_their_weighted_mean() -> None:
     graph = Graph.from_edges(3, [(0, 1, 1.0), (1, 2, 3.0)])
-    np.testing.assert_allclose(estimate(Problem(graph, 10.0), [5, 0, 2], [0.0, math.nan, 1.0]), [0.0, 0.75, 1.0], rtol=1e-13)
+    np.testing.assert_allclose(
+        estimate(Problem(graph, 10.0), [5, 0, 2], [0.0, math.nan, 1.0]), [0.0, 0.75, 1.0], rtol=1e-13
+    )
     # The two edges in series have weight 3/4: S = 3/4 (m_0 - m_2)^2 <= R binds at 0.03, a difference of 0.2.
     smooth = estimate(Problem(graph, 0.03), [5, 0, 2], [0.0, math.nan, 1.0])
     np.testing.assert_allclose(smooth, [0.8 * 2 / 7, 0.8 * 2 / 7 + 0.15, 0.8 * 2 / 7 + 0.2], rtol=1e-13)
@@ -125,7 +130,9 @@ def test_only_the_ratios_of_the_counts_matter(seed: int) -> None:
 def test_a_constant_added_to_the_means_is_added_to_the_estimate(seed: int) -> None:
     problem, counts, means = random_data(seed, zeros=0.3)
     means = np.round(means * 2**30) / 2**30  # so that the sum is exact
-    np.testing.assert_allclose(estimate(problem, counts, means + 1e4) - 1e4, estimate(problem, counts, means), atol=1e-11)
+    np.testing.assert_allclose(
+        estimate(problem, counts, means + 1e4) - 1e4, estimate(problem, counts, means), atol=1e-11
+    )
 
 
 def test_nan_will_do_only_where_nothing_was_seen() -> None:
@@ -138,7 +145,9 @@ def test_nan_will_do_only_where_nothing_was_seen() -> None:
 
 def test_a_component_without_observation_is_refused_by_the_name_of_an_arm_in_it() -> None:
     problem = Problem(Graph.from_edges(5, [(0, 2), (1, 3), (3, 4)]), 1.0)
-    with pytest.raises(InvalidInput, match="`counts` must have an observation in each component.*that of arm 1; pull it once"):
+    with pytest.raises(
+        InvalidInput, match="`counts` must have an observation in each component.*that of arm 1; pull it once"
+    ):
         estimate(problem, [1, 0, 1, 0, 0], np.zeros(5))
     assert estimate(problem, [1, 0, 0, 0, 1], np.arange(5.0)).tolist() == [0.0, 4.0, 0.0, 4.0, 4.0]
 

@@ -35,7 +35,11 @@ def networkx_graph(n_arms: int, edges: list[tuple[int, int, float]]) -> nx.Graph
 
 
 def same(left: Graph, right: Graph) -> bool:
-    return left.n_arms == right.n_arms and np.array_equal(left.pairs, right.pairs) and np.array_equal(left.weights, right.weights)
+    return (
+        left.n_arms == right.n_arms
+        and np.array_equal(left.pairs, right.pairs)
+        and np.array_equal(left.weights, right.weights)
+    )
 
 
 @settings(deadline=None)
@@ -47,7 +51,9 @@ def test_the_laplacian_is_that_of_networkx(case: tuple[int, list[tuple[int, int,
 
 @settings(deadline=None)
 @given(edge_lists(), st.integers(0, 2**32))
-def test_smoothness_is_the_quadratic_form_of_the_laplacian(case: tuple[int, list[tuple[int, int, float]]], seed: int) -> None:
+def test_smoothness_is_the_quadratic_form_of_the_laplacian(
+    case: tuple[int, list[tuple[int, int, float]]], seed: int
+) -> None:
     mu = np.random.default_rng(seed).standard_normal(case[0])
     expected = mu @ nx.laplacian_matrix(networkx_graph(*case)).toarray() @ mu
     assert Graph.from_edges(*case).smoothness(mu) == pytest.approx(expected, rel=1e-9, abs=1e-9)
@@ -64,7 +70,9 @@ def test_components_are_those_of_networkx(case: tuple[int, list[tuple[int, int, 
 
 @settings(deadline=None)
 @given(edge_lists())
-def test_edges_dense_and_sparse_weights_and_networkx_give_the_same_graph(case: tuple[int, list[tuple[int, int, float]]]) -> None:
+def test_edges_dense_and_sparse_weights_and_networkx_give_the_same_graph(
+    case: tuple[int, list[tuple[int, int, float]]],
+) -> None:
     n_arms, edges = case
     weights = np.zeros((n_arms, n_arms))
     for a, b, w in edges:
@@ -85,7 +93,9 @@ def test_edges_are_kept_once_sorted_and_with_their_weights() -> None:
 
 
 def test_edges_may_be_rows_of_an_array() -> None:
-    assert same(Graph.from_edges(3, np.array([[0, 1, 0.5], [1, 2, 2.0]])), Graph.from_edges(3, [(0, 1, 0.5), (1, 2, 2.0)]))
+    assert same(
+        Graph.from_edges(3, np.array([[0, 1, 0.5], [1, 2, 2.0]])), Graph.from_edges(3, [(0, 1, 0.5), (1, 2, 2.0)])
+    )
 
 
 def test_an_edge_of_weight_zero_changes_nothing() -> None:

@@ -37,7 +37,9 @@ def test_the_upper_limit_covers_the_true_roughness_at_its_confidence(name: str, 
     sigma = rng.uniform(0.5, 2.0, graph.n_arms)
     truth, runs = graph.smoothness(mu), 200
     estimates = [
-        roughness_from(graph, sigma, counts, mu + sigma / np.sqrt(counts) * rng.standard_normal(mu.size), confidence=0.8)
+        roughness_from(
+            graph, sigma, counts, mu + sigma / np.sqrt(counts) * rng.standard_normal(mu.size), confidence=0.8
+        )
         for _ in range(runs)
     ]
     missed = sum(each.upper < truth for each in estimates)
@@ -53,7 +55,9 @@ def test_the_estimate_has_the_bias_of_the_noise_removed(name: str) -> None:
     plain, estimate = np.mean(
         [
             [each.plain, each.estimate]
-            for each in (roughness_from(graph, 1.0, [4] * mu.size, mu + rng.standard_normal(mu.size) / 2) for _ in range(400))
+            for each in (
+                roughness_from(graph, 1.0, [4] * mu.size, mu + rng.standard_normal(mu.size) / 2) for _ in range(400)
+            )
         ],
         axis=0,
     )
@@ -70,10 +74,14 @@ def test_the_limit_stays_valid_for_bounded_outcomes_and_a_sigma_too_large(name: 
     graph, mu = GRAPHS[name]
     rng = np.random.default_rng(1)
     p = 0.02 + 0.1 * (mu - mu.min()) / np.ptp(mu)
-    clicks = [roughness_from(graph, 0.5, [50] * p.size, rng.binomial(50, p) / 50, confidence=0.8).upper for _ in range(100)]
+    clicks = [
+        roughness_from(graph, 0.5, [50] * p.size, rng.binomial(50, p) / 50, confidence=0.8).upper for _ in range(100)
+    ]
     assert sum(upper < graph.smoothness(p) for upper in clicks) == 0
     noise = [
-        roughness_from(graph, 2.0, [5] * mu.size, mu + rng.standard_normal(mu.size) / math.sqrt(5), confidence=0.8).upper
+        roughness_from(
+            graph, 2.0, [5] * mu.size, mu + rng.standard_normal(mu.size) / math.sqrt(5), confidence=0.8
+        ).upper
         for _ in range(100)
     ]
     assert sum(upper < graph.smoothness(mu) for upper in noise) == 0
@@ -97,7 +105,9 @@ def test_more_observations_bring_the_limit_to_the_truth_and_more_confidence_take
     uppers = [roughness_from(graph, 1.0, [n] * mu.size, mu + noise / math.sqrt(n)).upper for n in (1, 10, 10**3, 10**9)]
     assert sorted(uppers, reverse=True) == uppers
     assert uppers[-1] == pytest.approx(graph.smoothness(mu), rel=1e-2)
-    strict, lax = (roughness_from(graph, 1.0, [10] * mu.size, mu + noise / 3, confidence=each).upper for each in (0.99, 0.8))
+    strict, lax = (
+        roughness_from(graph, 1.0, [10] * mu.size, mu + noise / 3, confidence=each).upper for each in (0.99, 0.8)
+    )
     assert strict > lax
 
 
@@ -106,7 +116,9 @@ def test_a_graph_without_edges_is_smooth_and_shift_and_units_do_not_matter() -> 
     assert (bare.plain, bare.estimate, bare.upper) == (0, 0, 0)
     one = roughness_from(PAIR, 1.0, [2, 3, 4], [0.9, 0.1, 0.6])
     other = roughness_from(PAIR, 100.0, [2, 3, 4], np.array([0.9, 0.1, 0.6]) * 100 + 1e5)
-    assert (other.plain, other.estimate, other.upper) == pytest.approx((1e4 * one.plain, 1e4 * one.estimate, 1e4 * one.upper))
+    assert (other.plain, other.estimate, other.upper) == pytest.approx(
+        (1e4 * one.plain, 1e4 * one.estimate, 1e4 * one.upper)
+    )
 
 
 def test_every_arm_must_be_observed() -> None:
@@ -135,7 +147,9 @@ def test_sigma_is_pooled_within_arms_with_its_exact_interval() -> None:
     found = sigma_from(arms, outcomes)
     assert (found.observations, found.degrees_of_freedom) == (6, 3)
     assert found.sigma == pytest.approx(math.sqrt(4 / 3))
-    assert (found.low, found.high) == pytest.approx((math.sqrt(4 / chi2.ppf(0.975, 3)), math.sqrt(4 / chi2.ppf(0.025, 3))))
+    assert (found.low, found.high) == pytest.approx(
+        (math.sqrt(4 / chi2.ppf(0.975, 3)), math.sqrt(4 / chi2.ppf(0.025, 3)))
+    )
     with pytest.raises(InvalidInput, match="two observations"):
         sigma_from(np.array([0, 1]), np.array([1.0, 2.0]))
 
@@ -143,7 +157,10 @@ def test_sigma_is_pooled_within_arms_with_its_exact_interval() -> None:
 def test_the_interval_of_sigma_covers() -> None:
     rng = np.random.default_rng(0)
     arms = np.repeat(np.arange(5), 3)
-    inside = sum(each.low <= 2.0 <= each.high for each in (sigma_from(arms, arms + 2 * rng.standard_normal(15)) for _ in range(500)))
+    inside = sum(
+        each.low <= 2.0 <= each.high
+        for each in (sigma_from(arms, arms + 2 * rng.standard_normal(15)) for _ in range(500))
+    )
     assert binomtest(inside, 500, 0.95).pvalue > 0.01
 
 

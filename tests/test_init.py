@@ -37,4 +37,7 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = "import sys, spectralbai; print({'numpy', 'scipy', 'numba'} & set(sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "set()"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        == "set()"
+    )

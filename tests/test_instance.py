@@ -74,7 +74,10 @@ def test_an_instance_is_frozen_and_can_be_replaced_with_a_checked_copy() -> None
         ((PROBLEM, None, ["a", "", "c"]), "`labels[1]` must be a string that is not blank, got ''"),
         ((PROBLEM, None, ["a", " ", "c"]), "`labels[1]` must be a string that is not blank, got ' '"),
         ((PROBLEM, None, ["a", 1, "c"]), "`labels[1]` must be a string that is not blank, got 1"),
-        ((PROBLEM, None, ["a", "b", "a"]), "`labels[2]` must be new, got 'a', already the label of arm 0; give each arm its own"),
+        (
+            (PROBLEM, None, ["a", "b", "a"]),
+            "`labels[2]` must be new, got 'a', already the label of arm 0; give each arm its own",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(arguments: tuple[Any, ...], message: str) -> None:
@@ -104,7 +107,9 @@ def instances(draw: st.DrawFn) -> Instance:
         low = draw(st.floats(-1e9, 1e9))
         problem = Problem.bounded(graph, R, low, low + draw(st.floats(1e-3, 1e9)), tolerance)
     mu = draw(st.none() | st.lists(finite, min_size=n_arms, max_size=n_arms))
-    labels = draw(st.none() | st.lists(st.text(min_size=1).filter(str.strip), min_size=n_arms, max_size=n_arms, unique=True))
+    labels = draw(
+        st.none() | st.lists(st.text(min_size=1).filter(str.strip), min_size=n_arms, max_size=n_arms, unique=True)
+    )
     return Instance(problem, mu, labels)
 
 
@@ -165,7 +170,8 @@ def test_low_and_high_stand_in_place_of_sigma() -> None:
 
 def test_a_range_of_means_with_another_sigma_cannot_be_written() -> None:
     with pytest.raises(
-        InvalidInput, match=re.escape("`sigma` must be (high - low)/2 for an instance with a outcome_range to be written, got [0.3")
+        InvalidInput,
+        match=re.escape("`sigma` must be (high - low)/2 for an instance with a outcome_range to be written, got [0.3"),
     ):
         Instance(Problem(GRAPH, 0.01, sigma=0.3, outcome_range=(0.0, 1.0))).as_dict()
 
@@ -174,7 +180,10 @@ def test_a_range_of_means_with_another_sigma_cannot_be_written() -> None:
     ("changes", "message"),
     [
         ({"format": ...}, '$ lacks the key "format"; add "format": "spectralbai-instance/1"'),
-        ({"format": "spectralbai-instance/2"}, "$.format must be \"spectralbai-instance/1\", got 'spectralbai-instance/2'"),
+        (
+            {"format": "spectralbai-instance/2"},
+            "$.format must be \"spectralbai-instance/1\", got 'spectralbai-instance/2'",
+        ),
         ({"format": None}, '$.format must be "spectralbai-instance/1", got None'),
         ({"n_arms": ...}, '$ lacks the key "n_arms"; add it'),
         ({"edges": ...}, '$ lacks the key "edges"; add it'),
@@ -202,9 +211,18 @@ def test_a_range_of_means_with_another_sigma_cannot_be_written() -> None:
         ({"edges": [[1, 2, 10**400]]}, "$.edges[0][2] must be a finite non-negative number, got inf"),
         ({"edges": [[1, 2, True]]}, "$.edges[0][2] must be a finite non-negative number, got True; give a number"),
         ({"edges": [[1, 2, None]]}, "$.edges[0][2] must be a finite non-negative number, got None; give a number"),
-        ({"edges": [[1, 2, 1], [1, 1, 1]]}, "$.edges[1] must join two different arms, got 1 and 1; remove the self-loop"),
-        ({"edges": [[0, 1, 1], [1, 2, 1], [1, 2, 3]]}, "$.edges[2] must be new, got [1, 2] as in $.edges[1]; give each edge once"),
-        ({"edges": [[0, 1, 1], [1, 2, 0], [2, 1, 3]]}, "$.edges[2] must be new, got [2, 1] as in $.edges[1]; give each edge once"),
+        (
+            {"edges": [[1, 2, 1], [1, 1, 1]]},
+            "$.edges[1] must join two different arms, got 1 and 1; remove the self-loop",
+        ),
+        (
+            {"edges": [[0, 1, 1], [1, 2, 1], [1, 2, 3]]},
+            "$.edges[2] must be new, got [1, 2] as in $.edges[1]; give each edge once",
+        ),
+        (
+            {"edges": [[0, 1, 1], [1, 2, 0], [2, 1, 3]]},
+            "$.edges[2] must be new, got [2, 1] as in $.edges[1]; give each edge once",
+        ),
         ({"mu": None}, "$.mu must be a list of 3 numbers, got None"),
         ({"mu": 0.5}, "$.mu must be a list of 3 numbers, got 0.5"),
         ({"mu": [0.9, 0.5]}, "$.mu must hold one number per arm, got 2 for 3 arms"),
@@ -243,7 +261,10 @@ def test_a_range_of_means_with_another_sigma_cannot_be_written() -> None:
         ({"labels": ["a", "b"]}, "$.labels must hold one label per arm, got 2 for 3 arms"),
         ({"labels": ["a", 1, "c"]}, "$.labels[1] must be a string that is not blank, got 1"),
         ({"labels": ["a", "b", ""]}, "$.labels[2] must be a string that is not blank, got ''"),
-        ({"labels": ["a", "b", "a"]}, "$.labels[2] must be new, got 'a', already the label of arm 0; give each arm its own"),
+        (
+            {"labels": ["a", "b", "a"]},
+            "$.labels[2] must be new, got 'a', already the label of arm 0; give each arm its own",
+        ),
     ],
 )
 def test_a_bad_document_is_refused_with_its_path(changes: dict[str, Any], message: str) -> None:

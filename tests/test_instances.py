@@ -58,7 +58,11 @@ def networkx_graph(graph: Graph) -> nx.Graph[int]:
 
 
 def test_every_public_generator_is_tested() -> None:
-    assert {generator.__name__ for generator, _ in GENERATORS.values()} == set(instances.KINDS) == set(instances.__all__) - {"KINDS"}
+    assert (
+        {generator.__name__ for generator, _ in GENERATORS.values()}
+        == set(instances.KINDS)
+        == set(instances.__all__) - {"KINDS"}
+    )
 
 
 @pytest.mark.parametrize("name", GENERATORS)
@@ -76,7 +80,9 @@ def test_R_is_slack_times_the_smoothness_of_the_means(name: str) -> None:
     for options, slack in (({}, 1.5), ({"slack": 3.0}, 3.0)):
         instance = make(name, **options)
         mu = means(instance)
-        assert instance.problem.R == pytest.approx(slack * mu @ instance.problem.graph.laplacian.toarray() @ mu, rel=1e-9)
+        assert instance.problem.R == pytest.approx(
+            slack * mu @ instance.problem.graph.laplacian.toarray() @ mu, rel=1e-9
+        )
         assert instance.problem.R > 0
 
 
@@ -219,15 +225,30 @@ def test_nearest_neighbours_have_at_least_as_many_edges_as_asked() -> None:
         (lambda: UNTYPED.cliques(1, 1, lone_best=False), "`n_arms` must be at least 2, got 1"),
         (lambda: UNTYPED.cliques(2, 3, lone_best="no"), "`lone_best` must be True or False, got 'no'"),
         (lambda: UNTYPED.cliques(2, 3, levels=0.5), "`levels` must be (low, high), got 0.5"),
-        (lambda: UNTYPED.cliques(2, 3, levels=(0.6, 0.2)), "`levels` must be (low, high) with low <= high, got (0.6, 0.2); swap them"),
+        (
+            lambda: UNTYPED.cliques(2, 3, levels=(0.6, 0.2)),
+            "`levels` must be (low, high) with low <= high, got (0.6, 0.2); swap them",
+        ),
         (lambda: UNTYPED.cliques(2, 3, levels=(0.2, math.nan)), "`levels` must be two finite numbers, got nan"),
         (lambda: UNTYPED.cliques(2, 3, spread=-0.1), "`spread` must be a finite non-negative number, got -0.1"),
         (lambda: UNTYPED.cliques(2, 3, best=math.inf), "`best` must be a finite number, got inf"),
-        (lambda: UNTYPED.cliques(2, 3, best=0.1), "`best` must be above the mean of every other arm, got 0.1 and another mean of 0."),
+        (
+            lambda: UNTYPED.cliques(2, 3, best=0.1),
+            "`best` must be above the mean of every other arm, got 0.1 and another mean of 0.",
+        ),
         (lambda: UNTYPED.stochastic_block(0, 3), "`n_blocks` must be a whole number of at least 1, got 0"),
-        (lambda: UNTYPED.stochastic_block(2, 3, p_inside=1.5), "`p_inside` must be a probability between 0 and 1, got 1.5"),
-        (lambda: UNTYPED.stochastic_block(2, 3, p_across=-0.5), "`p_across` must be a probability between 0 and 1, got -0.5"),
-        (lambda: UNTYPED.stochastic_block(2, 3, spread=0, lead=0), "`mu` must have a unique best arm when tolerance is 0"),
+        (
+            lambda: UNTYPED.stochastic_block(2, 3, p_inside=1.5),
+            "`p_inside` must be a probability between 0 and 1, got 1.5",
+        ),
+        (
+            lambda: UNTYPED.stochastic_block(2, 3, p_across=-0.5),
+            "`p_across` must be a probability between 0 and 1, got -0.5",
+        ),
+        (
+            lambda: UNTYPED.stochastic_block(2, 3, spread=0, lead=0),
+            "`mu` must have a unique best arm when tolerance is 0",
+        ),
         (lambda: UNTYPED.barabasi_albert(4, 4), "`attachments` must be below the number of arms 4, got 4"),
         (lambda: UNTYPED.barabasi_albert(4, 0), "`attachments` must be a whole number of at least 1, got 0"),
         (lambda: UNTYPED.nearest_neighbors(5, 5), "`neighbors` must be below the number of arms 5, got 5"),

@@ -42,7 +42,12 @@ def misses(problem: Problem, mu: np.ndarray, with_graph: bool, runs: int, scale:
 
 @pytest.mark.parametrize(
     ("problem", "mu", "with_graph"),
-    [(PATH, PATH_MEANS, True), (PAIR, np.array([0.9, 0.5, 0.6]), True), (FREE, np.array([5.0, 1.0, 1.1]), True), (PATH, PATH_MEANS, False)],
+    [
+        (PATH, PATH_MEANS, True),
+        (PAIR, np.array([0.9, 0.5, 0.6]), True),
+        (FREE, np.array([5.0, 1.0, 1.1]), True),
+        (PATH, PATH_MEANS, False),
+    ],
 )
 def test_intervals_miss_with_probability_at_most_delta_and_half_as_wide_they_miss_more(
     problem: Problem, mu: np.ndarray, with_graph: bool

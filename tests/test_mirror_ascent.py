@@ -14,7 +14,10 @@ from spectralbai.oracle import Oracle
 CASES = {
     "paper": (Problem(Graph.from_edges(3, [(1, 2)]), 0.02), np.array([0.9, 0.5, 0.6])),
     "path": (Problem(Graph.from_edges(5, [(0, 1), (1, 2), (2, 3), (3, 4)]), 0.4), np.array([0.1, 0.3, 0.7, 0.4, 0.2])),
-    "noise": (Problem(Graph.from_edges(4, [(0, 1), (2, 3)]), 0.4, np.array([0.5, 1.0, 2.0, 0.7])), np.array([0.9, 0.5, 0.6, 0.2])),
+    "noise": (
+        Problem(Graph.from_edges(4, [(0, 1), (2, 3)]), 0.4, np.array([0.5, 1.0, 2.0, 0.7])),
+        np.array([0.9, 0.5, 0.6, 0.2]),
+    ),
 }
 
 
@@ -49,7 +52,10 @@ def test_the_answer_is_the_average_of_exponentiated_gradient_steps(name: str) ->
 def test_the_average_iterate_approaches_the_optimum(name: str) -> None:
     problem, mu = CASES[name]
     best = solve_allocation(problem, mu).lower
-    short, long = (best - solve_allocation(problem, mu, tol=1e-12, solver="mirror-ascent", max_iterations=t).lower for t in (10, 2000))
+    short, long = (
+        best - solve_allocation(problem, mu, tol=1e-12, solver="mirror-ascent", max_iterations=t).lower
+        for t in (10, 2000)
+    )
     assert 0 <= long < 0.1 * short
 
 

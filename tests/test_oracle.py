@@ -111,7 +111,8 @@ def test_every_alternative_is_feasible_and_costs_what_is_said(options: dict[str,
 
 @pytest.mark.parametrize("options", HARD, ids=str)
 def test_every_alternative_satisfies_the_optimality_conditions(options: dict[str, float]) -> None:
-    """u (lam - mu) + 2 gamma L lam + nu (e_b - e_i) = 0, each multiplier with its constraint: enough for a convex problem."""
+    """u (lam - mu) + 2 gamma L lam + nu (e_b - e_i) = 0, each multiplier with its constraint: enough for a convex
+    problem."""
     binding = 0
     for seed in range(20):
         case = random_case(seed, **options)  # type: ignore[arg-type]  # n_components is an int
@@ -127,7 +128,11 @@ def test_every_alternative_satisfies_the_optimality_conditions(options: dict[str
             apart[case.best], apart[i] = 1.0, -1.0
             level = lam[int(np.argmax(case.omega))]
             residual = u * (lam - case.mu) + 2 * gamma * laplacian @ (lam - level) + nu * apart
-            scale = u * (1 + np.abs(case.mu)) + 2 * gamma * np.abs(laplacian) @ (np.abs(lam - level) + 1e-7) + nu * np.abs(apart)
+            scale = (
+                u * (1 + np.abs(case.mu))
+                + 2 * gamma * np.abs(laplacian) @ (np.abs(lam - level) + 1e-7)
+                + nu * np.abs(apart)
+            )
             assert (np.abs(residual) <= 1e-7 * scale).all()
             if gamma > 0:
                 assert case.problem.smoothness(lam) == pytest.approx(case.problem.R, rel=1e-8)
@@ -172,7 +177,9 @@ def test_the_gradient_is_that_of_the_cost_on_every_branch() -> None:
             for i in answer.challengers:
                 if np.isfinite(answer.cost[i]):
                     slope = (up.cost[i] - down.cost[i]) / (2 * step[a])
-                    assert answer.gradient[i, a] == pytest.approx(slope, rel=1e-5, abs=1e-6 * answer.cost[i] / case.omega[a] + 1e-10)
+                    assert answer.gradient[i, a] == pytest.approx(
+                        slope, rel=1e-5, abs=1e-6 * answer.cost[i] / case.omega[a] + 1e-10
+                    )
                     branches.add((bool(answer.gamma[i] > 0), bool(answer.nu[i] > 0)))
     assert branches == {(False, False), (False, True), (True, False), (True, True)}
 
@@ -294,7 +301,9 @@ def test_arms_too_well_tied_for_the_tolerance_cannot_win() -> None:
     resistance = 1 / (1 + 1 / (1 / 2.0 + 1 / 4.0))  # edge 0-1 beside the path 0-2-1
     for omega in (np.ones(4), np.array([0.0, 0.0, 0.0, 1.0]), np.array([1e-9, 1.0, 0.0, 1.0])):
         for excess in (1e-9, 1e-3, 1.0):
-            over = Case(Problem(graph, 0.3, tolerance=math.sqrt(0.3 * resistance) * (1 + excess)), mu, omega, 0).respond()
+            over = Case(
+                Problem(graph, 0.3, tolerance=math.sqrt(0.3 * resistance) * (1 + excess)), mu, omega, 0
+            ).respond()
             assert over.cost[1] == math.inf and np.isfinite(over.cost[3])
         for lack in (1e-9, 1e-3):
             problem = Problem(graph, 0.3, tolerance=math.sqrt(0.3 * resistance) * (1 - lack))
@@ -305,13 +314,17 @@ def test_arms_too_well_tied_for_the_tolerance_cannot_win() -> None:
 
 
 def test_the_merged_arms_weigh_the_sum_of_their_weights() -> None:
-    # Arms 0 and 1, both tied to arm 2 by weight w, meet at x; then 2 w (x - y)^2 <= R binds. Pooling 0 and 1 gives mean m and
+    # Arms 0 and 1, both tied to arm 2 by weight w, meet at x; then 2 w (x - y)^2 <= R binds. Pooling 0 and 1 gives mean
+    # m and
     # weight omega_0 + omega_1, not omega_1 alone.
     mu, omega, w, R = np.array([1.0, 0.8, -2.0]), np.array([0.5, 0.2, 0.3]), 1.5, 0.4
     pooled = omega[0] + omega[1]
     m = (omega[0] * mu[0] + omega[1] * mu[1]) / pooled
     excess = m - mu[2] - math.sqrt(R / (2 * w))
-    cost = 0.5 * omega[0] * omega[1] / pooled * (mu[0] - mu[1]) ** 2 + 0.5 * pooled * omega[2] / (pooled + omega[2]) * excess**2
+    cost = (
+        0.5 * omega[0] * omega[1] / pooled * (mu[0] - mu[1]) ** 2
+        + 0.5 * pooled * omega[2] / (pooled + omega[2]) * excess**2
+    )
     x = m - omega[2] / (pooled + omega[2]) * excess
     alternative = closest_alternative(Problem(Graph.from_edges(3, [(0, 2, w), (1, 2, w)]), R), mu, omega)
     assert alternative.challenger == 1
@@ -358,7 +371,9 @@ def test_a_smoothness_of_zero_leaves_one_level_per_component() -> None:
 
 def test_means_rougher_than_R_by_rounding_alone_count_as_smooth() -> None:
     for seed in range(10):
-        exact, rounded, rougher = (random_case(seed, relative_R=r, tolerance=0.0).respond() for r in (1.0, 1 - 5e-13, 1 - 2e-12))
+        exact, rounded, rougher = (
+            random_case(seed, relative_R=r, tolerance=0.0).respond() for r in (1.0, 1 - 5e-13, 1 - 2e-12)
+        )
         np.testing.assert_array_equal(rounded.cost, exact.cost)
         np.testing.assert_array_equal(rounded.gamma, exact.gamma)
         assert rounded.misfit == exact.misfit <= 1e-29
@@ -445,7 +460,12 @@ PATH = Problem(Graph.from_edges(3, [(0, 1), (1, 2)]), 1.0)
         ([0.1, 0.2], [1, 1, 1], None, r"`mu` must have shape \(n_arms,\) = \(3,\), got \(2,\)"),
         ([0.1, 0.2, math.nan], [1, 1, 1], None, "`mu` must be finite, got nan at arm 2"),
         (["a", "b", "c"], [1, 1, 1], None, "`mu` must hold one number per arm"),
-        ([0.1, 0.2, 0.2], [1, 1, 1], None, "`mu` must have a unique best arm when tolerance is 0, got arms 1 and 2 tied at 0.2"),
+        (
+            [0.1, 0.2, 0.2],
+            [1, 1, 1],
+            None,
+            "`mu` must have a unique best arm when tolerance is 0, got arms 1 and 2 tied at 0.2",
+        ),
         ([0.1, 0.2, 0.3], [1, -1, 1], None, "`omega` must be non-negative, got -1.0 at arm 1"),
         ([0.1, 0.2, 0.3], [0, 0, 0], None, "`omega` must have a positive entry, got zeros only"),
         ([0.1, 0.2, 0.3], [1, 1], None, r"`omega` must have shape \(n_arms,\) = \(3,\), got \(2,\)"),
@@ -454,12 +474,17 @@ PATH = Problem(Graph.from_edges(3, [(0, 1), (1, 2)]), 1.0)
         ([0.1, 0.2, 0.3], [1, 1, 1], True, "`best` must be an arm between 0 and 2, got True"),
     ],
 )
-def test_bad_input_is_refused_with_its_reason(mu: list[float], omega: list[float], best: int | None, message: str) -> None:
+def test_bad_input_is_refused_with_its_reason(
+    mu: list[float], omega: list[float], best: int | None, message: str
+) -> None:
     with pytest.raises(InvalidInput, match=message):
         closest_alternative(PATH, mu, omega, best)
 
 
 def test_no_alternative_at_all_is_refused_with_the_remedy() -> None:
     problem = Problem(PATH.graph, 0.02, tolerance=0.3)
-    with pytest.raises(InvalidInput, match=r"`tolerance` = 0.3 with R = 0.02 lets no other arm beat arm 0.*lower the tolerance or raise R"):
+    with pytest.raises(
+        InvalidInput,
+        match=r"`tolerance` = 0.3 with R = 0.02 lets no other arm beat arm 0.*lower the tolerance or raise R",
+    ):
         closest_alternative(problem, [0.3, 0.2, 0.1], [1, 1, 1])

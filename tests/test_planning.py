@@ -21,10 +21,14 @@ PAPER = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01), [0.9, 0.
 FAST = {
     "three arms": sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.05), [2.4, 0.5, 0.7]),
     "cliques": sb.instances.cliques(2, 3, best=2.5),
-    "path with tolerance": sb.Instance(sb.Problem(sb.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]), 9.0, 1.0, 0.8), [0.0, 1.0, 2.4, 2.8]),
+    "path with tolerance": sb.Instance(
+        sb.Problem(sb.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]), 9.0, 1.0, 0.8), [0.0, 1.0, 2.4, 2.8]
+    ),
     "bounded": sb.Instance(sb.Problem.bounded(sb.Graph.from_edges(3, [(1, 2)]), 0.05), [0.95, 0.1, 0.2]),
     "no graph": sb.Instance(sb.Problem(sb.Graph.from_edges(3, []), math.inf), [2.0, 0.0, 0.3]),
-    "sigma per arm": sb.Instance(sb.Problem(sb.Graph.from_edges(4, [(0, 1), (2, 3)]), 1.0, [0.5, 1.0, 1.0, 0.7]), [2.0, 1.2, 0.0, 0.3]),
+    "sigma per arm": sb.Instance(
+        sb.Problem(sb.Graph.from_edges(4, [(0, 1), (2, 3)]), 1.0, [0.5, 1.0, 1.0, 0.7]), [2.0, 1.2, 0.0, 0.3]
+    ),
 }
 Run = Callable[..., Any]
 
@@ -121,7 +125,10 @@ def test_past_observations_give_the_means_sigma_and_roughness() -> None:
 @pytest.mark.parametrize("components", [1, 2])
 def test_without_a_guess_random_signals_are_as_rough_as_R_allows(components: int) -> None:
     edges = [(a, a + 1) for a in range(5) if components == 1 or a != 2]
-    for problem in (sb.Problem(sb.Graph.from_edges(6, edges), 2.0), sb.Problem.bounded(sb.Graph.from_edges(6, edges), 0.05)):
+    for problem in (
+        sb.Problem(sb.Graph.from_edges(6, edges), 2.0),
+        sb.Problem.bounded(sb.Graph.from_edges(6, edges), 0.05),
+    ):
         made = sb.plan(sb.Instance(problem), 0.1, runs=0)
         assert made.source == "random signals" and len(made.signals) > 3
         low, high = problem.outcome_range or (-math.inf, math.inf)
@@ -177,7 +184,18 @@ def made_instance(run: Run, out: Path, *arguments: str) -> sb.Instance:
 
 def test_dose_finding_on_a_path_with_a_tolerance(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "doses.json"
-    options = ("--features", "milligrams", "--neighbors", "2", "--guess", "response", "--step", "0.15", "--sigma", "0.4")
+    options = (
+        "--features",
+        "milligrams",
+        "--neighbors",
+        "2",
+        "--guess",
+        "response",
+        "--step",
+        "0.15",
+        "--sigma",
+        "0.4",
+    )
     made = made_instance(run, out, "--arms", str(EXAMPLES / "doses.csv"), *options, "--tolerance", "0.05")
     assert made.labels[:2] == ("placebo", "5 mg") and made.problem.tolerance == 0.05
     assert made.problem.R == pytest.approx(implied_R(made.problem.graph, 0.15))
@@ -208,7 +226,18 @@ def test_page_variants_in_groups_with_bernoulli_outcomes(run: Run, tmp_path: Pat
 
 def test_a_grid_of_hyper_parameters(run: Run, tmp_path: Path) -> None:
     out = tmp_path / "tuning.json"
-    options = ("--features", "log10 rate,depth", "--neighbors", "4", "--step", "0.1", "--sigma", "0.05", "--tolerance", "0.01")
+    options = (
+        "--features",
+        "log10 rate,depth",
+        "--neighbors",
+        "4",
+        "--step",
+        "0.1",
+        "--sigma",
+        "0.05",
+        "--tolerance",
+        "0.01",
+    )
     made = made_instance(run, out, "--arms", str(EXAMPLES / "tuning.csv"), *options)
     assert made.mu is None and made.problem.graph.n_components == 1
     shown = run("plan", str(out), "--quick", "--R", "0.01")
@@ -239,10 +268,16 @@ def test_what_the_commands_cannot_use_is_refused_and_nothing_is_written(run: Run
         (("--arms", str(good), "--features", "x", "--low", "0", "--high", "1", "--sigma", "1"), "--sigma and --low"),
         (("--arms", str(arms), "--features", "x"), f'{arms}: line 4, column "x": a number is needed, got "three"'),
         (("--arms", str(good), "--features", "x,y"), f'{good}: there is no column "y"'),
-        (("--arms", str(good), "--features", "x", "--neighbors", "5"), "`neighbors` must be below the number of arms 3"),
+        (
+            ("--arms", str(good), "--features", "x", "--neighbors", "5"),
+            "`neighbors` must be below the number of arms 3",
+        ),
         (("--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "-1"), "`step` must be"),
         (("--arms", str(tmp_path / "none.csv"), "--features", "x"), "none.csv"),
-        (("--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "1e200"), "--step must be a number whose square"),
+        (
+            ("--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "1e200"),
+            "--step must be a number whose square",
+        ),
         (
             ("--arms", str(good), "--features", "x", "--neighbors", "1", "--guess", "x", "--low", "0", "--high", "1"),
             "--guess: guesses must lie",

@@ -52,7 +52,9 @@ def test_there_is_the_bound_and_a_curve_with_bars_per_rule() -> None:
         own = ROWS[10 * index : 10 * index + 10]
         assert list(container[0].get_ydata()) == [row.mean_tau for row in own]
         low, high = zip(*((segment[0][1], segment[1][1]) for segment in container[2][0].get_segments()), strict=True)
-        assert low == pytest.approx([row.mean_tau - 50 for row in own]) and high == pytest.approx([row.mean_tau + 50 for row in own])
+        assert low == pytest.approx([row.mean_tau - 50 for row in own]) and high == pytest.approx(
+            [row.mean_tau + 50 for row in own]
+        )
 
 
 def test_curves_differ_in_marker_line_and_colour_and_stand_side_by_side() -> None:
@@ -91,5 +93,7 @@ def test_given_axes_are_drawn_on_and_their_figure_gets_no_caption() -> None:
 
 
 def test_missing_means_and_deviations_leave_gaps() -> None:
-    rows = [replace(row, runs=1, std_tau=math.nan, mean_tau=math.nan if row.R == 0.05 else row.mean_tau) for row in ROWS]
+    rows = [
+        replace(row, runs=1, std_tau=math.nan, mean_tau=math.nan if row.R == 0.05 else row.mean_tau) for row in ROWS
+    ]
     assert as_png(plot_reproduction(rows, 0.01)).startswith(b"\x89PNG\r\n\x1a\n")

@@ -64,7 +64,10 @@ def test_a_box_per_policy_with_every_run_and_the_bound() -> None:
 
 def test_times_of_other_orders_are_shown_on_a_logarithmic_scale() -> None:
     assert plot_tau_by_policy([row("a", 0, 100), row("b", 0, 9000)]).get_yscale() == "log"
-    assert plot_tau_against([cell("a", R=1), cell("b", R=1, mean_tau=9000.0, mean_tau_high=9500.0)], "R").get_yscale() == "log"
+    assert (
+        plot_tau_against([cell("a", R=1), cell("b", R=1, mean_tau=9000.0, mean_tau_high=9500.0)], "R").get_yscale()
+        == "log"
+    )
 
 
 @pytest.mark.parametrize(
@@ -77,7 +80,13 @@ def test_times_of_other_orders_are_shown_on_a_logarithmic_scale() -> None:
 )
 def test_a_curve_per_policy_with_intervals_above_the_bound(x: Any, values: tuple[float, ...], ticks: list[str]) -> None:
     cells = [
-        cell(policy, **{x: value}, mean_tau=100.0 * (k + 1), mean_tau_high=110.0 * (k + 1), lower_bound=10.0 * (1 + place))
+        cell(
+            policy,
+            **{x: value},
+            mean_tau=100.0 * (k + 1),
+            mean_tau_high=110.0 * (k + 1),
+            lower_bound=10.0 * (1 + place),
+        )
         for k, policy in enumerate(POLICIES)
         for place, value in enumerate(values)
     ]
@@ -115,7 +124,9 @@ def test_proportions_are_mean_shares_beside_the_optimal_ones() -> None:
     assert [np.asarray(line.get_ydata()).tolist() for line in ax.lines] == [[0.5, 0.5], [1.0, 0.0]]
     assert [label.get_text() for label in ax.get_xticklabels()] == ["left", "right"]
     assert legend_is_outside(ax)
-    many = plot_proportions([row("a", 0, 4, tuple(range(100)))], tuple(np.arange(100) / 4950), tuple(map(str, range(100))), most=10)
+    many = plot_proportions(
+        [row("a", 0, 4, tuple(range(100)))], tuple(np.arange(100) / 4950), tuple(map(str, range(100))), most=10
+    )
     assert [label.get_text() for label in many.get_xticklabels()] == [str(arm) for arm in range(90, 100)]
     assert "10 of 100" in many.get_xlabel()
     assert len(plot_proportions(rows, (), ("left", "right")).patches) == 0
@@ -133,7 +144,9 @@ def test_the_graph_shows_every_edge_the_labels_and_the_best_arm() -> None:
     assert as_png(plot_graph(Instance(Problem(Graph.from_edges(2, []), 1.0)))).startswith(b"\x89PNG")
 
 
-@pytest.mark.parametrize("made", [instances.cliques(4, 6), instances.karate_club(), instances.path(30), instances.star(12)])
+@pytest.mark.parametrize(
+    "made", [instances.cliques(4, 6), instances.karate_club(), instances.path(30), instances.star(12)]
+)
 def test_no_two_arms_are_drawn_on_one_another(made: Instance) -> None:
     places = layout(made.problem.graph)
     apart = np.sqrt(((places[:, None] - places[None]) ** 2).sum(-1))

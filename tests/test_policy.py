@@ -16,7 +16,9 @@ from spectralbai.checks import Indices, Vector
 from spectralbai.policy import GRUB, LUCB, POLICIES, OracleSampling, Policy, State, TopTwo, TrackAndStop, Uniform
 
 PAPER = Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01)
-THREE_COMPONENTS = Problem(Graph.from_edges(6, [(0, 1, 1.0), (1, 2, 1.0), (3, 4, 2.0)]), R=0.3, sigma=[1, 1, 2, 1, 0.5, 1])
+THREE_COMPONENTS = Problem(
+    Graph.from_edges(6, [(0, 1, 1.0), (1, 2, 1.0), (3, 4, 2.0)]), R=0.3, sigma=[1, 1, 2, 1, 0.5, 1]
+)
 PATH = Problem(Graph.from_edges(4, [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]), R=2.0, tolerance=0.3)
 EDGELESS = Problem(Graph.from_edges(3, [(0, 1, 1.0)]), R=math.inf)
 BOUNDED = Problem.bounded(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.1)
@@ -70,7 +72,9 @@ def follow(policy: Policy, mu: list[float], seed: int, n: int) -> State:
     """Returns the state after n samples, or the end, of a run."""
     rng, state = np.random.default_rng(seed), policy.init()
     while state.samples < n and (arms := ask(policy, state)).size:
-        state = policy.tell(state, arms, np.array(mu)[arms] + policy.problem.sigma[arms] * rng.standard_normal(arms.size))
+        state = policy.tell(
+            state, arms, np.array(mu)[arms] + policy.problem.sigma[arms] * rng.standard_normal(arms.size)
+        )
     return state
 
 
@@ -96,7 +100,10 @@ def test_a_state_stored_as_json_goes_on_identically(case: str) -> None:
         assert loaded.as_dict() == state.as_dict()
         np.testing.assert_array_equal(ask(policy, loaded, 20), ask(policy, state, 20))
         assert policy.verdict(loaded) == policy.verdict(state)
-        assert policy.tell(loaded, arms[cut:], rewards[cut:]).as_dict() == policy.tell(state, arms[cut:], rewards[cut:]).as_dict()
+        assert (
+            policy.tell(loaded, arms[cut:], rewards[cut:]).as_dict()
+            == policy.tell(state, arms[cut:], rewards[cut:]).as_dict()
+        )
 
 
 @EVERY_CASE
@@ -170,7 +177,11 @@ def test_a_decision_is_final_asks_for_nothing_and_still_takes_results(case: str)
 
 def test_several_risks_read_off_one_run_agree_with_policies_of_their_own() -> None:
     risks = (("mixture", 0.2), ("mixture", 0.01), ("gk16", 0.1), ("paper", 0.1), ("paper-printed", 0.2))
-    for mu, problem in (([1.9, 0.5, 0.6], PAPER), ([1.5, 0.4, 1.4], PAPER), ([0.0, 0.3, 0.6, 0.6, 0.5, 3.5], THREE_COMPONENTS)):
+    for mu, problem in (
+        ([1.9, 0.5, 0.6], PAPER),
+        ([1.5, 0.4, 1.4], PAPER),
+        ([0.0, 0.3, 0.6, 0.6, 0.5, 3.5], THREE_COMPONENTS),
+    ):
         together = simulate.watch(SpectralTaS(problem, 0.1, watching=risks), mu, 0, max_samples=500)
         for (rule, delta), run in zip((("mixture", 0.1), *risks), together, strict=True):
             alone = simulate.run(SpectralTaS(problem, delta, rule), mu, 0, max_samples=500)
@@ -187,7 +198,9 @@ def test_permuting_arms_permutes_the_answer(case: str, n: int) -> None:
     arms, rewards = outcomes_for(case, n, seed=6)
     name = np.random.default_rng(7).permutation(n_arms)  # arm a becomes arm name[a]
     pairs = zip(name[problem.graph.pairs].tolist(), problem.graph.weights.tolist(), strict=True)
-    renamed = Problem(Graph.from_edges(n_arms, [(a, b, w) for (a, b), w in pairs]), problem.R, problem.sigma[np.argsort(name)])
+    renamed = Problem(
+        Graph.from_edges(n_arms, [(a, b, w) for (a, b), w in pairs]), problem.R, problem.sigma[np.argsort(name)]
+    )
     other = replace(policy, problem=renamed)
     here, there = policy.tell(policy.init(), arms, rewards), other.tell(other.init(), name[arms], rewards)
     assert there.best == name[here.best]
@@ -233,7 +246,9 @@ def test_nothing_is_read_before_every_component_has_a_result() -> None:
     "rewards", [[0.0, 0.0, 0.0], [1.0, 1.0 - 1e-16, 1.0], [1e-150, 0.0, 1e-160], [0.3, 0.1 + 0.2, 0.3], [1.0, 1.0, 0.0]]
 )
 @pytest.mark.parametrize("edges", [[], [(1, 2, 1.0)], [(0, 1, 1.0), (1, 2, 1.0)]])
-def test_ties_exact_or_up_to_rounding_are_pulled_and_never_decided(rewards: list[float], edges: list[tuple[int, int, float]]) -> None:
+def test_ties_exact_or_up_to_rounding_are_pulled_and_never_decided(
+    rewards: list[float], edges: list[tuple[int, int, float]]
+) -> None:
     policy = SpectralTaS(Problem(Graph.from_edges(3, edges), R=2.0), 0.1)
     state = policy.init()
     for _ in range(60):
@@ -291,7 +306,10 @@ def test_bad_results_are_refused_with_the_reason(arms: Any, rewards: Any, messag
         ({"delta": 0.0}, "`delta` must be a risk between 0 and 1, such as 0.05, got 0.0"),
         ({"delta": 1.0}, "`delta` must be a risk between 0 and 1"),
         ({"delta": "5%"}, "`delta` must be a risk between 0 and 1"),
-        ({"stopping": "glrt"}, "`stopping` must be one of mixture, paper, paper-printed, gk16, intervals, graph-intervals, got 'glrt'"),
+        (
+            {"stopping": "glrt"},
+            "`stopping` must be one of mixture, paper, paper-printed, gk16, intervals, graph-intervals, got 'glrt'",
+        ),
         ({"watching": (("mixture", 2.0),)}, "`delta` must be a risk between 0 and 1"),
         ({"watching": (("magic", 0.1),)}, "got 'magic'"),
         ({"mean_range": (1.0, 0.0)}, "`low` must be below `high`"),
@@ -322,7 +340,9 @@ def test_bad_questions_are_refused_with_the_reason(n: Any, pending: Any, message
     assert message in str(error.value)
 
 
-@pytest.mark.parametrize("broken", [{}, [], {"format": "spectralbai-state/0"}, {"format": "spectralbai-state/1", "counts": [1]}])
+@pytest.mark.parametrize(
+    "broken", [{}, [], {"format": "spectralbai-state/0"}, {"format": "spectralbai-state/1", "counts": [1]}]
+)
 def test_a_broken_state_is_refused(broken: Any) -> None:
     with pytest.raises(InvalidInput, match="a state must"):
         State.from_dict(broken)

@@ -32,10 +32,13 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]\d+)?")
 
 
 def assert_same(printed: str, shown: str) -> None:
-    """Compares words exactly and numbers to 1 %, since the last digits may depend on the machine; the gap is rounding and luck."""
+    """Compares words exactly and numbers to 1 %, since the last digits may depend on the machine; the gap is
+    rounding and luck."""
     printed, shown = (re.sub(r"gap [^,]*|\d+ oracle calls?", "", text).strip() for text in (printed, shown))
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", shown)
-    assert [float(n) for n in NUMBER.findall(printed)] == pytest.approx([float(n) for n in NUMBER.findall(shown)], rel=1e-2)
+    assert [float(n) for n in NUMBER.findall(printed)] == pytest.approx(
+        [float(n) for n in NUMBER.findall(shown)], rel=1e-2
+    )
 
 
 def test_every_example_is_found() -> None:
@@ -70,17 +73,28 @@ def test_the_loop_shown_first_runs_until_the_study_has_decided(tmp_path: Path) -
     (tmp_path / "trial").write_text('#!/bin/sh\ncase "$1" in 1) echo 1.2 ;; *) echo -0.4 ;; esac\n')
     (tmp_path / "trial").chmod(0o755)
     problem = '{"format": "spectralbai-instance/1", "n_arms": 3, "edges": [[0, 2, 1.0]], "R": 0.01, "sigma": 0.3}'
-    done = in_shell(f"echo '{problem}' | spectralbai study create doses -\n{loop}\nspectralbai study list --json", tmp_path)
+    done = in_shell(
+        f"echo '{problem}' | spectralbai study create doses -\n{loop}\nspectralbai study list --json", tmp_path
+    )
     assert done.returncode == 0
     assert '"state": "decided"' in done.stdout and '"best": "1"' in done.stdout
 
 
 def test_the_worked_example_decides_in_time(tmp_path: Path) -> None:
     """Two worker processes tune a scikit-learn model; the cap ends them even where the machine is slow."""
-    command = [sys.executable, str(ROOT / "examples" / "tune.py"), "--seconds", "25", "--report", str(tmp_path / "report.html")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"})
+    command = [
+        sys.executable,
+        str(ROOT / "examples" / "tune.py"),
+        "--seconds",
+        "25",
+        "--report",
+        str(tmp_path / "report.html"),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}
+    )
     first, *arms, workers = done.stdout.splitlines()
-    assert re.match(r'(Decided|Not decided) after [\d,]+ results', first) and "gamma" in first
+    assert re.match(r"(Decided|Not decided) after [\d,]+ results", first) and "gamma" in first
     assert len(arms) == 5 and len(workers.split(",")) == 2
     assert (tmp_path / "report.html").read_text("utf-8").count("<img") == 4
 
@@ -90,7 +104,9 @@ def in_shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     here = f'spectralbai() {{ {shlex.quote(sys.executable)} -m spectralbai.cli "$@"; }}\n'
     (folder / "examples").symlink_to(ROOT / "examples")
     environment = {**os.environ, "COLUMNS": "140"}
-    return subprocess.run(["sh", "-c", here + script], capture_output=True, text=True, encoding="utf-8", cwd=folder, env=environment)
+    return subprocess.run(
+        ["sh", "-c", here + script], capture_output=True, text=True, encoding="utf-8", cwd=folder, env=environment
+    )
 
 
 def test_the_campaign_files_shown_and_kept_are_campaigns() -> None:

@@ -109,7 +109,11 @@ BAD: list[tuple[Callable[[str], object], str, str]] = [
     (read_arms, ARMS.replace("10", "1_0"), 'line 3, column "mg": a number is needed, got "1_0"'),
     (read_arms, ARMS.replace("low,5", '"low,5') + ARMS, "line 2: not CSV"),
     (read_observations, "label\nlow\n", "two columns label and outcome"),
-    (read_observations, "label,outcome\nlwo,1\n", 'line 2, column "label": "lwo" is no label of an arm; did you mean "low"?'),
+    (
+        read_observations,
+        "label,outcome\nlwo,1\n",
+        'line 2, column "label": "lwo" is no label of an arm; did you mean "low"?',
+    ),
     (read_observations, "label,outcome\nlow,good\n", 'line 2, column "outcome": a number is needed, got "good"'),
 ]
 

@@ -1,4 +1,5 @@
-"""Confidence intervals from the event of the mixture: coverage by simulation, and what they may and may not depend on."""
+"""Confidence intervals from the event of the mixture: coverage by simulation, and what they may and may not depend
+on."""
 
 from __future__ import annotations
 
@@ -27,9 +28,14 @@ class Kind:
 
 # The means are as rough as R allows, or nearly.
 KINDS = {
-    "one path": Kind(Problem(Graph.from_edges(4, [(a, a + 1, 1.0) for a in range(3)]), R=0.5, sigma=[1, 0.5, 2, 1]), (1.0, 0.5, 0.0, 0.0)),
+    "one path": Kind(
+        Problem(Graph.from_edges(4, [(a, a + 1, 1.0) for a in range(3)]), R=0.5, sigma=[1, 0.5, 2, 1]),
+        (1.0, 0.5, 0.0, 0.0),
+    ),
     "two components": Kind(Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01), (0.9, 0.5, 0.6)),
-    "three components": Kind(Problem(Graph.from_edges(5, [(0, 1, 1.0), (2, 3, 1.0)]), R=0.4), (1.0, 0.4, 0.3, 0.4, 0.0)),
+    "three components": Kind(
+        Problem(Graph.from_edges(5, [(0, 1, 1.0), (2, 3, 1.0)]), R=0.4), (1.0, 0.4, 0.3, 0.4, 0.0)
+    ),
     "no graph": Kind(Problem(Graph.from_edges(3, [(0, 1, 1.0)]), R=math.inf, sigma=[1, 2, 0.5]), (0.5, 0.0, 0.2)),
     "two arms": Kind(Problem(Graph.from_edges(2, [(0, 1, 1.0)]), R=0.25), (0.5, 0.0)),
 }
@@ -52,7 +58,9 @@ def run(kind: Kind, seed: int) -> list[Snapshot]:
     return seen
 
 
-def read(kind: Kind, split: Snapshot, data: Snapshot, mean_range: tuple[float, float] | None = None) -> LikelihoodReading:
+def read(
+    kind: Kind, split: Snapshot, data: Snapshot, mean_range: tuple[float, float] | None = None
+) -> LikelihoodReading:
     return Mixture(mean_range=mean_range).read(Evidence(kind.problem, data, int(np.argmax(data.means)), split, 0.0))
 
 
@@ -183,7 +191,8 @@ def test_the_pair_of_arms_bounds_an_arm_where_the_graph_says_little() -> None:
 
 
 def test_the_cost_allowed_to_a_component_is_the_largest_wherever_the_best_arm_is() -> None:
-    """By hand, from (6.13): -log I is 1 and 2 on lone arms and 5 on a component of two; or hardly anything on the lone arms."""
+    """By hand, from (6.13): -log I is 1 and 2 on lone arms and 5 on a component of two; or hardly anything on the
+    lone arms."""
     sizes = np.array([1, 1, 2])
     found = graph_penalties(np.array([-1.0, -2.0, -5.0]), sizes)
     np.testing.assert_allclose(found, [1 + math.log(3) + 5, 2 + math.log(3) + 5, 5 + math.log(2) + 2])
@@ -204,4 +213,6 @@ def test_data_that_contradict_R_or_leave_no_means_claim_nothing() -> None:
     assert replace(reading.region, R=0.2, lone_penalty=None).intervals(DELTA) is not None
     stiff = replace(reading.region, R=1e-6, penalty=reading.region.penalty + 200.0)
     assert replace(stiff, lone_penalty=None).intervals(DELTA) is not None
-    assert replace(stiff, lone_penalty=np.zeros(3)).intervals(DELTA) is None, "what is left does not agree with each arm by itself"
+    assert replace(stiff, lone_penalty=np.zeros(3)).intervals(DELTA) is None, (
+        "what is left does not agree with each arm by itself"
+    )

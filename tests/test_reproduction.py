@@ -47,7 +47,11 @@ def test_the_rules_read_the_same_runs_of_their_R(rows: list[Row]) -> None:
         policy = reproduction.SpectralTaS(problem, DELTA, stopping=rule)
         taus = [simulate.run(policy, (0.9, 0.5, 0.6), seed).tau for seed in seeds]
         row = rows[10 * index + cell]
-        assert (row.rule, row.mean_tau, row.std_tau) == (rule, pytest.approx(np.mean(taus)), pytest.approx(np.std(taus, ddof=1)))
+        assert (row.rule, row.mean_tau, row.std_tau) == (
+            rule,
+            pytest.approx(np.mean(taus)),
+            pytest.approx(np.std(taus, ddof=1)),
+        )
 
 
 def test_no_two_trajectories_share_a_seed() -> None:

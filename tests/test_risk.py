@@ -36,10 +36,14 @@ KINDS = {
     "two components": Kind(Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01), (0.9, 0.5, 0.6), (0.5, 0.3, 0.2)),
     "lone arms": Kind(Problem(Graph.from_edges(2, []), R=1.0), (0.5, 0.0), (0.5, 0.5)),
     "one path, on the boundary": Kind(
-        Problem(Graph.from_edges(3, [(0, 1, 1.0), (1, 2, 1.0)]), R=0.5, sigma=[1.0, 0.5, 2.0]), (1.0, 0.5, 0.0), (0.4, 0.3, 0.3)
+        Problem(Graph.from_edges(3, [(0, 1, 1.0), (1, 2, 1.0)]), R=0.5, sigma=[1.0, 0.5, 2.0]),
+        (1.0, 0.5, 0.0),
+        (0.4, 0.3, 0.3),
     ),
     "three components": Kind(
-        Problem(Graph.from_edges(5, [(0, 1, 1.0), (2, 3, 1.0)]), R=0.4), (1.0, 0.4, 0.3, 0.4, 0.0), (0.3, 0.2, 0.2, 0.2, 0.1)
+        Problem(Graph.from_edges(5, [(0, 1, 1.0), (2, 3, 1.0)]), R=0.4),
+        (1.0, 0.4, 0.3, 0.4, 0.0),
+        (0.3, 0.2, 0.2, 0.2, 0.1),
     ),
 }
 
@@ -71,9 +75,18 @@ def uncovered(kind: Kind, split: Snapshot, data: Snapshot, mean_range: tuple[flo
     sigma, order = problem.sigma[blocks.order], blocks.order
     u, means = later.counts[order] / sigma**2, later.means[order]
     logs = integrals.log_integrals(
-        split.counts[order] / sigma**2, split.means[order], u, means, problem.R, Mixture(mean_range=mean_range)._level(0.0),
-        blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets, np.array(PRIOR_SCALES),
-    )  # fmt: skip
+        split.counts[order] / sigma**2,
+        split.means[order],
+        u,
+        means,
+        problem.R,
+        Mixture(mean_range=mean_range)._level(0.0),
+        blocks.offsets,
+        blocks.ends,
+        blocks.weights,
+        blocks.edge_offsets,
+        np.array(PRIOR_SCALES),
+    )
     excess = logs + np.bincount(blocks.component, 0.5 * u * (means - mu[order]) ** 2)
     risk = DELTA if problem.unstructured else (1 - PAIR_SHARE) * DELTA
     if not problem.unstructured and pairs_uncovered(kind, split, data, DELTA * PAIR_SHARE, mean_range):
@@ -87,12 +100,18 @@ def uncovered(kind: Kind, split: Snapshot, data: Snapshot, mean_range: tuple[flo
     return max(tests) > math.log(len(tests) / risk)
 
 
-def pairs_uncovered(kind: Kind, split: Snapshot, data: Snapshot, risk: float, mean_range: tuple[float, float] | None = None) -> bool:
-    """Whether later results of the best arm and another cost their true means more than the test of that pair allows."""
+def pairs_uncovered(
+    kind: Kind, split: Snapshot, data: Snapshot, risk: float, mean_range: tuple[float, float] | None = None
+) -> bool:
+    """Whether later results of the best arm and another cost their true means more than the test of that pair
+    allows."""
     mu, sigma = np.array(kind.mu), kind.problem.sigma
     later = data.since(split)
     u, level = later.counts / sigma**2, Mixture(mean_range=mean_range)._level(0.0)
-    excess = integrals.lone_integrals(split.counts / sigma**2, split.means, u, later.means, level) + 0.5 * u * (later.means - mu) ** 2
+    excess = (
+        integrals.lone_integrals(split.counts / sigma**2, split.means, u, later.means, level)
+        + 0.5 * u * (later.means - mu) ** 2
+    )
     best = int(np.argmax(mu))
     return bool((excess[best] + np.delete(excess, best)).max() > math.log((mu.size - 1) / risk))
 
@@ -162,12 +181,16 @@ def failures_of_pairs(kind: Kind, runs: int) -> int:
     return failures
 
 
-def without_determinant(before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float]) -> Vector:
+def without_determinant(
+    before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float]
+) -> Vector:
     return -0.5 * u * before / (u + before) * (means - means_before) ** 2
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_pairs_of_arms_are_covered_and_a_mistake_in_their_integral_is_noticed(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pairs_of_arms_are_covered_and_a_mistake_in_their_integral_is_noticed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """At the whole risk, of which the rule spends a part on them."""
     assert least_rate(failures_of_pairs(KINDS[name], RUNS), RUNS) <= DELTA
     monkeypatch.setattr(integrals, "lone_integrals", without_determinant)

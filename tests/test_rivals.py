@@ -31,7 +31,9 @@ def test_rivals_without_structure_ignore_the_graph(kind: str) -> None:
     policy = POLICIES[kind].on(PAPER)
     assert policy.problem.R == math.inf
     bare = POLICIES[kind].on(Instance(Problem(Graph.from_edges(3, []), R=5.0), PAPER.mu))
-    assert simulate.run(policy, PAPER.mu, 3, max_samples=300).tau == simulate.run(bare, PAPER.mu, 3, max_samples=300).tau
+    assert (
+        simulate.run(policy, PAPER.mu, 3, max_samples=300).tau == simulate.run(bare, PAPER.mu, 3, max_samples=300).tau
+    )
 
 
 def counts_after(policy: Uniform | OracleSampling | TrackAndStop, n: int) -> np.ndarray:
@@ -114,7 +116,9 @@ def test_grub_pulls_the_most_uncertain_arm_left_and_never_one_eliminated() -> No
 
 def test_only_rules_whose_pulls_depend_on_delta_say_so() -> None:
     for kind, policy in POLICIES.items():
-        loose, tight = (simulate.run(policy.on(HARD, delta=delta), HARD.mu, 1, max_samples=60) for delta in (0.3, 1e-12))
+        loose, tight = (
+            simulate.run(policy.on(HARD, delta=delta), HARD.mu, 1, max_samples=60) for delta in (0.3, 1e-12)
+        )
         samples = min(loose.tau, tight.tau)
         assert samples == 60, "both should still be running"
         assert policy.uses_delta == (kind in ("lucb", "grub"))

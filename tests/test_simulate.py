@@ -47,7 +47,9 @@ def test_many_runs_on_an_executor_are_the_runs_one_after_another() -> None:
 @pytest.mark.parametrize(("shift", "unit"), [(5.0, 1.0), (0.0, 0.01), (1e6, 1.0), (0.0, 1e-6), (0.0, 1e6)])
 def test_origin_and_units_of_the_outcomes_change_nothing(seed: int, shift: float, unit: float) -> None:
     here = simulate.watch(EASY, MU, seed)
-    there = simulate.watch(replace(EASY, problem=Problem(PAPER.graph, PAPER.R * unit**2, sigma=unit)), unit * (MU + shift), seed)
+    there = simulate.watch(
+        replace(EASY, problem=Problem(PAPER.graph, PAPER.R * unit**2, sigma=unit)), unit * (MU + shift), seed
+    )
     for one, other in zip(here, there, strict=True):
         assert (one.tau, one.arm, one.status) == (other.tau, other.arm, other.status)
 
@@ -59,7 +61,8 @@ def test_a_run_cut_short_says_so() -> None:
 
 
 def test_outcomes_are_drawn_as_told() -> None:
-    """Bernoulli outcomes are the ends of the range, uniform ones are as wide as it allows; the means are the given ones."""
+    """Bernoulli outcomes are the ends of the range, uniform ones are as wide as it allows; the means are the given
+    ones."""
     problem = Problem.bounded(Graph.from_edges(3, []), R=1.0, low=-1.0, high=3.0)
     policy, mu = SpectralTaS(problem, 0.1), np.array([2.0, 0.0, -1.0])
     arms = np.repeat([0, 1, 2], 4000)
@@ -87,7 +90,12 @@ def test_bounded_outcomes_are_decided(noise: Any) -> None:
     [
         (PAPER, [0.9, 0.5, 0.6], "bernoulli", "`noise` must be gaussian, or bernoulli or uniform on a Problem.bounded"),
         (Problem.bounded(PAPER.graph, 0.01), [0.9, 0.5, 0.6], "gaussian", "`noise` must be gaussian, or bernoulli"),
-        (Problem.bounded(PAPER.graph, 0.01), [0.9, 0.5, 1.6], None, "`mu` must lie in the range [0, 1] of the outcomes, got 0.5 to 1.6"),
+        (
+            Problem.bounded(PAPER.graph, 0.01),
+            [0.9, 0.5, 1.6],
+            None,
+            "`mu` must lie in the range [0, 1] of the outcomes, got 0.5 to 1.6",
+        ),
         (PAPER, [0.9, 0.5], None, "`mu` must have shape (n_arms,) = (3,)"),
         (PAPER, [0.9, 0.5, math.nan], None, "`mu` must be finite"),
     ],
@@ -117,7 +125,8 @@ def test_plenty_of_data_contradict_a_wrong_r_and_nothing_is_decided(seed: int) -
 
 
 def test_a_wrong_r_is_refuted_not_certified() -> None:
-    """Nearly always: a decision stands only where R was not in doubt, or where it holds at the roughness of the data."""
+    """Nearly always: a decision stands only where R was not in doubt, or where it holds at the roughness of the
+    data."""
     runs = [simulate.run(SpectralTaS(PAPER, 0.01), ROUGH, seed) for seed in range(20)]
     assert sum(run.status == "inconsistent" for run in runs) >= 16
     assert all(run.correct for run in runs if run.status == "decided")
@@ -132,6 +141,8 @@ def test_a_wrong_r_that_hides_the_best_arm_is_refuted() -> None:
 
 def test_a_refutation_is_dated_when_it_falls_though_other_rules_go_on() -> None:
     alone = simulate.run(SpectralTaS(PAPER, 0.1), ROUGH, seed=15, max_samples=5000)
-    together = simulate.watch(SpectralTaS(PAPER, 0.1, watching=(("paper-printed", 1e-6),)), ROUGH, seed=15, max_samples=5000)
+    together = simulate.watch(
+        SpectralTaS(PAPER, 0.1, watching=(("paper-printed", 1e-6),)), ROUGH, seed=15, max_samples=5000
+    )
     assert alone.status == together[0].status == "inconsistent"
     assert alone.tau == together[0].tau < together[1].tau == 5000

@@ -79,7 +79,9 @@ def test_the_basis_diagonalises_both_matrices_over_twelve_decades(seed: int, zer
     assert (np.abs(weighted - np.diag(theta)) <= 1e-9 * np.sqrt(np.outer(theta, theta)) + 1e-300).all()
     assert (np.abs(basis.T @ laplacian @ basis - np.diag(rough)) <= 1e-9 * rough.max()).all()
     # Nothing is lost: sum of b b' / (theta + rough) is the inverse of diag(u) + L.
-    np.testing.assert_allclose((basis / (theta + rough)) @ basis.T @ (np.diag(u[blocks.order]) + laplacian), np.eye(n_arms), atol=1e-9)
+    np.testing.assert_allclose(
+        (basis / (theta + rough)) @ basis.T @ (np.diag(u[blocks.order]) + laplacian), np.eye(n_arms), atol=1e-9
+    )
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -109,7 +111,9 @@ def test_each_block_starts_with_its_constant_vector() -> None:
 
 
 def test_a_component_without_weight_has_theta_zero_and_its_own_roughness() -> None:
-    blocks, basis, theta, rough = decomposition(Graph.from_edges(4, [(0, 1, 3.0), (2, 3, 5.0)]), np.array([1.0, 1.0, 0.0, 0.0]))
+    blocks, basis, theta, rough = decomposition(
+        Graph.from_edges(4, [(0, 1, 3.0), (2, 3, 5.0)]), np.array([1.0, 1.0, 0.0, 0.0])
+    )
     dead = blocks.component == blocks.component[blocks.position[2]]
     assert (theta[dead] == 0).all() and (theta[~dead] > 0).all()
     column = np.flatnonzero(dead)[1]

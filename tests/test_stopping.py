@@ -29,14 +29,22 @@ def integrals(
     blocks = Blocks.from_problem(problem)
     ordered = [vector[blocks.order] for vector in (before, means_before, u, means)]
     return log_integrals(
-        *ordered, problem.R, level, blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets, np.array(PRIOR_SCALES)
+        *ordered,
+        problem.R,
+        level,
+        blocks.offsets,
+        blocks.ends,
+        blocks.weights,
+        blocks.edge_offsets,
+        np.array(PRIOR_SCALES),
     )
 
 
 def log_integral_on_a_grid(
     w: float, R: float, before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float]
 ) -> float:
-    """Returns the log of the integral for two arms joined by an edge of weight w, on a grid of the first arm and the difference."""
+    """Returns the log of the integral for two arms joined by an edge of weight w, on a grid of the first arm and the
+    difference."""
     first = means_before[0] + np.linspace(-16, 16, 601) / math.sqrt(before[0])
     log_fit, log_both = [], []
     for k in PRIOR_SCALES:
@@ -48,7 +56,9 @@ def log_integral_on_a_grid(
         log_prior = log_prior - sum(0.5 * level[0] * (x - level[1]) ** 2 for x in lam)
         log_prior = log_prior - sum(0.5 * n * (m - x) ** 2 for n, m, x in zip(before, means_before, lam, strict=True))
         log_fit.append(cell + logsumexp(log_prior))
-        log_both.append(cell + logsumexp(log_prior - sum(0.5 * n * (m - x) ** 2 for n, m, x in zip(u, means, lam, strict=True))))
+        log_both.append(
+            cell + logsumexp(log_prior - sum(0.5 * n * (m - x) ** 2 for n, m, x in zip(u, means, lam, strict=True)))
+        )
     return float(logsumexp(log_both) - logsumexp(log_fit))
 
 
@@ -66,12 +76,20 @@ def test_the_integral_over_two_joined_arms_is_the_numerical_one(
 
 @pytest.mark.parametrize("level", [FLAT, (0.5, 2.0)])
 def test_the_integral_over_a_lone_arm_is_the_closed_form(level: tuple[float, float]) -> None:
-    """A later mean of n results is N(m, 1/p + 1/n) under the prior; exp(-n (mean - lam)^2 / 2) has mass sqrt(2 pi / n)."""
+    """A later mean of n results is N(m, 1/p + 1/n) under the prior; exp(-n (mean - lam)^2 / 2) has mass sqrt(2 pi /
+    n)."""
     problem = Problem(Graph.from_edges(2, []), R=1.0)
-    before, means_before, u, means = np.array([3.0, 1.0]), np.array([0.2, -1.0]), np.array([7.0, 1e7]), np.array([1.1, -0.8])
+    before, means_before, u, means = (
+        np.array([3.0, 1.0]),
+        np.array([0.2, -1.0]),
+        np.array([7.0, 1e7]),
+        np.array([1.1, -0.8]),
+    )
     p = before + level[0]
     m = (before * means_before + level[0] * level[1]) / p
-    log_density = [multivariate_normal.logpdf(x, mean, 1 / a + 1 / b) for x, mean, a, b in zip(means, m, p, u, strict=True)]
+    log_density = [
+        multivariate_normal.logpdf(x, mean, 1 / a + 1 / b) for x, mean, a, b in zip(means, m, p, u, strict=True)
+    ]
     expected = log_density + 0.5 * np.log(2 * np.pi / u)
     np.testing.assert_allclose(integrals(problem, before, means_before, u, means, level), expected, rtol=1e-12)
 
@@ -95,7 +113,11 @@ def test_the_integral_over_components_is_that_of_normal_mixtures(seed: int, leve
             m = np.linalg.solve(P, before[arms] * means_before[arms] + level[0] * level[1])
             off = means_before[arms] - m
             away = m - level[1] if level[0] else m - m.mean()  # L does not see a level
-            fits.append(0.5 * rank * math.log(k) - 0.5 * np.linalg.slogdet(P)[1] - 0.5 * (before[arms] @ off**2 + away @ prior @ away))
+            fits.append(
+                0.5 * rank * math.log(k)
+                - 0.5 * np.linalg.slogdet(P)[1]
+                - 0.5 * (before[arms] @ off**2 + away @ prior @ away)
+            )
             density = multivariate_normal.logpdf(means[arms], m, np.linalg.inv(P) + np.diag(1 / u[arms]))
             logs.append(density + 0.5 * np.log(2 * np.pi / u[arms]).sum())
         expected.append(logsumexp(np.add(fits, logs)) - logsumexp(fits))
@@ -132,13 +154,16 @@ def test_integrals_know_no_units_and_no_origin(units: float) -> None:
 
 
 def random_components(seed: int) -> tuple[Problem, Vector, Vector, int]:
-    """Returns (problem, counts, means, best) with components of 1 to 4 arms; means are often rougher than R, counts often 0."""
+    """Returns (problem, counts, means, best) with components of 1 to 4 arms; means are often rougher than R, counts
+    often 0."""
     rng = np.random.default_rng(seed)
     sizes = rng.integers(1, 5, int(rng.integers(3, 6)))
     edges, first = [], 0
     for size in sizes.tolist():
         for b in range(first + 1, first + size):
-            edges += [(a, b, float(10 ** rng.uniform(-1, 1))) for a in range(first, b) if a == b - 1 or rng.random() < 0.3]
+            edges += [
+                (a, b, float(10 ** rng.uniform(-1, 1))) for a in range(first, b) if a == b - 1 or rng.random() < 0.3
+            ]
         first += size
     shuffle = rng.permutation(first)
     graph = Graph.from_edges(first, [(int(shuffle[a]), int(shuffle[b]), w) for a, b, w in edges])
@@ -150,10 +175,17 @@ def random_components(seed: int) -> tuple[Problem, Vector, Vector, int]:
     return problem, counts, means, int(rng.integers(first))
 
 
-def kernel_input(problem: Problem, counts: Vector, means: Vector) -> tuple[Blocks, Vector, Vector, tuple[Matrix, Vector, Vector]]:
+def kernel_input(
+    problem: Problem, counts: Vector, means: Vector
+) -> tuple[Blocks, Vector, Vector, tuple[Matrix, Vector, Vector]]:
     blocks = Blocks.from_problem(problem)
     u = (counts / problem.sigma**2)[blocks.order]
-    return blocks, u, means[blocks.order], decompose(u, blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets)
+    return (
+        blocks,
+        u,
+        means[blocks.order],
+        decompose(u, blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets),
+    )
 
 
 def restricted(problem: Problem, arms: Indices) -> Problem:
@@ -170,7 +202,9 @@ def test_responses_on_two_components_are_those_of_the_smaller_problem(seed: int)
     blocks, u, mu, spectrum = kernel_input(problem, counts, means)
     at = int(blocks.position[best])
     cost, misfit = respond_pairs(at, problem.R, problem.tolerance, mu, u, *spectrum, blocks.offsets, blocks.component)
-    whole = respond_all(at, problem.R, problem.tolerance, mu, u, *spectrum, blocks.offsets, blocks.component, np.zeros(mu.size))[4]
+    whole = respond_all(
+        at, problem.R, problem.tolerance, mu, u, *spectrum, blocks.offsets, blocks.component, np.zeros(mu.size)
+    )[4]
     assert (cost <= whole * (1 + 1e-9) + 1e-9).all(), "leaving components out can only cost less"
     for i in range(mu.size):
         if i == at:
@@ -201,7 +235,9 @@ def test_misfit_and_roughness_of_results(seed: int) -> None:
 # Named rules.
 
 
-def evidence_of(problem: Problem, counts: list[int], means: list[float], best: int, split: Snapshot | None = None) -> Evidence:
+def evidence_of(
+    problem: Problem, counts: list[int], means: list[float], best: int, split: Snapshot | None = None
+) -> Evidence:
     n = np.array(counts, dtype=float)
     return Evidence(problem, Snapshot(n, n * np.array(means)), best, split, 0.0)
 
@@ -288,10 +324,14 @@ def test_with_more_components_risk_is_shared_by_the_tests_that_could_go_wrong() 
 def test_where_the_graph_says_nothing_pairs_of_arms_decide() -> None:
     """The same evidence as without a graph, at a tenth of the risk; the misfit has no say in it."""
     n_arms, R = 12, 1e6
-    problem = Problem(Graph.from_edges(n_arms, [(a, a + 1, 1.0) for a in range(n_arms - 1)]), R, sigma=2.0, tolerance=0.1)
+    problem = Problem(
+        Graph.from_edges(n_arms, [(a, a + 1, 1.0) for a in range(n_arms - 1)]), R, sigma=2.0, tolerance=0.1
+    )
     split = Snapshot(np.full(n_arms, 4.0), 4 * np.linspace(0, 1, n_arms))
     later_counts, later_means = np.linspace(200, 400, n_arms), np.linspace(0, 1, n_arms)
-    evidence = Evidence(problem, Snapshot(split.counts + later_counts, split.sums + later_counts * later_means), 11, split, 0.0)
+    evidence = Evidence(
+        problem, Snapshot(split.counts + later_counts, split.sums + later_counts * later_means), 11, split, 0.0
+    )
     reading = Mixture().read(evidence)
     free = Problem(problem.graph, math.inf, 2.0, 0.1)
     alone = Mixture().read(replace(evidence, problem=free))
@@ -319,7 +359,12 @@ def test_a_known_range_informs_the_prior_in_the_units_of_the_outcomes() -> None:
         readings.append(rule.read(Evidence(PAPER, data, 0, split, origin)))
     np.testing.assert_allclose(readings[0].penalty, readings[1].penalty, rtol=1e-12)
     expected = -integrals(
-        PAPER, np.array([2.0, 1.0, 1.0]), np.array([1.0, 0.3, 0.4]), np.array([9.0, 8.0, 7.0]), np.array([1.0, 0.3, 0.4]), (1.0, 1.0)
+        PAPER,
+        np.array([2.0, 1.0, 1.0]),
+        np.array([1.0, 0.3, 0.4]),
+        np.array([9.0, 8.0, 7.0]),
+        np.array([1.0, 0.3, 0.4]),
+        (1.0, 1.0),
     ).sum()
     assert readings[0].total_penalty == pytest.approx(expected, rel=1e-12)
 
@@ -334,7 +379,8 @@ def test_a_misfit_above_the_threshold_contradicts_r_and_forbids_a_decision() -> 
 
 
 def test_a_suspicious_misfit_gives_challengers_the_benefit_of_the_doubt() -> None:
-    """They are tested at the roughness of the data: arms 1 and 2 then part, and no challenger costs more than without the graph."""
+    """They are tested at the roughness of the data: arms 1 and 2 then part, and no challenger costs more than
+    without the graph."""
     split = Snapshot(np.full(3, 5.0), 5 * np.array([0.9, 0.4, 0.8]))
     later, means = np.array([60.0, 60.0, 60.0]), np.array([0.9, 0.3, 0.9])
     reading = Mixture().read(Evidence(PAPER, Snapshot(split.counts + later, split.sums + later * means), 0, split, 0.0))

@@ -40,7 +40,9 @@ kind = "lucb"
 
 def start(file: Path, out: Path) -> subprocess.Popen[bytes]:
     arguments = ["simulate", str(file), "--out", str(out), "--jobs", "2"]
-    return subprocess.Popen([sys.executable, "-m", "spectralbai.cli", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return subprocess.Popen(
+        [sys.executable, "-m", "spectralbai.cli", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
 
 
 def rows(directory: Path) -> list[Row]:
@@ -77,7 +79,9 @@ def main() -> None:
                     process.wait()
                     done += 1
             if start(file, out).wait() != 0 or rows(out) != expected:
-                sys.exit(f"campaign {campaign}, killed at random instants, does not give the rows of an undisturbed run")
+                sys.exit(
+                    f"campaign {campaign}, killed at random instants, does not give the rows of an undisturbed run"
+                )
             print(f"{done} kills, campaign {campaign}: the same {len(expected)} rows", flush=True)
 
 

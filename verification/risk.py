@@ -2,7 +2,8 @@
 
 Every kind of instance is run to its decision at delta = 0.1. Besides wrong answers, which are much rarer than delta, it
 counts the failures of the event the proof rests on: that results after the split never cost the true means more than
-the threshold, at any check up to the decision. Exit code 1 if an exact one-sided 99.9 % lower limit of either rate exceeds delta.
+the threshold, at any check up to the decision. Exit code 1 if an exact one-sided 99.9 % lower limit of either rate
+exceeds delta.
 """
 
 from __future__ import annotations
@@ -55,7 +56,9 @@ class Seen(NamedTuple):
     uncovered: bool
 
 
-def _problem(n_arms: int, edges: list[tuple[int, int]], R: float, sigma: float | list[float] = 1.0, tolerance: float = 0.0) -> sb.Problem:
+def _problem(
+    n_arms: int, edges: list[tuple[int, int]], R: float, sigma: float | list[float] = 1.0, tolerance: float = 0.0
+) -> sb.Problem:
     return sb.Problem(sb.Graph.from_edges(n_arms, [(a, b, 1.0) for a, b in edges]), R, sigma, tolerance)
 
 
@@ -71,8 +74,16 @@ def kinds() -> list[Kind]:
     bounded = sb.Problem.bounded(sb.Graph.from_edges(3, [(1, 2, 1.0)]), R=0.05)
     return [
         Kind("paper's example", _problem(3, joined, R=0.01), (0.9, 0.5, 0.6)),
-        Kind("cliques, lone best arm", _problem(7, _triangle(1) + _triangle(4), R=0.2), (2.5, 0.2, 0.3, 0.1, 0.5, 0.4, 0.6)),
-        Kind("cliques, best arm inside one", _problem(6, _triangle(0) + _triangle(3), R=16.0), (3.0, 0.5, 0.6, 0.2, 0.3, 0.1)),
+        Kind(
+            "cliques, lone best arm",
+            _problem(7, _triangle(1) + _triangle(4), R=0.2),
+            (2.5, 0.2, 0.3, 0.1, 0.5, 0.4, 0.6),
+        ),
+        Kind(
+            "cliques, best arm inside one",
+            _problem(6, _triangle(0) + _triangle(3), R=16.0),
+            (3.0, 0.5, 0.6, 0.2, 0.3, 0.1),
+        ),
         Kind("path", _problem(5, chain, R=12.0), slope),
         Kind("path, S(mu) = R", _problem(5, chain, R=7.0), slope),
         Kind("ring", _problem(5, [*chain, (4, 0)], R=20.0), (4.0, 2.0, 0.4, 0.0, 1.6)),
@@ -112,7 +123,8 @@ def uncovered(kind: Kind, state: State) -> bool:
         best = int(np.argmax(mu))
         level = Mixture(mean_range=problem.outcome_range)._level(state.origin)
         alone = (
-            lone_integrals(state.split.counts[order] / sigma**2, state.split.means[order], u, means, level) + 0.5 * u * (means - mu) ** 2
+            lone_integrals(state.split.counts[order] / sigma**2, state.split.means[order], u, means, level)
+            + 0.5 * u * (means - mu) ** 2
         )
         if (alone[best] + np.delete(alone, best)).max() > math.log((mu.size - 1) / (PAIR_SHARE * DELTA)):
             return True
@@ -155,8 +167,22 @@ def main() -> int:
     options = parser.parse_args()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read by the workers when they start
 
-    headers = ("instance", "T*", "wrong", "at most", "uncovered", "at most", "refuted", "undecided", "mean tau", "x bound", "ms a run")
-    table = Table(*headers, title=f"Mixture rule, delta = {DELTA}, {options.runs} runs each; exact {CONFIDENCE:.1%} limits")
+    headers = (
+        "instance",
+        "T*",
+        "wrong",
+        "at most",
+        "uncovered",
+        "at most",
+        "refuted",
+        "undecided",
+        "mean tau",
+        "x bound",
+        "ms a run",
+    )
+    table = Table(
+        *headers, title=f"Mixture rule, delta = {DELTA}, {options.runs} runs each; exact {CONFIDENCE:.1%} limits"
+    )
     console, failed, total = Console(width=150), [], 0.0
     with ProcessPoolExecutor(options.workers, mp_context=get_context("spawn")) as executor:
         for kind in kinds():
@@ -164,20 +190,42 @@ def main() -> int:
             seen = list(executor.map(partial(run, kind), range(options.runs), chunksize=max(1, options.runs // 200)))
             seconds = time.perf_counter() - begin
             total += seconds
-            wrong, lost, refuted = (sum(getattr(one, name) for one in seen) for name in ("wrong", "uncovered", "refuted"))
+            wrong, lost, refuted = (
+                sum(getattr(one, name) for one in seen) for name in ("wrong", "uncovered", "refuted")
+            )
             tau = float(np.mean([one.tau for one in seen]))
             bound = sb.lower_bound(kind.problem, np.array(kind.mu), DELTA)
             hardness = sb.solve_allocation(kind.problem, np.array(kind.mu)).characteristic_time
-            rates = [f"{text}" for count in (wrong, lost) for text in (f"{count / len(seen):.4f}", f"{limits(count, len(seen))[1]:.4f}")]
+            rates = [
+                f"{text}"
+                for count in (wrong, lost)
+                for text in (f"{count / len(seen):.4f}", f"{limits(count, len(seen))[1]:.4f}")
+            ]
             undecided = sum(not one.decided and not one.refuted for one in seen)
-            cells = [f"{refuted / len(seen):.4f}", str(undecided), f"{tau:.0f}", f"{tau / bound:.2f}", f"{1e3 * seconds / len(seen):.0f}"]
+            cells = [
+                f"{refuted / len(seen):.4f}",
+                str(undecided),
+                f"{tau:.0f}",
+                f"{tau / bound:.2f}",
+                f"{1e3 * seconds / len(seen):.0f}",
+            ]
             table.add_row(kind.name, f"{hardness:.0f}", *rates, *cells)
-            console.print(f"{kind.name}: {wrong} wrong, {lost} uncovered of {len(seen)}, {seconds:.0f} s", style="dim", highlight=False)
+            console.print(
+                f"{kind.name}: {wrong} wrong, {lost} uncovered of {len(seen)}, {seconds:.0f} s",
+                style="dim",
+                highlight=False,
+            )
             if any(limits(count, len(seen))[0] > DELTA for count in (wrong, lost, refuted)):
                 failed.append(kind.name)
     console.print(table)
-    console.print(f"{total:.0f} s. Bounds of Bernoulli and bounded outcomes are those of Gaussian ones of the same sigma.", highlight=False)
-    console.print(f"[red]Risk above {DELTA}: {', '.join(failed)}[/red]" if failed else f"No rate is above {DELTA}.", highlight=False)
+    console.print(
+        f"{total:.0f} s. Bounds of Bernoulli and bounded outcomes are those of Gaussian ones of the same sigma.",
+        highlight=False,
+    )
+    console.print(
+        f"[red]Risk above {DELTA}: {', '.join(failed)}[/red]" if failed else f"No rate is above {DELTA}.",
+        highlight=False,
+    )
     return 1 if failed else 0
 
 

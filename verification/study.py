@@ -1,8 +1,8 @@
 """Two hundred kills of workers at random instants of ask and tell, on SQLite and on PostgreSQL: nothing told is lost.
 
-`python -m verification.study [--kills N]`. After the kills, and after the workers that were left have brought the study to
-its decision, every acknowledged result must be there exactly once, and state and decision must be those of an undisturbed
-replay of the same observations, bit for bit.
+`python -m verification.study [--kills N]`. After the kills, and after the workers that were left have brought the study
+to its decision, every acknowledged result must be there exactly once, and state and decision must be those of an
+undisturbed replay of the same observations, bit for bit.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from verification.workers import INSTANCE, check, start
 
 
 def kill(url: str, kills: int, seed: int, folder: Path) -> int:
-    """Runs studies with two workers, one of which is killed at random instants, `kills` times; returns the number of results."""
+    """Runs studies with two workers, one of which is killed at random instants, `kills` times; returns the number of
+    results."""
     rng = random.Random(seed)
     done = total = 0
     while done < kills:
@@ -51,7 +52,11 @@ def main() -> None:
             begin = time.monotonic()
             results = kill(url, kills, 0, folder)
             seconds = time.monotonic() - begin
-            print(f"{kind}: {kills} kills, {results:,} results, none lost, none twice, state as in a replay; {seconds:.0f} s", flush=True)
+            print(
+                f"{kind}: {kills} kills, {results:,} results, none lost, none twice, state as in a replay; "
+                f"{seconds:.0f} s",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -16,21 +16,27 @@ import spectralbai as sb
 SPAWN = get_context("forkserver")
 SPAWN.set_forkserver_preload(["spectralbai.policy", "spectralbai.study", "verification.workers", "psycopg"])
 
-INSTANCE = sb.Instance(sb.Problem(sb.Graph.from_edges(5, [(1, 2), (3, 4)]), R=0.001, sigma=0.5), [0.40, 0.22, 0.21, 0.16, 0.15])
+INSTANCE = sb.Instance(
+    sb.Problem(sb.Graph.from_edges(5, [(1, 2), (3, 4)]), R=0.001, sigma=0.5), [0.40, 0.22, 0.21, 0.16, 0.15]
+)
 """Takes about a thousand results at delta = 0.05."""
 assert INSTANCE.mu is not None
-# Workers are forked from a process that has imported this and so loaded all compiled code: kills hit asks and tells, not the start.
+# Workers are forked from a process that has imported this and so loaded all compiled code: kills hit asks and tells,
+# not the start.
 sb.simulate.run(sb.SpectralTaS(INSTANCE.problem, 0.05), INSTANCE.mu, seed=0, max_samples=300)
 
 
 def work(url: str, name: str, seed: int, acknowledged: str, most: int | None = None) -> None:
-    """Asks and tells until the study has decided, or has `most` results from here; writes down every result that was acknowledged."""
+    """Asks and tells until the study has decided, or has `most` results from here; writes down every result that was
+    acknowledged."""
     rng = np.random.default_rng(seed)
     assert INSTANCE.mu is not None
     log = os.open(acknowledged, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
     done = 0
     with sb.Study.open(name, url) as study:
-        while (most is None or done < most) and (tickets := study.ask(int(rng.integers(1, 4)), worker=f"worker {seed}", lease=2.0)):
+        while (most is None or done < most) and (
+            tickets := study.ask(int(rng.integers(1, 4)), worker=f"worker {seed}", lease=2.0)
+        ):
             for ticket in tickets:
                 if rng.random() < 0.05:
                     study.abandon(ticket)
@@ -52,7 +58,8 @@ def start(*arguments: object) -> BaseProcess:
 
 
 def check(url: str, name: str, acknowledged: Path) -> int:
-    """Checks that nothing is lost or twice there, and that state and decision are those of a replay; returns the number of results."""
+    """Checks that nothing is lost or twice there, and that state and decision are those of a replay; returns the
+    number of results."""
     with sb.Study.open(name, url) as study:
         study.catch_up()
         while (at := study.snapshot()).unweighed:  # a killed worker's promise to weigh them has to run out

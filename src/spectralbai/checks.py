@@ -70,7 +70,9 @@ def check_vector(name: str, value: ArrayLike, n_arms: int) -> Vector:
         raise InvalidInput(f"`{name}` must hold one number per arm, got {reprlib.repr(value)}")
     vector = np.array(given, dtype=np.float64)
     if vector.shape != (n_arms,):
-        raise InvalidInput(f"`{name}` must have shape (n_arms,) = ({n_arms},), got {vector.shape}; give one entry per arm")
+        raise InvalidInput(
+            f"`{name}` must have shape (n_arms,) = ({n_arms},), got {vector.shape}; give one entry per arm"
+        )
     bad = np.flatnonzero(~np.isfinite(vector))
     if bad.size:
         raise InvalidInput(f"`{name}` must be finite, got {vector[bad[0]]} at arm {bad[0]}")

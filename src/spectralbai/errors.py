@@ -17,4 +17,5 @@ class InvalidInput(SpectralBAIError, ValueError):
 
 
 class StorageError(SpectralBAIError):
-    """A database of studies cannot be reached, read or written; nothing was half-written, and the same call may be made again."""
+    """A database of studies cannot be reached, read or written; nothing was half-written, and the same call may be
+    made again."""

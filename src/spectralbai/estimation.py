@@ -28,7 +28,10 @@ def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
     empty = np.flatnonzero(np.add.reduceat(ordered, blocks.offsets[:-1]) == 0)
     if empty.size:
         arm = blocks.order[blocks.offsets[empty[0]]]
-        raise InvalidInput(f"`counts` must have an observation in each component of the graph, got none in that of arm {arm}; pull it once")
+        raise InvalidInput(
+            f"`counts` must have an observation in each component of the graph, got none in that of arm {arm}; pull "
+            "it once"
+        )
     with suppress(TypeError, ValueError):  # ragged, which check_vector reports
         given = np.asarray(means)
         if given.shape == counts.shape and given.dtype.kind in "iuf":

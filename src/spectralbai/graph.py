@@ -52,19 +52,28 @@ class Graph:
                 raise InvalidInput(f"edge {position} must be (a, b) or (a, b, weight), got {reprlib.repr(edge)}")
             ends = []
             for end in edge[:2]:
-                whole = isinstance(end, int | np.integer) or (isinstance(end, float | np.floating) and float(end).is_integer())
+                whole = isinstance(end, int | np.integer) or (
+                    isinstance(end, float | np.floating) and float(end).is_integer()
+                )
                 if isinstance(end, bool) or not whole or not 0 <= end < n_arms:
                     raise InvalidInput(
-                        f"edge {position} must join arms between 0 and {n_arms - 1}, got arm {reprlib.repr(end)}; arms are numbered from 0"
+                        f"edge {position} must join arms between 0 and {n_arms - 1}, got arm {reprlib.repr(end)}; "
+                        "arms are numbered from 0"
                     )
                 ends.append(int(end))
             a, b = min(ends), max(ends)
             if a == b:
-                raise InvalidInput(f"edge {position} must join two different arms, got ({a}, {b}); remove the self-loop")
+                raise InvalidInput(
+                    f"edge {position} must join two different arms, got ({a}, {b}); remove the self-loop"
+                )
             if (a, b) in weight_of:
-                raise InvalidInput(f"edge {position} must be new, got ({a}, {b}) again; give each edge once, in one direction")
+                raise InvalidInput(
+                    f"edge {position} must be new, got ({a}, {b}) again; give each edge once, in one direction"
+                )
             rule = "a finite non-negative number"
-            weight_of[a, b] = check_number(f"weight of edge {position}", edge[2] if len(edge) == 3 else 1.0, rule, low=0.0, strict=False)
+            weight_of[a, b] = check_number(
+                f"weight of edge {position}", edge[2] if len(edge) == 3 else 1.0, rule, low=0.0, strict=False
+            )
         kept = sorted(pair for pair, weight in weight_of.items() if weight > 0)
         pairs = np.array(kept, dtype=np.intp).reshape(-1, 2)
         return cls(n_arms, pairs, np.array([weight_of[pair] for pair in kept], dtype=np.float64))
@@ -79,7 +88,9 @@ class Graph:
         if given.dtype.kind not in "biuf":
             raise InvalidInput(f"`weights` must be a matrix of numbers, got {reprlib.repr(weights)}")
         if given.ndim != 2 or given.shape[0] != given.shape[1]:
-            raise InvalidInput(f"`weights` must have shape (n_arms, n_arms), got {given.shape}; give one row and one column per arm")
+            raise InvalidInput(
+                f"`weights` must have shape (n_arms, n_arms), got {given.shape}; give one row and one column per arm"
+            )
         matrix = sparse.coo_array(given, dtype=np.float64)
         matrix.sum_duplicates()
         rows, columns = matrix.coords
@@ -91,18 +102,22 @@ class Graph:
         loops = (rows == columns) & (values != 0)
         if loops.any():
             at = int(np.argmax(loops))
-            raise InvalidInput(f"`weights` must have a zero diagonal, got {values[at]} at arm {rows[at]}; remove the self-loop")
+            raise InvalidInput(
+                f"`weights` must have a zero diagonal, got {values[at]} at arm {rows[at]}; remove the self-loop"
+            )
         difference = abs(matrix.tocsr() - matrix.tocsr().T).tocoo()
         if difference.nnz and difference.data.max() > 1e-12 * values.max():
             at = int(np.argmax(difference.data))
             a, b = (int(axis[at]) for axis in difference.coords)
             dense = matrix.tocsr()
             raise InvalidInput(
-                f"`weights` must be symmetric, got {dense[a, b]} at ({a}, {b}) but {dense[b, a]} at ({b}, {a}); use (W + W.T)/2"
+                f"`weights` must be symmetric, got {dense[a, b]} at ({a}, {b}) but {dense[b, a]} at ({b}, {a}); use "
+                "(W + W.T)/2"
             )
         upper = (rows < columns) & (values > 0)
         return cls.from_edges(
-            matrix.shape[0], list(zip(rows[upper].tolist(), columns[upper].tolist(), values[upper].tolist(), strict=True))
+            matrix.shape[0],
+            list(zip(rows[upper].tolist(), columns[upper].tolist(), values[upper].tolist(), strict=True)),
         )
 
     @classmethod
@@ -128,7 +143,9 @@ class Graph:
         neighbors = check_integer("neighbors", neighbors, 1)
         if neighbors >= n_arms:
             raise InvalidInput(f"`neighbors` must be below the number of arms {n_arms}, got {neighbors}")
-        points = np.ldexp(points, -int(np.frexp(np.abs(points).max())[1]))  # exact, and squared distances can no longer overflow
+        points = np.ldexp(
+            points, -int(np.frexp(np.abs(points).max())[1])
+        )  # exact, and squared distances can no longer overflow
         distances, nearest = cKDTree(points).query(points, k=neighbors + 1)
         joined: dict[tuple[int, int], float] = {}
         for a in range(n_arms):
@@ -144,11 +161,19 @@ class Graph:
     def from_networkx(cls, graph: nx.Graph[Any], weight: str = "weight") -> Graph:
         """Returns the graph of an undirected networkx graph, arms in the order of its nodes, missing weights 1."""
         if not hasattr(graph, "is_directed"):
-            raise InvalidInput(f"`graph` must be a networkx Graph, got {type(graph).__name__}; use Graph.from_edges or Graph.from_weights")
+            raise InvalidInput(
+                f"`graph` must be a networkx Graph, got {type(graph).__name__}; use Graph.from_edges or "
+                "Graph.from_weights"
+            )
         if graph.is_directed() or graph.is_multigraph():
-            raise InvalidInput(f"`graph` must be a plain undirected networkx Graph, got {type(graph).__name__}; use networkx.Graph(graph)")
+            raise InvalidInput(
+                f"`graph` must be a plain undirected networkx Graph, got {type(graph).__name__}; use "
+                "networkx.Graph(graph)"
+            )
         arm_of = {node: arm for arm, node in enumerate(graph.nodes)}
-        return cls.from_edges(len(arm_of), [(arm_of[a], arm_of[b], data.get(weight, 1.0)) for a, b, data in graph.edges(data=True)])
+        return cls.from_edges(
+            len(arm_of), [(arm_of[a], arm_of[b], data.get(weight, 1.0)) for a, b, data in graph.edges(data=True)]
+        )
 
     @cached_property
     def laplacian(self) -> sparse.csr_array:
@@ -156,7 +181,9 @@ class Graph:
         a, b = self.pairs.T
         w = self.weights
         rows, columns = np.concatenate([a, b, a, b]), np.concatenate([b, a, a, b])
-        laplacian = sparse.csr_array((np.concatenate([-w, -w, w, w]), (rows, columns)), shape=(self.n_arms, self.n_arms))
+        laplacian = sparse.csr_array(
+            (np.concatenate([-w, -w, w, w]), (rows, columns)), shape=(self.n_arms, self.n_arms)
+        )
         laplacian.data.setflags(write=False)
         return laplacian
 

@@ -41,7 +41,8 @@ class RoughnessEstimate:
     estimate: float
     """The same less the noise's share: right on average, and at least 0."""
     upper: float
-    """S(mu) lies below with at least the confidence stated, for sub-Gaussian noise of the sigma given, or a smaller one."""
+    """S(mu) lies below with at least the confidence stated, for sub-Gaussian noise of the sigma given, or a smaller
+    one."""
     confidence: float = CONFIDENCE
 
 
@@ -51,7 +52,9 @@ def sigma_from(arms: Indices, outcomes: Vector, confidence: float = CONFIDENCE) 
     means = np.bincount(arms, outcomes) / np.maximum(counts, 1)
     freedom = int(arms.size - np.count_nonzero(counts))
     if freedom < 1:
-        raise InvalidInput(f"an estimate of sigma needs an arm with two observations, got at most {counts.max(initial=0)} per arm")
+        raise InvalidInput(
+            f"an estimate of sigma needs an arm with two observations, got at most {counts.max(initial=0)} per arm"
+        )
     squares = float(((outcomes - means[arms]) ** 2).sum())
     tail = (1 - check_confidence(confidence)) / 2
     low, high = (math.sqrt(squares / float(chdtri(freedom, p))) for p in (tail, 1 - tail))
@@ -59,7 +62,12 @@ def sigma_from(arms: Indices, outcomes: Vector, confidence: float = CONFIDENCE) 
 
 
 def roughness_from(
-    graph: Graph, sigma: ArrayLike, counts: ArrayLike, means: ArrayLike, labels: Sequence[str] | None = None, confidence: float = CONFIDENCE
+    graph: Graph,
+    sigma: ArrayLike,
+    counts: ArrayLike,
+    means: ArrayLike,
+    labels: Sequence[str] | None = None,
+    confidence: float = CONFIDENCE,
 ) -> RoughnessEstimate:
     """Returns S(mu) estimated from `counts` observations per arm with these empirical means.
 
@@ -78,7 +86,10 @@ def roughness_from(
     if missing.size:
         arm = int(missing[0])
         name = f'"{labels[arm]}"' if labels is not None else str(arm)
-        raise InvalidInput(f"an estimate of the roughness needs every arm observed, got nothing of arm {name}; observe it, or remove it")
+        raise InvalidInput(
+            f"an estimate of the roughness needs every arm observed, got nothing of arm {name}; observe it, or remove "
+            "it"
+        )
     plain = graph.smoothness(means - means.mean())
     if graph.n_edges == 0:
         return RoughnessEstimate(0.0, 0.0, 0.0, confidence)
@@ -99,7 +110,8 @@ def roughness_from(
 
 
 def implied_R(graph: Graph, step: float) -> float:
-    """Returns the largest S(mu) of means whose neighbours differ by at most `step`: the sum of the weights times step^2."""
+    """Returns the largest S(mu) of means whose neighbours differ by at most `step`: the sum of the weights times
+    step^2."""
     step = check_number("step", step, "a finite positive number", low=0.0, strict=True)
     return float(graph.weights.sum()) * (step * step)
 

@@ -36,11 +36,17 @@ class Instance:
 
     def __init__(self, problem: Problem, mu: ArrayLike | None = None, labels: Sequence[str] | None = None) -> None:
         if not isinstance(problem, Problem):
-            raise InvalidInput(f"`problem` must be a spectralbai.Problem, got {type(problem).__name__}; use Problem(graph, R)")
+            raise InvalidInput(
+                f"`problem` must be a spectralbai.Problem, got {type(problem).__name__}; use Problem(graph, R)"
+            )
         n_arms = problem.n_arms
         object.__setattr__(self, "problem", problem)
         object.__setattr__(self, "mu", None if mu is None else check_vector("mu", mu, n_arms))
-        object.__setattr__(self, "labels", tuple(map(str, range(n_arms))) if labels is None else _check_labels("labels", labels, n_arms))
+        object.__setattr__(
+            self,
+            "labels",
+            tuple(map(str, range(n_arms))) if labels is None else _check_labels("labels", labels, n_arms),
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the instance in the JSON format spectralbai-instance/1; `from_dict` restores it exactly."""
@@ -68,7 +74,10 @@ class Instance:
         mu = _numbers_from("$.mu", d["mu"], n_arms, "a finite number", low=-math.inf) if "mu" in d else None
         labels = _check_labels("$.labels", d["labels"], n_arms) if "labels" in d else None
         if "low" in d:
-            low, high = (check_number(f"$.{key}", d[key], "a finite number", low=-math.inf, strict=True) for key in ("low", "high"))
+            low, high = (
+                check_number(f"$.{key}", d[key], "a finite number", low=-math.inf, strict=True)
+                for key in ("low", "high")
+            )
             if not 0 < (high - low) / 2 < math.inf:
                 raise InvalidInput(f"$.low must be below $.high by a finite amount, got {low} and {high}")
             return cls(Problem.bounded(graph, R, low, high, tolerance), mu, labels)
@@ -77,7 +86,11 @@ class Instance:
         if isinstance(sigma, list | tuple):
             return cls(Problem(graph, R, _numbers_from("$.sigma", sigma, n_arms, rule, low=0.0), tolerance), mu, labels)
         return cls(
-            Problem(graph, R, check_number("$.sigma", sigma, f"{rule} or a list of them", low=0.0, strict=True), tolerance), mu, labels
+            Problem(
+                graph, R, check_number("$.sigma", sigma, f"{rule} or a list of them", low=0.0, strict=True), tolerance
+            ),
+            mu,
+            labels,
         )
 
 
@@ -88,14 +101,17 @@ def _noise_as_dict(problem: Problem) -> dict[str, Any]:
     low, high = problem.outcome_range
     if not np.array_equal(sigma, np.full(problem.n_arms, (high - low) / 2)):
         raise InvalidInput(
-            f"`sigma` must be (high - low)/2 for an instance with a outcome_range to be written, got {reprlib.repr(sigma.tolist())}"
+            "`sigma` must be (high - low)/2 for an instance with a outcome_range to be written, got "
+            f"{reprlib.repr(sigma.tolist())}"
         )
     return {"low": low, "high": high}
 
 
 def _check_keys(d: Mapping[str, Any]) -> None:
     if not isinstance(d, Mapping):
-        raise InvalidInput(f"$ must be an object, got {reprlib.repr(d)}; start from {{{_quote('format')}: {_quote(FORMAT)}, ...}}")
+        raise InvalidInput(
+            f"$ must be an object, got {reprlib.repr(d)}; start from {{{_quote('format')}: {_quote(FORMAT)}, ...}}"
+        )
     if "format" not in d:
         raise InvalidInput(f"$ lacks the key {_quote('format')}; add {_quote('format')}: {_quote(FORMAT)}")
     if d["format"] != FORMAT:
@@ -118,14 +134,18 @@ def _check_labels(name: str, labels: Any, n_arms: int) -> tuple[str, ...]:
     path = name.startswith("$")
     subject = name if path else f"`{name}`"
     if not isinstance(labels, list | tuple):
-        raise InvalidInput(f"{subject} must be a list of {n_arms} strings, got {reprlib.repr(labels)}; leave it out to number the arms")
+        raise InvalidInput(
+            f"{subject} must be a list of {n_arms} strings, got {reprlib.repr(labels)}; leave it out to number the arms"
+        )
     arm_of: dict[str, int] = {}
     for arm, label in enumerate(labels):
         entry = f"{name}[{arm}]" if path else f"`{name}[{arm}]`"
         if not isinstance(label, str) or not label.strip():
             raise InvalidInput(f"{entry} must be a string that is not blank, got {reprlib.repr(label)}")
         if label in arm_of:
-            raise InvalidInput(f"{entry} must be new, got {label!r}, already the label of arm {arm_of[label]}; give each arm its own")
+            raise InvalidInput(
+                f"{entry} must be new, got {label!r}, already the label of arm {arm_of[label]}; give each arm its own"
+            )
         arm_of[label] = arm
     if len(labels) != n_arms:
         raise InvalidInput(f"{subject} must hold one label per arm, got {len(labels)} for {n_arms} arms")
@@ -147,7 +167,9 @@ def _edges_from(edges: Any, n_arms: int) -> list[tuple[int, int, float]]:
         pair = (min(a, b), max(a, b))
         if pair in clean:
             # Every edge before this one was new, so positions in `clean` are positions in the document.
-            raise InvalidInput(f"{path} must be new, got [{a}, {b}] as in $.edges[{list(clean).index(pair)}]; give each edge once")
+            raise InvalidInput(
+                f"{path} must be new, got [{a}, {b}] as in $.edges[{list(clean).index(pair)}]; give each edge once"
+            )
         clean[pair] = weight
     return [(a, b, weight) for (a, b), weight in clean.items()]
 

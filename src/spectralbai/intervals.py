@@ -24,7 +24,8 @@ STIFFEST = 1e10
 
 
 def graph_precision(problem: Problem, counts: Vector) -> Matrix:
-    """Returns V = diag(counts / sigma^2) + L / R (theory 8.2); a tiny R is raised to what arithmetic can tell from 0."""
+    """Returns V = diag(counts / sigma^2) + L / R (theory 8.2); a tiny R is raised to what arithmetic can tell from
+    0."""
     precision: Matrix = np.diag(counts / problem.sigma**2)
     if not problem.unstructured:
         least = 2 * problem.graph.weights.sum() / (STIFFEST * (1 / problem.sigma**2).sum())

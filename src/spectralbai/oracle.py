@@ -95,7 +95,17 @@ class Oracle:
         if start is None:
             start = np.zeros(omega.size)
         gamma, nu, coef, gap, cost, misfit = respond_all(
-            self.best, self.R, self.problem.tolerance, self.mu, u, basis, theta, rough, blocks.offsets, blocks.component, start
+            self.best,
+            self.R,
+            self.problem.tolerance,
+            self.mu,
+            u,
+            basis,
+            theta,
+            rough,
+            blocks.offsets,
+            blocks.component,
+            start,
         )
         return Responses(self, omega, basis, theta, rough, gamma, nu, coef, gap, cost, misfit)
 

@@ -1,4 +1,5 @@
-"""Before the first trial: how many samples to expect, with and without the graph, and how that depends on the choices."""
+"""Before the first trial: how many samples to expect, with and without the graph, and how that depends on the
+choices."""
 
 from __future__ import annotations
 
@@ -41,7 +42,10 @@ Source = Literal["guess", "observations", "random signals"]
 
 @dataclass(frozen=True)
 class Forecast:
-    """Samples to expect: the theorem, and what simulated runs of the default rule took. NaN where nothing was simulated."""
+    """Samples to expect: the theorem, and what simulated runs of the default rule took.
+
+    NaN where nothing was simulated.
+    """
 
     delta: float
     characteristic_time: float
@@ -98,7 +102,9 @@ class Plan:
     def saving(self) -> float:
         """The part of the samples that the graph saves."""
         simulated = self.with_graph.runs and self.without_graph.runs
-        ours, theirs = ((each.mean if simulated else each.characteristic_time) for each in (self.with_graph, self.without_graph))
+        ours, theirs = (
+            (each.mean if simulated else each.characteristic_time) for each in (self.with_graph, self.without_graph)
+        )
         return 1 - ours / theirs if theirs > 0 else 0.0
 
     @property
@@ -106,19 +112,28 @@ class Plan:
         """Whether the graph is worth it, in a sentence."""
         if self.instance.problem.unstructured:
             why = "R = inf" if self.instance.problem.graph.n_edges else "it has no edges"
-            count = f"about {self.with_graph.mean:,.0f}" if self.with_graph.runs else f"at least {self.with_graph.lower_bound:,.0f}"
+            count = (
+                f"about {self.with_graph.mean:,.0f}"
+                if self.with_graph.runs
+                else f"at least {self.with_graph.lower_bound:,.0f}"
+            )
             return f"The graph is not used ({why}): {count} samples."
         ours, theirs = self.with_graph.expected, self.without_graph.expected
         numbers = f"about {ours:,.0f} samples instead of {theirs:,.0f}"
         if not self.with_graph.runs or not self.without_graph.runs:
-            numbers = f"at least {self.with_graph.lower_bound:,.0f} samples instead of {self.without_graph.lower_bound:,.0f}"
+            numbers = (
+                f"at least {self.with_graph.lower_bound:,.0f} samples instead of {self.without_graph.lower_bound:,.0f}"
+            )
         if self.saving >= 0.5:
             return f"The graph is worth it: {numbers}, {self.saving:.0%} fewer."
         if self.saving >= 0.1:
             return f"The graph helps: {numbers}, {self.saving:.0%} fewer."
         if self.saving <= -0.1:
             return f"The graph does not pay here ({numbers}): leave it out, with R = inf. A tolerance would help."
-        return f"The graph hardly helps ({numbers}): what makes this hard is a few arms close to the best. A tolerance would help more."
+        return (
+            f"The graph hardly helps ({numbers}): what makes this hard is a few arms close to the best. A tolerance "
+            "would help more."
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Returns everything, JSON-ready; numbers that are not there are None."""
@@ -177,11 +192,14 @@ def plan(
         if problem.tolerance == 0 and _tied(mu):
             tied = [instance.labels[arm] for arm in np.flatnonzero(mu == mu.max())[:2]]
             raise InvalidInput(
-                f'"{tied[0]}" and "{tied[1]}" are tied at {mu.max():g}: no number of trials tells them apart; give a tolerance'
+                f'"{tied[0]}" and "{tied[1]}" are tied at {mu.max():g}: no number of trials tells them apart; give a '
+                "tolerance"
             )
         low, high = problem.outcome_range or (-math.inf, math.inf)
         if mu.min() < low or mu.max() > high:
-            raise InvalidInput(f'"mu" must lie in the range [{low:g}, {high:g}] of the outcomes, got {mu.min():g} to {mu.max():g}')
+            raise InvalidInput(
+                f'"mu" must lie in the range [{low:g}, {high:g}] of the outcomes, got {mu.min():g} to {mu.max():g}'
+            )
 
     without = replace(problem, R=math.inf)
     deltas = (delta, *(each for each in DELTAS if each != delta))
@@ -235,7 +253,9 @@ def _from_observations(
     instance: Instance, arms: ArrayLike | None, outcomes: ArrayLike | None
 ) -> tuple[Vector, SigmaEstimate | None, RoughnessEstimate | None]:
     problem = instance.problem
-    pulled = np.array([check_arm("arms", arm, problem.n_arms) for arm in np.atleast_1d(np.asarray(arms)).tolist()], dtype=np.intp)
+    pulled = np.array(
+        [check_arm("arms", arm, problem.n_arms) for arm in np.atleast_1d(np.asarray(arms)).tolist()], dtype=np.intp
+    )
     if outcomes is None or not pulled.size:
         raise InvalidInput("`arms` and `outcomes` must be two lists of one length, at least 1")
     values = check_vector("outcomes", outcomes, pulled.size)
@@ -243,12 +263,15 @@ def _from_observations(
     means = np.bincount(pulled, values, problem.n_arms) / np.maximum(counts, 1)
     missing = np.flatnonzero(counts == 0)
     if missing.size:
-        raise InvalidInput(f'every arm needs an observation, got none of "{instance.labels[missing[0]]}"; observe it, or guess "mu"')
+        raise InvalidInput(
+            f'every arm needs an observation, got none of "{instance.labels[missing[0]]}"; observe it, or guess "mu"'
+        )
     low, high = problem.outcome_range or (-math.inf, math.inf)
     outside = np.flatnonzero((values < low) | (values > high))
     if outside.size:
         raise InvalidInput(
-            f"`outcomes` must lie in [{low:g}, {high:g}], got {values[outside[0]]:g} at position {outside[0]}; widen the range"
+            f"`outcomes` must lie in [{low:g}, {high:g}], got {values[outside[0]]:g} at position {outside[0]}; widen "
+            "the range"
         )
     if problem.R == 0:
         raise InvalidInput("`R` must be positive to plan from observations, got 0")
@@ -258,12 +281,17 @@ def _from_observations(
 
 
 def _random_signals(problem: Problem, seed: int) -> tuple[Vector, ...]:
-    """Returns smooth signals with S = R exactly; components have levels of their own, in the range or within a sigma."""
+    """Returns smooth signals with S = R exactly; components have levels of their own, in the range or within a
+    sigma."""
     if math.isinf(problem.R) or problem.R == 0:
-        raise InvalidInput(f'"mu" is missing and R = {problem.R:g} says nothing of the means; guess mu, give observations, or choose R')
+        raise InvalidInput(
+            f'"mu" is missing and R = {problem.R:g} says nothing of the means; guess mu, give observations, or choose R'
+        )
     graph = problem.graph
     if graph.n_edges == 0:
-        raise InvalidInput('"mu" is missing and the graph has no edges to draw smooth means on; guess mu, or give observations')
+        raise InvalidInput(
+            '"mu" is missing and the graph has no edges to draw smooth means on; guess mu, or give observations'
+        )
     signals = []
     for k in range(SIGNALS):
         rng = np.random.default_rng((seed, k))
@@ -306,7 +334,12 @@ def _variation(problem: Problem, value: float, signals: Sequence[Vector], scale:
 
 
 def _simulate(
-    policy: Policy, signals: Sequence[Vector], runs: int, seed: int, executor: Executor | None, count: Callable[[int], None]
+    policy: Policy,
+    signals: Sequence[Vector],
+    runs: int,
+    seed: int,
+    executor: Executor | None,
+    count: Callable[[int], None],
 ) -> list[list[Run]]:
     """Returns runs, the signals in turn, until the mean is known or all are done."""
     watched: list[list[Run]] = []
@@ -329,13 +362,28 @@ def _forecast(delta: float, characteristic: float, bound: float, runs: Sequence[
     if not runs:
         return Forecast(delta, characteristic, bound)
     tau = np.array([run.tau for run in runs], dtype=float)
-    half = float(stdtrit(tau.size - 1, 0.975)) * float(tau.std(ddof=1)) / math.sqrt(tau.size) if tau.size > 1 else math.nan
+    half = (
+        float(stdtrit(tau.size - 1, 0.975)) * float(tau.std(ddof=1)) / math.sqrt(tau.size) if tau.size > 1 else math.nan
+    )
     mean = float(tau.mean())
     low_end = max(mean - half, 0.0) if tau.size > 1 else math.nan
     low, median, high = (float(q) for q in np.quantile(tau, (0.05, 0.5, 0.95)))
     decided = [run for run in runs if run.status == "decided"]
     errors = sum(not run.correct for run in decided)
-    return Forecast(delta, characteristic, bound, tau.size, mean, low_end, mean + half, low, median, high, errors, len(runs) - len(decided))
+    return Forecast(
+        delta,
+        characteristic,
+        bound,
+        tau.size,
+        mean,
+        low_end,
+        mean + half,
+        low,
+        median,
+        high,
+        errors,
+        len(runs) - len(decided),
+    )
 
 
 def _without_nan(value: Any) -> Any:

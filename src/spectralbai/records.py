@@ -60,7 +60,10 @@ class Table:
             raise InvalidInput("there is no row below the column names; add one per line")
         for row, line in zip(rows, lines[1:], strict=True):
             if len(row) != len(columns):
-                raise InvalidInput(f"line {line}: {len(row)} cells for {len(columns)} columns; a cell that holds a separator needs quotes")
+                raise InvalidInput(
+                    f"line {line}: {len(row)} cells for {len(columns)} columns; a cell that holds a separator needs "
+                    "quotes"
+                )
         return cls(columns, tuple(rows), tuple(lines[1:]), separator == ";")
 
     def column(self, name: str) -> list[str]:
@@ -80,9 +83,13 @@ class Table:
                 values[i] = float((cell.replace(",", ".") if self.decimal_comma else cell).replace("_", "?"))
             except ValueError:
                 what = "an empty cell" if not cell else f'"{cell}"'
-                raise InvalidInput(f'line {line}, column "{name}": a number is needed, got {what}; fill it in or remove the row') from None
+                raise InvalidInput(
+                    f'line {line}, column "{name}": a number is needed, got {what}; fill it in or remove the row'
+                ) from None
             if not abs(values[i]) <= LARGEST:
-                raise InvalidInput(f'line {line}, column "{name}": a finite number up to {LARGEST:g} is needed, got "{cell}"')
+                raise InvalidInput(
+                    f'line {line}, column "{name}": a finite number up to {LARGEST:g} is needed, got "{cell}"'
+                )
         return values
 
     def labels(self, name: str) -> list[str]:
@@ -95,19 +102,27 @@ class Table:
 
 
 def arms_from(table: Table, features: Sequence[str], label: str | None = None) -> tuple[tuple[str, ...], Matrix]:
-    """Returns (labels, features) of a table with a row per arm; labels are in the first column unless `label` names it."""
+    """Returns (labels, features) of a table with a row per arm; labels are in the first column unless `label` names
+    it."""
     name = label or table.columns[0]
     labels = table.labels(name)
     first: dict[str, int] = {}
     for each, line in zip(labels, table.lines, strict=True):
         if each in first:
-            raise InvalidInput(f'line {line}, column "{name}": the label "{each}" is taken by line {first[each]}; give each arm its own')
+            raise InvalidInput(
+                f'line {line}, column "{name}": the label "{each}" is taken by line {first[each]}; give each arm its '
+                "own"
+            )
         first[each] = line
     if len(labels) < 2:
         raise InvalidInput("there is one arm; a choice needs at least two rows")
     if name in features:
-        raise InvalidInput(f'the column "{name}" holds the labels; leave it out of the features, or name another with --label')
-    values = np.column_stack([table.numbers(feature) for feature in features]) if features else np.empty((len(labels), 0))
+        raise InvalidInput(
+            f'the column "{name}" holds the labels; leave it out of the features, or name another with --label'
+        )
+    values = (
+        np.column_stack([table.numbers(feature) for feature in features]) if features else np.empty((len(labels), 0))
+    )
     return tuple(labels), values
 
 
@@ -123,7 +138,9 @@ def standardise(values: Matrix, names: Sequence[str]) -> Matrix:
     return scaled
 
 
-def edges_from(table: Table, labels: Sequence[str] | None = None) -> tuple[tuple[str, ...], list[tuple[int, int, float]]]:
+def edges_from(
+    table: Table, labels: Sequence[str] | None = None
+) -> tuple[tuple[str, ...], list[tuple[int, int, float]]]:
     """Returns (labels, edges) of a table with two columns of labels and, if there is a third, weights.
 
     Without `labels` the arms are those that appear, in their order of appearance.
@@ -132,7 +149,11 @@ def edges_from(table: Table, labels: Sequence[str] | None = None) -> tuple[tuple
         raise InvalidInput(f"edges need the columns label, label and perhaps weight, got {', '.join(table.columns)}")
     ends = [table.labels(name) for name in table.columns[:2]]
     weights = table.numbers(table.columns[2]) if len(table.columns) == 3 else np.ones(len(table.rows))
-    known = tuple(labels) if labels is not None else tuple(dict.fromkeys(label for pair in zip(*ends, strict=True) for label in pair))
+    known = (
+        tuple(labels)
+        if labels is not None
+        else tuple(dict.fromkeys(label for pair in zip(*ends, strict=True) for label in pair))
+    )
     arm_of = {label: arm for arm, label in enumerate(known)}
     seen: dict[tuple[int, int], int] = {}
     edges = []
@@ -141,17 +162,24 @@ def edges_from(table: Table, labels: Sequence[str] | None = None) -> tuple[tuple
         if pair[0] == pair[1]:
             raise InvalidInput(f'line {line}: "{a}" is joined to itself; remove the row')
         if weight < 0:
-            raise InvalidInput(f'line {line}, column "{table.columns[2]}": a weight must not be negative, got {weight:g}')
+            raise InvalidInput(
+                f'line {line}, column "{table.columns[2]}": a weight must not be negative, got {weight:g}'
+            )
         key = (min(pair), max(pair))
         if key in seen:
-            raise InvalidInput(f'line {line}: "{a}" and "{b}" are joined by line {seen[key]} already; give each edge once')
+            raise InvalidInput(
+                f'line {line}: "{a}" and "{b}" are joined by line {seen[key]} already; give each edge once'
+            )
         seen[key] = line
         edges.append((*key, weight))
     return known, edges
 
 
-def observations_from(table: Table, labels: Sequence[str], outcome_range: tuple[float, float] | None = None) -> tuple[Indices, Vector]:
-    """Returns (arms, outcomes) of a table with a column of labels and one of outcomes, in this order; or so named, among others."""
+def observations_from(
+    table: Table, labels: Sequence[str], outcome_range: tuple[float, float] | None = None
+) -> tuple[Indices, Vector]:
+    """Returns (arms, outcomes) of a table with a column of labels and one of outcomes, in this order; or so named,
+    among others."""
     names = ("label", "outcome") if {"label", "outcome"} <= set(table.columns) else table.columns
     if len(names) != 2:
         raise InvalidInput(f"observations need the two columns label and outcome, got {', '.join(table.columns)}")
@@ -162,7 +190,9 @@ def observations_from(table: Table, labels: Sequence[str], outcome_range: tuple[
     low, high = outcome_range or (-math.inf, math.inf)
     for outcome, line in zip(outcomes.tolist(), table.lines, strict=True):
         if not low <= outcome <= high:
-            raise InvalidInput(f'line {line}, column "{names[1]}": outcomes lie in [{low:g}, {high:g}], got {outcome:g}')
+            raise InvalidInput(
+                f'line {line}, column "{names[1]}": outcomes lie in [{low:g}, {high:g}], got {outcome:g}'
+            )
     return np.array(arms, dtype=np.intp), outcomes
 
 

@@ -73,8 +73,15 @@ def reproduce(
             watched[cell].append(seen)
             if on_run is not None:
                 on_run(sum(map(len, watched)), runs * len(cells))
-    theory = [(solve_allocation(problem, MEANS).characteristic_time, lower_bound(problem, MEANS, delta)) for problem in problems]
-    return [_row(R, *theory[cell], [seen[index] for seen in watched[cell]]) for index in range(len(RULES)) for cell, R in enumerate(RADII)]
+    theory = [
+        (solve_allocation(problem, MEANS).characteristic_time, lower_bound(problem, MEANS, delta))
+        for problem in problems
+    ]
+    return [
+        _row(R, *theory[cell], [seen[index] for seen in watched[cell]])
+        for index in range(len(RULES))
+        for cell, R in enumerate(RADII)
+    ]
 
 
 def _seed(seed: int, cell: int, run: int) -> int:

@@ -15,7 +15,9 @@ ROOT_STEPS = 200
 
 
 @njit(cache=True)
-def secular(gamma: float, y: Vector, theta: Vector, rough: Vector, q: Vector, offset: float, coef: Vector) -> tuple[float, float, float]:
+def secular(
+    gamma: float, y: Vector, theta: Vector, rough: Vector, q: Vector, offset: float, coef: Vector
+) -> tuple[float, float, float]:
     """Returns (S, dS/dgamma, nu) of the minimiser of the Lagrangian at `gamma`, its coordinates in `coef`.
 
     The minimiser of 1/2 theta.(coef - y/theta)^2 + gamma rough.coef^2 subject to q.coef + offset <= 0 (theory 3.4-3.6).
@@ -115,8 +117,11 @@ def solve_secular(
 
 
 @njit(cache=True)
-def centre_means(mu: Vector, u: Vector, basis: Matrix, theta: Vector, offsets: Indices) -> tuple[Vector, Vector, Vector]:
-    """Returns (centre, centred, y): the weighted mean of each component less mu[0], mu without both, and B' diag(u) of that.
+def centre_means(
+    mu: Vector, u: Vector, basis: Matrix, theta: Vector, offsets: Indices
+) -> tuple[Vector, Vector, Vector]:
+    """Returns (centre, centred, y): the weighted mean of each component less mu[0], mu without both, and B' diag(u) of
+    that.
 
     Centred means, and centres relative to one of the means, make a common shift of all outcomes cost no accuracy.
     """
@@ -149,7 +154,9 @@ def project(R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough
     lam = basis @ coef
     for c in range(offsets.size - 1):
         for a in range(offsets[c], offsets[c + 1]):
-            lam[a] = mu[a] if gamma == 0.0 and u[a] > 0.0 else (lam[a] + centre[c]) + mu[0]  # smooth enough: not even rounded
+            lam[a] = (
+                mu[a] if gamma == 0.0 and u[a] > 0.0 else (lam[a] + centre[c]) + mu[0]
+            )  # smooth enough: not even rounded
     return lam
 
 

@@ -49,13 +49,18 @@ def run(policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, 
     return watch(policy, mu, seed, max_samples, noise)[0]
 
 
-def watch(policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, noise: Noise | None = None) -> list[Run]:
+def watch(
+    policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, noise: Noise | None = None
+) -> list[Run]:
     """Returns one `Run` per (rule, delta) the policy watches, all read off one trajectory."""
     problem = policy.problem
     mu = check_vector("mu", mu, problem.n_arms)  # rougher than R will do: what then happens is worth a simulation
     max_samples = check_integer("max_samples", max_samples, 1)
     draw = _noise(policy, mu, noise)
-    rng, choices = np.random.default_rng(seed), np.random.default_rng((seed, 1))  # outcomes; what a randomised policy draws
+    rng, choices = (
+        np.random.default_rng(seed),
+        np.random.default_rng((seed, 1)),
+    )  # outcomes; what a randomised policy draws
     state = policy.init()
     with one_thread():
         while state.samples < max_samples:
@@ -68,7 +73,19 @@ def watch(policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000
         seen = policy.verdict(state, index)
         status: Status = "decided" if seen.decided else "truncated" if seen.consistent else "inconsistent"
         correct = bool(mu[seen.arm] >= mu.max() - problem.tolerance)
-        runs.append(Run(status, seen.stopped_at or state.samples, seen.arm, correct, state.counts, rule, delta, seen.proved, seed))
+        runs.append(
+            Run(
+                status,
+                seen.stopped_at or state.samples,
+                seen.arm,
+                correct,
+                state.counts,
+                rule,
+                delta,
+                seen.proved,
+                seed,
+            )
+        )
     return runs
 
 
@@ -80,7 +97,8 @@ def watch_many(
     max_samples: int = 1_000_000,
     noise: Noise | None = None,
 ) -> Iterator[list[Run]]:
-    """Yields `watch` of every seed, in order; on the workers of `executor` if there is one. The runs do not depend on it."""
+    """Yields `watch` of every seed, in order; on the workers of `executor` if there is one. The runs do not depend
+    on it."""
     job = partial(watch, policy, mu, max_samples=max_samples, noise=noise)
     yield from (executor.map(job, seeds) if executor is not None else map(job, seeds))
 
@@ -94,7 +112,9 @@ def _noise(policy: Policy, mu: Vector, noise: Noise | None) -> Callable[[np.rand
         raise InvalidInput(f"`noise` must be gaussian, or bernoulli or uniform on a Problem.bounded, got {noise!r}")
     low, high = problem.outcome_range
     if mu.min() < low or mu.max() > high:
-        raise InvalidInput(f"`mu` must lie in the range [{low:g}, {high:g}] of the outcomes, got {mu.min():g} to {mu.max():g}")
+        raise InvalidInput(
+            f"`mu` must lie in the range [{low:g}, {high:g}] of the outcomes, got {mu.min():g} to {mu.max():g}"
+        )
     if noise == "bernoulli":
         return lambda rng, arms: np.where(rng.random(arms.size) * (high - low) < mu[arms] - low, high, low)
     width = np.minimum(mu - low, high - mu)

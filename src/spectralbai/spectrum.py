@@ -49,7 +49,9 @@ class Blocks:
         """Signed incidence matrix: one row per edge, +1 at its first end and -1 at its second."""
         n_edges = len(self.weights)
         rows = np.repeat(np.arange(n_edges), 2)
-        return sparse.csr_array((np.tile([1.0, -1.0], n_edges), (rows, self.ends.ravel())), shape=(n_edges, len(self.order)))
+        return sparse.csr_array(
+            (np.tile([1.0, -1.0], n_edges), (rows, self.ends.ravel())), shape=(n_edges, len(self.order))
+        )
 
     @classmethod
     @lru_cache(maxsize=32)  # problems are immutable and compared by identity
@@ -87,7 +89,9 @@ def invert_lower(factor: Matrix) -> Matrix:
 
 
 @njit(cache=True)
-def decompose(u: Vector, offsets: Indices, ends: Indices, weights: Vector, edge_offsets: Indices) -> tuple[Matrix, Vector, Vector]:
+def decompose(
+    u: Vector, offsets: Indices, ends: Indices, weights: Vector, edge_offsets: Indices
+) -> tuple[Matrix, Vector, Vector]:
     """Returns (basis, theta, rough); the first column of each block is its constant vector.
 
     A component without weight has theta = 0 throughout: any move inside it is free, the constant one even of roughness.
@@ -143,11 +147,13 @@ def decompose(u: Vector, offsets: Indices, ends: Indices, weights: Vector, edge_
             for j in range(size - 1):
                 reflected[a, j] = inverse[j + 1, a] - 2.0 * normal[j + 1] * along[a] / length
                 weighted[a, j] = (1.0 if dead else np.sqrt(u[low + a])) * reflected[a, j]
-        # Not the eigenvectors of reflected' diag(u) reflected: those lose every theta below the rounding of the largest.
+        # Not the eigenvectors of reflected' diag(u) reflected: those lose every theta below the rounding of the
+        # largest.
         left, singular, right = np.linalg.svd(weighted, False)
         block = reflected @ right.T
         singular[max(size - 1 - zeros, 0) :] = 0.0  # diag(u) loses one rank per zero
-        # On arms that a vector hardly touches, the left vectors are more accurate; sqrt(u) is orthogonal to them all. With
+        # On arms that a vector hardly touches, the left vectors are more accurate; sqrt(u) is orthogonal to them all.
+        # With
         # singular = 0 the vector lives on the arms without weight, exactly.
         mean = np.zeros(size - 1)
         for a in range(size):

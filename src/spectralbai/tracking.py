@@ -22,9 +22,11 @@ def floor(n_arms: int, samples: int) -> float:
 
 
 def project_on_floor(omega: Vector, epsilon: float) -> Vector:
-    """Returns the point of {omega >= epsilon, sum = 1} closest to omega in sup-norm: max(omega - c, epsilon) (theory 7.2)."""
+    """Returns the point of {omega >= epsilon, sum = 1} closest to omega in sup-norm: max(omega - c, epsilon) (theory
+    7.2)."""
     ordered = np.sort(omega)[::-1]
-    # With the m largest entries above the floor, c = (their sum + (K - m) epsilon - 1) / m; m is the largest consistent one.
+    # With the m largest entries above the floor, c = (their sum + (K - m) epsilon - 1) / m; m is the largest consistent
+    # one.
     m = np.arange(1, omega.size + 1)
     c = (np.cumsum(ordered) + (omega.size - m) * epsilon - 1) / m
     size = int(np.flatnonzero(ordered - c >= epsilon)[-1])

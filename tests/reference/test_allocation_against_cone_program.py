@@ -37,16 +37,22 @@ def test_stored_instances_are_certified_and_agree_with_their_stored_interval(sto
 @pytest.mark.parametrize("stored", STORED, ids=lambda stored: stored["name"])
 def test_without_the_graph_stored_instances_take_their_vanilla_time(stored: dict[str, Any]) -> None:
     problem = Problem(Graph.from_edges(stored["n_arms"], stored["edges"]), math.inf)
-    assert solve_allocation(problem, stored["mu"]).characteristic_time == pytest.approx(stored["vanilla_time"], rel=1e-8)
+    assert solve_allocation(problem, stored["mu"]).characteristic_time == pytest.approx(
+        stored["vanilla_time"], rel=1e-8
+    )
 
 
 def cone_program(problem: Problem, mu: np.ndarray, best: int) -> float:
-    """Returns 1/T*: the least s such that a mixture p of alternatives, row i being v_i / p_i, costs at most s at every arm."""
+    """Returns 1/T*: the least s such that a mixture p of alternatives, row i being v_i / p_i, costs at most s at
+    every arm."""
     n_arms = problem.n_arms
     others = [i for i in range(n_arms) if i != best]
     a, b = problem.graph.pairs.T
     root = np.zeros((problem.graph.n_edges, n_arms))
-    root[np.arange(len(a)), a], root[np.arange(len(a)), b] = np.sqrt(problem.graph.weights), -np.sqrt(problem.graph.weights)
+    root[np.arange(len(a)), a], root[np.arange(len(a)), b] = (
+        np.sqrt(problem.graph.weights),
+        -np.sqrt(problem.graph.weights),
+    )
     p, v, s = cp.Variable(len(others)), cp.Variable((len(others), n_arms)), cp.Variable()
     # Clarabel's accuracy is absolute: units in which the closest arm is at distance one, and s likewise.
     scale = float(mu[best] - np.sort(mu)[-2]) + problem.tolerance

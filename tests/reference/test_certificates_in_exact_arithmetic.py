@@ -1,4 +1,5 @@
-"""Certified bounds, checked without rounding: alternatives and multipliers are taken as the rational numbers they are."""
+"""Certified bounds, checked without rounding: alternatives and multipliers are taken as the rational numbers they
+are."""
 
 from __future__ import annotations
 
@@ -15,7 +16,10 @@ from spectralbai import Graph, Problem, solve_allocation
 from spectralbai.allocation.certificate import certified_lower, certified_upper, feasible_gaps, feasible_gradients
 from spectralbai.oracle import Oracle, Responses
 
-STORED = {stored["name"]: stored for stored in json.loads((Path(__file__).parents[1] / "data" / "allocations.json").read_text())}
+STORED = {
+    stored["name"]: stored
+    for stored in json.loads((Path(__file__).parents[1] / "data" / "allocations.json").read_text())
+}
 CASES = ["plain", "level", "close", "sigma", "tolerance", "weights", "rough", "disconnected"]
 
 
@@ -39,7 +43,10 @@ def case(name: str) -> tuple[Problem, np.ndarray]:
 
 
 def edges_of(oracle: Oracle) -> list[tuple[int, int, Fraction]]:
-    return [(int(a), int(b), Fraction(float(w))) for (a, b), w in zip(oracle.blocks.ends, oracle.blocks.weights, strict=True)]
+    return [
+        (int(a), int(b), Fraction(float(w)))
+        for (a, b), w in zip(oracle.blocks.ends, oracle.blocks.weights, strict=True)
+    ]
 
 
 def rational(values: np.ndarray) -> list[Fraction]:
@@ -130,7 +137,10 @@ def test_lower_bounds_hold_at_multipliers_that_are_not_roots(name: str) -> None:
     responses = oracle.respond(np.full(mu.size, 1 / mu.size))
     assert (responses.nu[responses.challengers] > 0).any()
     for factor in (0.5, 0.99, 1.01, 2.0):
-        for moved in (replaced(responses, gamma=factor * responses.gamma), replaced(responses, nu=factor * responses.nu)):
+        for moved in (
+            replaced(responses, gamma=factor * responses.gamma),
+            replaced(responses, nu=factor * responses.nu),
+        ):
             for i in moved.challengers:
                 assert Fraction(certified_lower(alone(moved, int(i)))) <= exact_dual(moved, int(i))
 

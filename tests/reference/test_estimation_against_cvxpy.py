@@ -27,7 +27,8 @@ def random_data(seed: int, relative_R: float, zeros: float) -> tuple[Problem, Ve
 
 
 def cone_estimate(problem: Problem, counts: Vector, means: Vector) -> Vector:
-    """Returns the estimate by Clarabel; then, its values on observed arms kept, the least rough values on the others."""
+    """Returns the estimate by Clarabel; then, its values on observed arms kept, the least rough values on the
+    others."""
     root = np.sqrt(counts) / problem.sigma
     a, b = problem.graph.pairs.T
     root_w = np.sqrt(problem.graph.weights)
@@ -35,7 +36,9 @@ def cone_estimate(problem: Problem, counts: Vector, means: Vector) -> Vector:
     def solve(objective: cp.Expression, constraints: list[cp.Constraint]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # "may be inaccurate": the comparison decides
-            cp.Problem(cp.Minimize(objective), constraints).solve(solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+            cp.Problem(cp.Minimize(objective), constraints).solve(
+                solver=cp.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12
+            )
 
     lam = cp.Variable(problem.n_arms)
     rough = cp.norm(cp.multiply(root_w, lam[a] - lam[b]))

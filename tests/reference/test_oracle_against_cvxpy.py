@@ -37,7 +37,13 @@ def cone_cost(problem: Problem, mu: Vector, omega: Vector, best: int, challenger
 
 
 def random_case(
-    seed: int, relative_R: float, decades: float, zeros: float, tolerance: float, sigma_decades: float, n_components: int
+    seed: int,
+    relative_R: float,
+    decades: float,
+    zeros: float,
+    tolerance: float,
+    sigma_decades: float,
+    n_components: int,
 ) -> tuple[Problem, Vector, Vector, int]:
     rng = np.random.default_rng(seed)
     n_arms = int(rng.integers(4, 9))
@@ -72,7 +78,13 @@ def random_case(
 )
 @pytest.mark.parametrize("relative_R", [0.05, 0.9, 1.2])
 def test_every_challenger_costs_what_the_cone_solver_finds(
-    seed: int, relative_R: float, decades: float, zeros: float, tolerance: float, sigma_decades: float, n_components: int
+    seed: int,
+    relative_R: float,
+    decades: float,
+    zeros: float,
+    tolerance: float,
+    sigma_decades: float,
+    n_components: int,
 ) -> None:
     problem, mu, omega, best = random_case(seed, relative_R, decades, zeros, tolerance, sigma_decades, n_components)
     oracle = Oracle(problem, mu, best)

@@ -1,4 +1,5 @@
-"""Confidence intervals of the mixture against a cone solver, from the event itself: one problem per arm, side and possible best arm."""
+"""Confidence intervals of the mixture against a cone solver, from the event itself: one problem per arm, side and
+possible best arm."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Case:
-    """A problem and what was seen, arms in the order of components; every arm by itself where the graph says nothing."""
+    """A problem and what was seen, arms in the order of components; every arm by itself where the graph says
+    nothing."""
 
     problem: Problem
     evidence: Evidence
@@ -52,9 +54,18 @@ class Case:
         blocks, split, sigma = Blocks.from_problem(self.problem), self.evidence.split, self.problem.sigma
         before = split.counts / sigma**2
         return log_integrals(
-            before, split.means, self.u, self.means, self.problem.R, (0.0, 0.0), blocks.offsets, blocks.ends, blocks.weights,
-            blocks.edge_offsets, np.array(PRIOR_SCALES),
-        )  # fmt: skip
+            before,
+            split.means,
+            self.u,
+            self.means,
+            self.problem.R,
+            (0.0, 0.0),
+            blocks.offsets,
+            blocks.ends,
+            blocks.weights,
+            blocks.edge_offsets,
+            np.array(PRIOR_SCALES),
+        )
 
     @property
     def alone(self) -> Vector:
@@ -64,13 +75,16 @@ class Case:
 
 
 def case(shape: str, seed: int, R: float | None = None, roughness: float = 1.0) -> Case:
-    """Returns random data; R is a multiple of S(mu), unless given, and `roughness` how much rougher the true means are than it says."""
+    """Returns random data; R is a multiple of S(mu), unless given, and `roughness` how much rougher the true means
+    are than it says."""
     rng = np.random.default_rng(seed)
     sizes = SHAPES[shape]
     n_arms, first, edges = sum(sizes), 0, []
     for size in sizes:
         for b in range(first + 1, first + size):
-            edges += [(a, b, float(10 ** rng.uniform(-0.5, 0.5))) for a in range(first, b) if a == b - 1 or rng.random() < 0.3]
+            edges += [
+                (a, b, float(10 ** rng.uniform(-0.5, 0.5))) for a in range(first, b) if a == b - 1 or rng.random() < 0.3
+            ]
         first += size
     graph, mu = Graph.from_edges(n_arms, edges), rng.standard_normal(n_arms)
     R = graph.smoothness(mu) * float(rng.uniform(1.0, 1.5)) if R is None else R
@@ -89,7 +103,8 @@ def case(shape: str, seed: int, R: float | None = None, roughness: float = 1.0) 
 
 
 def reach(case: Case, arm: int, budgets: list[tuple[list[slice], float]]) -> tuple[float, float]:
-    """Returns the least and largest lam[arm] with S(lam) <= R such that the results of each list of parts cost at most its budget."""
+    """Returns the least and largest lam[arm] with S(lam) <= R such that the results of each list of parts cost at
+    most its budget."""
     lam = cp.Variable(case.u.size)
     root = np.sqrt(case.u)
     constraints = []
@@ -98,7 +113,9 @@ def reach(case: Case, arm: int, budgets: list[tuple[list[slice], float]]) -> tup
         constraints.append(cp.norm(cp.multiply(root[kept], lam[kept] - case.means[kept])) <= math.sqrt(2 * budget))
     if not case.problem.unstructured:
         a, b = case.problem.graph.pairs.T
-        constraints.append(cp.norm(cp.multiply(np.sqrt(case.problem.graph.weights), lam[a] - lam[b])) <= math.sqrt(case.R))
+        constraints.append(
+            cp.norm(cp.multiply(np.sqrt(case.problem.graph.weights), lam[a] - lam[b])) <= math.sqrt(case.R)
+        )
     ends = []
     for side in (cp.Minimize, cp.Maximize):
         with warnings.catch_warnings():
@@ -108,7 +125,8 @@ def reach(case: Case, arm: int, budgets: list[tuple[list[slice], float]]) -> tup
 
 
 def event_on_components(case: Case) -> list[list[tuple[list[slice], float]]]:
-    """Returns, for each possible component of the best arm, what the event says: lists of components and what they may cost."""
+    """Returns, for each possible component of the best arm, what the event says: lists of components and what they
+    may cost."""
     logs, parts, n = case.integrals, case.parts, len(case.sizes)
     share = 1.0 if case.problem.unstructured else SHARE
     if n <= 2:
@@ -118,7 +136,9 @@ def event_on_components(case: Case) -> list[list[tuple[list[slice], float]]]:
         tests: list[list[int]] = [[home, c] for c in range(n) if c != home]
         if case.sizes[home] >= 2:
             tests.append([home])
-        events.append([([parts[c] for c in test], math.log(len(tests) / (share * DELTA)) - logs[test].sum()) for test in tests])
+        events.append(
+            [([parts[c] for c in test], math.log(len(tests) / (share * DELTA)) - logs[test].sum()) for test in tests]
+        )
     return events
 
 
@@ -166,7 +186,9 @@ def test_intervals_hold_the_exact_ones_and_are_hardly_wider(shape: str, seed: in
     assert ends is not None
     for arm in range(at.u.size):
         if math.isinf(ends[1][arm] - ends[0][arm]):
-            assert at.problem.unstructured and at.u[arm] == 0, "only what neither results nor neighbours tell is unknown"
+            assert at.problem.unstructured and at.u[arm] == 0, (
+                "only what neither results nor neighbours tell is unknown"
+            )
             continue
         low, high = expected(at, arm)
         width = high - low
@@ -176,8 +198,11 @@ def test_intervals_hold_the_exact_ones_and_are_hardly_wider(shape: str, seed: in
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("shape", ["three components", "four components, three lone arms"])
-def test_with_more_than_two_components_the_intervals_hold_the_event_whichever_arm_is_best(shape: str, seed: int) -> None:
-    """The event joins components, and its constraints depend on where the best arm is; the union over all cases is covered."""
+def test_with_more_than_two_components_the_intervals_hold_the_event_whichever_arm_is_best(
+    shape: str, seed: int
+) -> None:
+    """The event joins components, and its constraints depend on where the best arm is; the union over all cases is
+    covered."""
     at = case(shape, seed)
     reading = read(at)
     assert reading.region is not None
@@ -192,7 +217,11 @@ def test_with_more_than_two_components_the_intervals_hold_the_event_whichever_ar
 
 @pytest.mark.parametrize("shape", ["one component", "two components", "three components"])
 def test_where_R_is_doubtful_intervals_too_are_at_the_roughness_of_the_data(shape: str) -> None:
-    at = next(at for at in (case(shape, seed, R=0.05, roughness=0.4) for seed in range(100)) if at.R > 0.05 and read(at).intervals(DELTA))
+    at = next(
+        at
+        for at in (case(shape, seed, R=0.05, roughness=0.4) for seed in range(100))
+        if at.R > 0.05 and read(at).intervals(DELTA)
+    )
     ends = read(at).intervals(DELTA)
     assert ends is not None
     for arm in range(at.u.size):

@@ -48,6 +48,9 @@ def test_the_state_in_a_kept_database_is_that_of_its_results(kept: str, name: st
 
 def test_a_kept_export_is_restored(kept: str, tmp_path: Path) -> None:
     document = json.loads((DATA / "study-1.json").read_text("utf-8"))
-    with import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}") as study, sb.Study.open("running", kept) as original:
+    with (
+        import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}") as study,
+        sb.Study.open("running", kept) as original,
+    ):
         assert export_study(study) == export_study(original) == document
         assert study.status().best == original.status().best == "naïve blue"

@@ -33,7 +33,11 @@ def test_a_status_agrees_with_the_policy(decided: str) -> None:
     with sb.Study.open("a study", decided) as study:
         status, state, policy = study.status(), study.snapshot().state, study.definition.policy
     verdict, seen = policy.verdict(state), policy.estimates(state)
-    assert (status.statistic, status.threshold, status.stopped_at) == (verdict.statistic, verdict.threshold, verdict.stopped_at)
+    assert (status.statistic, status.threshold, status.stopped_at) == (
+        verdict.statistic,
+        verdict.threshold,
+        verdict.stopped_at,
+    )
     assert status.results == state.samples == sum(arm.results for arm in status.arms)
     assert (status.proved, status.consistent, status.remaining) == (True, True, 0.0)
     assert np.array_equal([arm.estimate for arm in status.arms], seen.mean)
@@ -108,7 +112,9 @@ def test_a_report_is_made_outside_of_transactions(tmp_path: Path, monkeypatch: p
 def test_no_intervals_are_no_intervals_also_where_outcomes_have_a_range(tmp_path: Path) -> None:
     clicks = sb.Instance(sb.Problem.bounded(INSTANCE.problem.graph, R=0.01), None, LABELS)
     for stopping, answer in (("gk16", "This rule has no intervals."), ("mixture", "There are no intervals yet")):
-        with sb.Study.create(stopping, clicks, 0.05, f"sqlite:///{tmp_path / 's.db'}", stopping=stopping, goal="min") as study:
+        with sb.Study.create(
+            stopping, clicks, 0.05, f"sqlite:///{tmp_path / 's.db'}", stopping=stopping, goal="min"
+        ) as study:
             study.add(LABELS, [0.0, 1.0, 1.0, 0.0, 1.0], "pilot")
             arms, page = study.status().arms, Page(study.report().as_html())
         assert {(arm.low, arm.high) for arm in arms} == {(None, None)}
@@ -156,12 +162,16 @@ def test_the_report_holds_what_a_decision_record_needs(decided: str) -> None:
     document = report.as_dict()
     assert document["format"] == "spectralbai-report/1"
     assert document["study"]["instance"]["labels"] == list(LABELS)
-    assert document["answer"].startswith(f'Decided after {report.status.stopped_at} results: "plain" has the largest mean outcome.')
+    assert document["answer"].startswith(
+        f'Decided after {report.status.stopped_at} results: "plain" has the largest mean outcome.'
+    )
     assert "The probability that this is wrong is at most 0.05." in document["answer"]
     assert document["origins"] == {"pilot": 5}
     assert document["workers"] == {"": report.status.results - 5}
     assert document["created_with"].keys() >= {"python", "spectralbai", "numpy", "SQLAlchemy"}
-    assert [check["samples"] for check in document["checks"]] == sorted(check["samples"] for check in document["checks"])
+    assert [check["samples"] for check in document["checks"]] == sorted(
+        check["samples"] for check in document["checks"]
+    )
     assert document["checks"][-1]["samples"] >= document["status"]["stopped_at"]
 
 
@@ -208,7 +218,9 @@ def test_the_page_is_whole_and_needs_nothing_else(decided: str) -> None:
 def test_what_users_typed_is_escaped(tmp_path: Path) -> None:
     nasty = "<script>alert('x')</script>"
     labels = [f'{nasty}"{k} $a_1$ {{braces}} & %' for k in range(5)]
-    with sb.Study.create(nasty, sb.Instance(INSTANCE.problem, None, labels), 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+    with sb.Study.create(
+        nasty, sb.Instance(INSTANCE.problem, None, labels), 0.05, f"sqlite:///{tmp_path / 's.db'}"
+    ) as study:
         study.tell(study.ask(worker=f"<b>{nasty}")[0], 0.5)
         study.add(labels, [0.5, 0.2, 0.2, 0.1, 0.1], origin=f"<i>{nasty}")
         content = study.report().as_html()
@@ -235,4 +247,6 @@ def test_without_sqlalchemy_studies_say_how_to_get_it() -> None:
     code = "import sys; sys.modules['sqlalchemy'] = None; from spectralbai.cli import main; main(['study', 'list'])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "error: studies need SQLAlchemy, which is not installed; run: pip install 'spectralbai[study]'\n"
+    assert (
+        done.stderr == "error: studies need SQLAlchemy, which is not installed; run: pip install 'spectralbai[study]'\n"
+    )

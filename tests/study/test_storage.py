@@ -28,7 +28,10 @@ def test_sqlite_survives_power_cuts_and_keeps_no_reader_waiting(tmp_path: Path) 
     place = Storage(f"sqlite:///{tmp_path / 's.db'}", create=True)
     for transaction in (place.reading, place.writing):
         with transaction() as connection:
-            settings = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous", "foreign_keys")]
+            settings = [
+                connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+                for name in ("journal_mode", "synchronous", "foreign_keys")
+            ]
             assert settings == ["wal", 2, 1]
     place.close()
 
@@ -75,11 +78,16 @@ def test_the_default_of_the_server_does_not_matter(server: Callable[[], str], de
     url = server()
     outside = create_engine(make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
     with outside.connect() as connection:
-        connection.execute(text(f"ALTER DATABASE {make_url(url).database} SET default_transaction_isolation = '{default}'"))
+        connection.execute(
+            text(f"ALTER DATABASE {make_url(url).database} SET default_transaction_isolation = '{default}'")
+        )
     outside.dispose()
     with sb.Study.create("a", INSTANCE, 0.05, url) as study:
         tickets = study.ask(40)
-        threads = [threading.Thread(target=lambda part: [study.tell(t, 0.1) for t in part], args=(tickets[k::4],)) for k in range(4)]
+        threads = [
+            threading.Thread(target=lambda part: [study.tell(t, 0.1) for t in part], args=(tickets[k::4],))
+            for k in range(4)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -109,7 +117,9 @@ def test_a_newer_schema_is_refused_and_left_alone(storage: str) -> None:
         lambda: sb.Study.create("b", INSTANCE, 0.05, storage),
         lambda: list_studies(storage),
     ):
-        with pytest.raises(sb.InvalidInput, match=r"was written by a newer spectralbai \(schema 2, this one reads 1\); upgrade it here"):
+        with pytest.raises(
+            sb.InvalidInput, match=r"was written by a newer spectralbai \(schema 2, this one reads 1\); upgrade it here"
+        ):
             attempt()
 
 
@@ -129,7 +139,9 @@ def test_files_that_cannot_serve_are_refused_in_a_sentence(tmp_path: Path) -> No
     for create in (False, True):
         with pytest.raises(StorageError, match="text.db: this is no database of SQLite; give another storage"):
             Storage(f"sqlite:///{tmp_path / 'text.db'}", create=create)
-    with pytest.raises(StorageError, match="the file cannot be opened; does its directory exist, and may you write there?"):
+    with pytest.raises(
+        StorageError, match="the file cannot be opened; does its directory exist, and may you write there?"
+    ):
         Storage(f"sqlite:///{tmp_path / 'nowhere' / 's.db'}", create=True)
     with pytest.raises(StorageError, match="the file cannot be opened"):
         Storage(f"sqlite:///{tmp_path}", create=True)
@@ -157,9 +169,14 @@ def test_a_directory_without_write_permission_is_refused_in_a_sentence(tmp_path:
         if parent.stat().st_uid == os.geteuid() and parent != Path("/"):
             parent.chmod(parent.stat().st_mode | 0o555)
     with as_nobody():
-        with pytest.raises(StorageError, match="new.db: the file cannot be opened; does its directory exist, and may you write there?"):
+        with pytest.raises(
+            StorageError, match="new.db: the file cannot be opened; does its directory exist, and may you write there?"
+        ):
             sb.Study.create("a", INSTANCE, 0.05, f"sqlite:///{folder / 'new.db'}")
-        with pytest.raises(StorageError, match="old.db: the file"), sb.Study.open("a", f"sqlite:///{folder / 'old.db'}") as study:
+        with (
+            pytest.raises(StorageError, match="old.db: the file"),
+            sb.Study.open("a", f"sqlite:///{folder / 'old.db'}") as study,
+        ):
             study.ask()
     folder.chmod(0o755)
 
@@ -177,7 +194,10 @@ def test_a_directory_without_write_permission_is_refused_in_a_sentence(tmp_path:
         ("sqlite:///", "a storage must outlive this process"),
         ("sqlite://joe:hush@host/file.db", "the address of the storage cannot be read"),
         ("sqlite:///a\0b", "the address of the storage cannot be read"),
-        ("postgresql://joe:hu@sh@host/db", "the address of the storage has two @; write one that belongs to the password as %40"),
+        (
+            "postgresql://joe:hu@sh@host/db",
+            "the address of the storage has two @; write one that belongs to the password as %40",
+        ),
         ("postgresql://joe:hush@host/db?port=x", "the address of the storage has options that cannot be used"),
         ("postgresql://joe:hush@host/db?plugin=x", "the address of the storage has options that cannot be used"),
         (7, "the address of the storage cannot be read"),
@@ -203,7 +223,9 @@ def test_a_password_is_never_shown(server: Callable[[], str]) -> None:
             sb.Study.open("b", real.set(password="hush").render_as_string(hide_password=False))
         assert "hush" not in str(refusal.value)
     for url in ("postgresql://joe:hush@127.0.0.1:1/db", "postgresql://127.0.0.1:1/db?user=joe&password=hush"):
-        with pytest.raises(StorageError, match=r"postgresql://.*127.0.0.1:1/db: the database cannot be reached") as lost:
+        with pytest.raises(
+            StorageError, match=r"postgresql://.*127.0.0.1:1/db: the database cannot be reached"
+        ) as lost:
             sb.Study.open("a", url)
         assert "hush" not in str(lost.value) and lost.value.__cause__ is None and lost.value.__suppress_context__
 
@@ -240,7 +262,10 @@ def test_connections_that_ended_between_calls_are_made_anew(server: Callable[[],
     with sb.Study.create("a", INSTANCE, 0.05, url) as study:
         for _ in range(3):
             with outside.connect() as other:
-                query = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name AND pid <> pg_backend_pid()"
+                query = (
+                    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = :name AND pid <> "
+                    "pg_backend_pid()"
+                )
                 other.execute(text(query), {"name": make_url(url).database})
             assert study.tell(study.ask()[0], 0.3) is True
     outside.dispose()
@@ -251,15 +276,17 @@ def test_a_worker_that_keeps_the_row_is_given_up_on(server: Callable[[], str], m
     url = server()
     with sb.Study.create("a", INSTANCE, 0.05, url) as study, study._storage.writing() as holder:
         holder.execute(select(studies).with_for_update()).all()
-        with pytest.raises(StorageError, match="another worker has kept the study locked for 0.3 seconds; do the same again"):
+        with pytest.raises(
+            StorageError, match="another worker has kept the study locked for 0.3 seconds; do the same again"
+        ):
             study.ask()
 
 
 @pytest.mark.parametrize(
     "harm",
     [
-        "UPDATE spectralbai_states SET state = '{\"format\": \"spectralb'",
-        "UPDATE spectralbai_states SET state = '{\"format\": \"spectralbai-state/1\"}'",
+        'UPDATE spectralbai_states SET state = \'{"format": "spectralb\'',
+        'UPDATE spectralbai_states SET state = \'{"format": "spectralbai-state/1"}\'',
         "UPDATE spectralbai_states SET seen = 7",
         "UPDATE spectralbai_studies SET definition = '{'",
         "UPDATE spectralbai_studies SET versions = ''",
@@ -277,7 +304,9 @@ def test_rows_that_are_damaged_are_said_to_be(harm: str, tmp_path: Path) -> None
         study.status()
 
 
-def test_an_acknowledgement_that_was_lost_is_made_up_for_by_a_retry(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_acknowledgement_that_was_lost_is_made_up_for_by_a_retry(
+    storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with sb.Study.create("a", INSTANCE, 0.05, storage) as study:
         ticket = study.ask()[0]
         writing = study._storage.writing
@@ -311,7 +340,13 @@ def test_two_may_create_at_once(storage: str) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [each.name for each in sorted(list_studies(storage), key=lambda each: each.name)] == ["a", "b", "c", "d", "same"]
+    assert [each.name for each in sorted(list_studies(storage), key=lambda each: each.name)] == [
+        "a",
+        "b",
+        "c",
+        "d",
+        "same",
+    ]
     assert len(refused) == 1 and 'there is a study "same" already' in refused[0]
 
 

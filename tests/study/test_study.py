@@ -45,7 +45,10 @@ def test_a_study_stops_exactly_when_a_simulated_run_does(storage: str, seed: int
 
 
 def test_a_study_of_the_least_mean_mirrors_one_of_the_largest(storage: str) -> None:
-    with sb.Study.create("up", INSTANCE, 0.05, storage) as up, sb.Study.create("down", INSTANCE, 0.05, storage, goal="min") as down:
+    with (
+        sb.Study.create("up", INSTANCE, 0.05, storage) as up,
+        sb.Study.create("down", INSTANCE, 0.05, storage, goal="min") as down,
+    ):
         assert drive(up, 3) == drive(down, 3, sign=-1.0)
         assert up.snapshot().state.as_dict() == down.snapshot().state.as_dict()
         high, low = up.status(), down.status()
@@ -57,7 +60,9 @@ def test_a_study_of_the_least_mean_mirrors_one_of_the_largest(storage: str) -> N
 def test_the_range_of_outcomes_is_the_users_whatever_the_goal(storage: str) -> None:
     with sb.Study.create("clicks", CLICKS, 0.05, storage, goal="min") as study:
         ticket = study.ask()[0]
-        with pytest.raises(sb.InvalidInput, match=r"`outcome` must lie in \[0, 1\], the range of the instance, got -0.5"):
+        with pytest.raises(
+            sb.InvalidInput, match=r"`outcome` must lie in \[0, 1\], the range of the instance, got -0.5"
+        ):
             study.tell(ticket, -0.5)
         study.tell(ticket, 1.0)
         study.tell(study.ask()[0], 0.0)
@@ -83,7 +88,9 @@ def test_a_result_is_counted_once_however_often_it_is_told(storage: str) -> None
         assert study.tell(ticket, 0.25) is True
         assert study.tell(ticket, 0.25) is False
         assert study.tell(ticket.id, 0.25) is False
-        with pytest.raises(sb.InvalidInput, match=f'"{ticket.id}" has the outcome 0.25 already, got 0.5; results are never changed'):
+        with pytest.raises(
+            sb.InvalidInput, match=f'"{ticket.id}" has the outcome 0.25 already, got 0.5; results are never changed'
+        ):
             study.tell(ticket, 0.5)
         assert [each.outcome for each in study.records().observations] == [0.25]
 
@@ -105,7 +112,10 @@ def test_many_results_are_told_all_or_none(storage: str) -> None:
 
 def test_tickets_that_others_hold_are_taken_into_account(storage: str) -> None:
     """Three asks of one are one ask of three, and all arms of a batch told late are as good as told one by one."""
-    with sb.Study.create("one", INSTANCE, 0.05, storage) as one, sb.Study.create("three", INSTANCE, 0.05, storage) as three:
+    with (
+        sb.Study.create("one", INSTANCE, 0.05, storage) as one,
+        sb.Study.create("three", INSTANCE, 0.05, storage) as three,
+    ):
         for study in (one, three):
             study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
         apart = [one.ask(worker=str(worker))[0].arm for worker in range(6)]
@@ -114,7 +124,9 @@ def test_tickets_that_others_hold_are_taken_into_account(storage: str) -> None:
         assert [ticket.worker for ticket in one.status().pending] == ["0", "1", "2", "3", "4", "5"]
 
 
-def test_an_expired_ticket_is_not_pending_and_its_late_result_is_welcome_once(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_expired_ticket_is_not_pending_and_its_late_result_is_welcome_once(
+    storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with sb.Study.create("late", INSTANCE, 0.05, storage) as study:
         ticket = study.ask(lease=600)[0]
         assert [each.id for each in study.status().pending] == [ticket.id]
@@ -186,7 +198,9 @@ def test_past_results_need_an_origin_and_count_once(storage: str) -> None:
         assert study.add(["plain", "cold"], [0.8, 0.1], "pilot of May") == 2
         assert study.add(["plain", "cold"], [0.8, 0.1], "pilot of May") == 0
         for labels, outcomes in ((["plain", "cold"], [0.8, 0.2]), (["plain"], [0.8]), (["cold", "plain"], [0.1, 0.8])):
-            with pytest.raises(sb.InvalidInput, match='results of the origin "pilot of May" are recorded already, and differ'):
+            with pytest.raises(
+                sb.InvalidInput, match='results of the origin "pilot of May" are recorded already, and differ'
+            ):
                 study.add(labels, outcomes, "pilot of May")
         for labels, outcomes, origin, message in (
             (["plain"], [0.8], " ", "`origin` must be one line"),
@@ -202,7 +216,9 @@ def test_past_results_need_an_origin_and_count_once(storage: str) -> None:
         assert [each.origin for each in study.records().observations] == ["pilot of May"] * 2
 
 
-def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(
+    storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A worker that claims the computation and dies holds the others up for the length of its claim, and no longer."""
     with sb.Study.create("claimed", INSTANCE, 0.05, storage) as study:
         study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
@@ -214,7 +230,9 @@ def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(stora
         with sb.Study.open("claimed", storage) as other:
             assert (other.status().results, other.status().unweighed) == (seen + 8, 8)  # it keeps to the claim
             at = other.snapshot()
-            expected = other.definition.policy.ask(at.state, 8, pending=np.bincount([ticket.arm for ticket in tickets], minlength=5))
+            expected = other.definition.policy.ask(
+                at.state, 8, pending=np.bincount([ticket.arm for ticket in tickets], minlength=5)
+            )
             assert [ticket.arm for ticket in other.ask(8)] == expected.tolist()
             monkeypatch.setattr(module, "CLAIM", 0.0)  # as if it had run out
             status = other.status()  # any reader brings the state up to date once the claim has run out
@@ -224,7 +242,9 @@ def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(stora
             assert other.snapshot().state.as_dict() == replay.as_dict()
 
 
-def test_a_claim_from_the_future_is_of_a_wrong_clock_and_holds_nobody_up(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_claim_from_the_future_is_of_a_wrong_clock_and_holds_nobody_up(
+    storage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with sb.Study.create("clock", INSTANCE, 0.05, storage) as study, sb.Study.open("clock", storage) as other:
         ticket = study.ask()[0]
         monkeypatch.setattr(study, "_advance", lambda *_: None)
@@ -292,7 +312,10 @@ def test_evidence_is_kept_at_every_check(storage: str) -> None:
 
 
 def test_studies_of_one_storage_are_apart(storage: str) -> None:
-    with sb.Study.create("a", INSTANCE, 0.05, storage) as a, sb.Study.create("b", CLICKS, 0.1, storage, goal="min") as b:
+    with (
+        sb.Study.create("a", INSTANCE, 0.05, storage) as a,
+        sb.Study.create("b", CLICKS, 0.1, storage, goal="min") as b,
+    ):
         ticket = a.ask()[0]
         with pytest.raises(sb.InvalidInput, match=f'"{ticket.id}" is no ticket of the study "b"'):
             b.tell(ticket, 0.5)
@@ -308,7 +331,13 @@ def test_studies_of_one_storage_are_apart(storage: str) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["Robert'); DROP TABLE spectralbai_studies;--", 'quotes " and \\ and %s and :name', "<script>alert(1)</script>", "日本", "x" * 100],
+    [
+        "Robert'); DROP TABLE spectralbai_studies;--",
+        'quotes " and \\ and %s and :name',
+        "<script>alert(1)</script>",
+        "日本",
+        "x" * 100,
+    ],
 )
 def test_names_and_labels_are_only_ever_data(storage: str, name: str) -> None:
     labels = [name, f"{name}2", "'; DELETE FROM spectralbai_observations", ":id", "?"]
@@ -336,14 +365,30 @@ def test_names_and_labels_are_only_ever_data(storage: str, name: str) -> None:
         ({"goal": "largest"}, "`goal` must be max or min, got 'largest'"),
         ({"stopping": "soon"}, "`stopping` must be one of mixture"),
         ({"instance": sb.Instance(sb.Problem(GRAPH, R=0.0))}, "`R` must be positive"),
-        ({"instance": sb.Instance(sb.Problem(GRAPH, R=1.0, sigma=0.1, outcome_range=(0, 1)))}, "`sigma` must be (high - low)/2"),
-        ({"instance": sb.Instance(INSTANCE.problem, None, ["two\nlines", "b", "c", "d", "e"])}, "a label must be one line without blanks"),
-        ({"instance": sb.Instance(INSTANCE.problem, None, [" a", "b", "c", "d", "e"])}, "a label must be one line without blanks"),
+        (
+            {"instance": sb.Instance(sb.Problem(GRAPH, R=1.0, sigma=0.1, outcome_range=(0, 1)))},
+            "`sigma` must be (high - low)/2",
+        ),
+        (
+            {"instance": sb.Instance(INSTANCE.problem, None, ["two\nlines", "b", "c", "d", "e"])},
+            "a label must be one line without blanks",
+        ),
+        (
+            {"instance": sb.Instance(INSTANCE.problem, None, [" a", "b", "c", "d", "e"])},
+            "a label must be one line without blanks",
+        ),
         ({"instance": sb.Instance(INSTANCE.problem, None, ["\ud800", "b", "c", "d", "e"])}, "a label must be one line"),
     ],
 )
-def test_a_study_that_cannot_be_is_refused_before_anything_is_written(change: dict[str, object], message: str, tmp_path: Path) -> None:
-    arguments = {"name": "x", "instance": INSTANCE, "delta": 0.05, "storage": f"sqlite:///{tmp_path / 'new.db'}"} | change
+def test_a_study_that_cannot_be_is_refused_before_anything_is_written(
+    change: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    arguments = {
+        "name": "x",
+        "instance": INSTANCE,
+        "delta": 0.05,
+        "storage": f"sqlite:///{tmp_path / 'new.db'}",
+    } | change
     with pytest.raises(sb.InvalidInput, match=re.escape(message)):
         sb.Study.create(**arguments)  # type: ignore[arg-type]
     assert list(tmp_path.iterdir()) == []
@@ -378,7 +423,13 @@ def test_the_state_on_disk_is_plain_json_with_a_version(tmp_path: Path) -> None:
     with sb.Study.create("plain", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
         drive(study, 7, most=20)
     with sqlite3.connect(tmp_path / "s.db") as connection:
-        assert json.loads(connection.execute("SELECT state FROM spectralbai_states").fetchone()[0])["format"] == "spectralbai-state/1"
-        assert json.loads(connection.execute("SELECT definition FROM spectralbai_studies").fetchone()[0])["format"] == "spectralbai-study/1"
+        assert (
+            json.loads(connection.execute("SELECT state FROM spectralbai_states").fetchone()[0])["format"]
+            == "spectralbai-state/1"
+        )
+        assert (
+            json.loads(connection.execute("SELECT definition FROM spectralbai_studies").fetchone()[0])["format"]
+            == "spectralbai-study/1"
+        )
         assert connection.execute("SELECT version FROM spectralbai_schema").fetchall() == [(1,)]
     connection.close()

@@ -29,8 +29,14 @@ def test_eight_workers_lose_nothing_and_meet_no_lock(storage: str, tmp_path: Pat
 @pytest.mark.parametrize(
     ("harm", "first"),
     [
-        ("UPDATE spectralbai_observations SET outcome = 0.5 WHERE number = 1", "0.25"),  # a result that is not what was acknowledged
-        ("UPDATE spectralbai_observations SET outcome = 0.5 WHERE number = 1", "0.5"),  # a state that is not that of the results
+        (
+            "UPDATE spectralbai_observations SET outcome = 0.5 WHERE number = 1",
+            "0.25",
+        ),  # a result that is not what was acknowledged
+        (
+            "UPDATE spectralbai_observations SET outcome = 0.5 WHERE number = 1",
+            "0.5",
+        ),  # a state that is not that of the results
         ("UPDATE spectralbai_states SET state = replace(state, '\"best\": ', '\"best\": 1')", "0.25"),
     ],
 )

@@ -38,4 +38,6 @@ def closed_form(oracle: Oracle) -> Outcome:
     responses = oracle.respond(omega)
     rows = responses.challengers
     mixture = 1 / responses.gradient[rows, rows]
-    return Outcome(omega, certified_lower(responses), certified_upper(feasible_gradients(responses), mixture / mixture.sum()), 1)
+    return Outcome(
+        omega, certified_lower(responses), certified_upper(feasible_gradients(responses), mixture / mixture.sum()), 1
+    )

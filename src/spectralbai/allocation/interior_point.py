@@ -55,7 +55,9 @@ class Found(NamedTuple):
     iterations: int
 
 
-def interior_point(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0) -> Outcome:
+def interior_point(
+    oracle: Oracle, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0
+) -> Outcome:
     """Returns an allocation with certified bounds, a relative `tol` apart unless it stops early.
 
     `start` is a guess of the allocation (in component order); the search also ends once `upper` falls to `enough`,
@@ -166,7 +168,9 @@ def _newton_step(
         longest = min(min(_longest(omega, d_omega), _longest(w, d_w)), min(_longest(p, d_p), _longest(z, d_z)))
         if corrector == 0:
             step = min(1.0, longest)
-            ahead = ((p + step * d_p) @ (w + step * d_w) + (omega + step * d_omega) @ (z + step * d_z)) / (n_cuts + size)
+            ahead = ((p + step * d_p) @ (w + step * d_w) + (omega + step * d_omega) @ (z + step * d_z)) / (
+                n_cuts + size
+            )
             centre = max(gap * min(1.0, ahead / gap) ** 2, RESIDUAL_SHARE * residual)
             target_w = centre - p * w - d_p * d_w
             target_z = centre - omega * z - d_omega * d_z

@@ -71,7 +71,14 @@ def solve_allocation(
 
 
 def _solve_for(
-    problem: Problem, mu: Vector, best: int, tol: float, solver: str, max_iterations: int | None, start: Vector | None, enough: float
+    problem: Problem,
+    mu: Vector,
+    best: int,
+    tol: float,
+    solver: str,
+    max_iterations: int | None,
+    start: Vector | None,
+    enough: float,
 ) -> Allocation:
     """Returns the allocation for one answer; stops early once its value is known to be below `enough`."""
     oracle = Oracle(problem, mu, best)
@@ -80,7 +87,8 @@ def _solve_for(
         outcome: Outcome
         if oracle.unbeatable:
             raise InvalidInput(
-                f"`tolerance` = {problem.tolerance:g} with R = {problem.R:g} lets no other arm beat arm {best} by more than the "
+                f"`tolerance` = {problem.tolerance:g} with R = {problem.R:g} lets no other arm beat arm {best} by "
+                "more than the "
                 "tolerance: every trial would be wasted; lower the tolerance or raise R"
             )
         if solver == "closed-form":
@@ -101,7 +109,9 @@ def _better(one: Allocation, other: Allocation, tol: float) -> Allocation:
     winner = one if one.lower >= other.lower else other
     upper = max(one.upper, other.upper)
     status: Status = "certified" if upper <= winner.lower * (1 + tol) else "unfinished"
-    return Allocation(winner.omega, winner.best, winner.lower, upper, one.iterations + other.iterations, status, winner.solver)
+    return Allocation(
+        winner.omega, winner.best, winner.lower, upper, one.iterations + other.iterations, status, winner.solver
+    )
 
 
 def _solve_quotient(problem: Problem, mu: Vector, tol: float, solver: Solver, max_iterations: int | None) -> Allocation:
@@ -110,15 +120,23 @@ def _solve_quotient(problem: Problem, mu: Vector, tol: float, solver: Solver, ma
     n_components = problem.graph.n_components
     if problem.tolerance == 0 and (components == components[best]).sum() > 1:
         raise InvalidInput(
-            f"`R` = 0 makes the means equal within a component, so arm {best} cannot be the only best one of its component; "
+            f"`R` = 0 makes the means equal within a component, so arm {best} cannot be the only best one of its "
+            "component; "
             "raise R or set a tolerance > 0"
         )
     if n_components == 1:
-        raise InvalidInput("`R` = 0 on a connected graph makes all means equal: every answer is right, there is nothing to find; raise R")
-    quietest = np.array([min(np.flatnonzero(components == c), key=lambda a: problem.sigma[a]) for c in range(n_components)])
+        raise InvalidInput(
+            "`R` = 0 on a connected graph makes all means equal: every answer is right, there is nothing to find; "
+            "raise R"
+        )
+    quietest = np.array(
+        [min(np.flatnonzero(components == c), key=lambda a: problem.sigma[a]) for c in range(n_components)]
+    )
     quotient = Problem(Graph.from_edges(n_components, []), math.inf, problem.sigma[quietest], problem.tolerance)
     small = solve_allocation(quotient, mu[quietest], tol, solver, max_iterations)
     omega = np.zeros(problem.n_arms)
     omega[quietest] = small.omega
     omega.setflags(write=False)
-    return Allocation(omega, int(quietest[small.best]), small.lower, small.upper, small.iterations, small.status, small.solver)
+    return Allocation(
+        omega, int(quietest[small.best]), small.lower, small.upper, small.iterations, small.status, small.solver
+    )

@@ -75,10 +75,14 @@ class Campaign:
 
     @classmethod
     def from_toml(cls, text: str, read_instance: Callable[[str], Instance] | None = None) -> Campaign:
-        """Returns the campaign of a TOML document; `read_instance` opens the instance files it names, if it may name any."""
+        """Returns the campaign of a TOML document; `read_instance` opens the instance files it names, if it may name
+        any."""
         try:
             document = tomllib.loads(text)
-        except (ValueError, RecursionError) as error:  # also numbers of thousands of digits, brackets nested thousands deep
+        except (
+            ValueError,
+            RecursionError,
+        ) as error:  # also numbers of thousands of digits, brackets nested thousands deep
             raise InvalidInput(f"not TOML: {error}") from None
         _check_keys("the campaign", document, KEYS, REQUIRED)
         if document["format"] != FORMAT:
@@ -94,7 +98,9 @@ class Campaign:
         deltas = tuple(check_delta(delta) for delta in deltas)
         if len(set(deltas)) < len(deltas):
             raise InvalidInput(f"deltas must differ from each other, got {list(deltas)}; remove the repeats")
-        instances = [each for place, table in _tables(document, "instances") for each in _instances(place, table, read_instance)]
+        instances = [
+            each for place, table in _tables(document, "instances") for each in _instances(place, table, read_instance)
+        ]
         policies = [_policy(place, table) for place, table in _tables(document, "policies")]
         for names in ([each.name for each in instances], [each.name for each in policies]):
             repeated = next((name for name in names if names.count(name) > 1), None)
@@ -140,7 +146,9 @@ class Campaign:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Campaign:
         """Returns the campaign that `as_dict` wrote."""
-        instances = tuple(NamedInstance(each["name"], Instance.from_dict(each["instance"])) for each in data["instances"])
+        instances = tuple(
+            NamedInstance(each["name"], Instance.from_dict(each["instance"])) for each in data["instances"]
+        )
         policies = tuple(NamedPolicy(each["name"], each["kind"], each["settings"]) for each in data["policies"])
         return cls(data["runs"], tuple(data["deltas"]), instances, policies, data["seed"], data["max_samples"])
 
@@ -153,14 +161,20 @@ def _tables(document: Mapping[str, Any], key: str) -> Iterator[tuple[str, dict[s
         yield f"[[{key}]] number {position}", dict(table)
 
 
-def _instances(place: str, table: dict[str, Any], read_instance: Callable[[str], Instance] | None) -> Iterator[NamedInstance]:
+def _instances(
+    place: str, table: dict[str, Any], read_instance: Callable[[str], Instance] | None
+) -> Iterator[NamedInstance]:
     """Yields the instance of a table, or one for each combination of its sweep."""
     sweep = table.pop("sweep", {})
     if not isinstance(sweep, dict) or not all(isinstance(values, list) and values for values in sweep.values()):
-        raise InvalidInput(f"{place}: sweep must be keys with lists of values, such as {{ slack = [1.0, 2.0] }}, got {sweep!r}")
+        raise InvalidInput(
+            f"{place}: sweep must be keys with lists of values, such as {{ slack = [1.0, 2.0] }}, got {sweep!r}"
+        )
     for key in sweep:
         if key in table or key in ("name", "kind", "file"):
-            raise InvalidInput(f'{place}: sweep has the key "{key}", which the table gives already or which cannot vary; remove it')
+            raise InvalidInput(
+                f'{place}: sweep has the key "{key}", which the table gives already or which cannot vary; remove it'
+            )
     for values in itertools.product(*sweep.values()):
         chosen = dict(zip(sweep, values, strict=True))
         one = _instance(place, {**table, **chosen}, read_instance)
@@ -195,7 +209,8 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
         low, high = instance.problem.outcome_range or (-math.inf, math.inf)
         if instance.mu.min() < low or instance.mu.max() > high:
             raise InvalidInput(
-                f'"mu" must lie between {low:g} and {high:g} as the outcomes do, got {instance.mu.min():g} to {instance.mu.max():g}'
+                f'"mu" must lie between {low:g} and {high:g} as the outcomes do, got {instance.mu.min():g} to '
+                f"{instance.mu.max():g}"
             )
     except SpectralBAIError as error:
         raise InvalidInput(f"{place}: {error}") from None
@@ -226,7 +241,11 @@ def _one_of(key: str, value: Any, known: Mapping[str, Any]) -> str:
 
 
 def _check_keys(
-    subject: str, table: Mapping[str, Any], known: tuple[str, ...], required: tuple[str, ...], others: tuple[str, ...] = ()
+    subject: str,
+    table: Mapping[str, Any],
+    known: tuple[str, ...],
+    required: tuple[str, ...],
+    others: tuple[str, ...] = (),
 ) -> None:
     for key in table:
         if key not in known:

@@ -82,7 +82,9 @@ class Results:
         """Opens the results of a campaign already begun."""
         path = directory / FILE
         if not path.is_file():
-            raise InvalidInput(f"{directory} holds no {FILE}; make it with: spectralbai simulate FILE --out {directory}")
+            raise InvalidInput(
+                f"{directory} holds no {FILE}; make it with: spectralbai simulate FILE --out {directory}"
+            )
         results = cls(_connect(path), path)
         with _sentences(path):
             found = results._connection.execute("PRAGMA user_version").fetchone()[0]
@@ -111,7 +113,9 @@ class Results:
         results = cls(connection, path)
         changed = _difference(results.definition, definition)
         if changed:
-            raise InvalidInput(f"{path} holds a campaign with other {changed}; choose another directory, or the file it was begun with")
+            raise InvalidInput(
+                f"{path} holds a campaign with other {changed}; choose another directory, or the file it was begun with"
+            )
         now = (datetime.now(UTC).isoformat(timespec="seconds"), json.dumps(software()))
         with _transaction(connection, path):
             connection.execute("INSERT INTO sessions VALUES (?, ?)", now)
@@ -120,13 +124,17 @@ class Results:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._connection.close()
 
     @cached_property
     def definition(self) -> dict[str, object]:
         with _sentences(self.path):
-            definition: dict[str, object] = json.loads(self._connection.execute("SELECT definition FROM campaign").fetchone()[0])
+            definition: dict[str, object] = json.loads(
+                self._connection.execute("SELECT definition FROM campaign").fetchone()[0]
+            )
         return definition
 
     @cached_property
@@ -138,7 +146,10 @@ class Results:
     def sessions(self) -> list[dict[str, str]]:
         """The versions of everything, a dictionary for each time the campaign was begun or went on."""
         with _sentences(self.path):
-            return [json.loads(versions) for (versions,) in self._connection.execute("SELECT versions FROM sessions ORDER BY rowid")]
+            return [
+                json.loads(versions)
+                for (versions,) in self._connection.execute("SELECT versions FROM sessions ORDER BY rowid")
+            ]
 
     def done(self) -> set[tuple[str, str, float, int]]:
         """Returns (instance, policy, delta, run) of every row."""
@@ -162,7 +173,11 @@ class Results:
             rows = []
             for row in found:
                 values = dict(zip(COLUMNS, row, strict=True))
-                for name, restore in (("proved", bool), ("correct", bool), ("counts", lambda text: tuple(json.loads(text)))):
+                for name, restore in (
+                    ("proved", bool),
+                    ("correct", bool),
+                    ("counts", lambda text: tuple(json.loads(text))),
+                ):
                     values[name] = restore(values[name])
                 rows.append(Row(**values))
         return rows
@@ -170,7 +185,9 @@ class Results:
     def theory(self, name: str) -> Theory:
         """Returns the bounds of an instance; solved once and kept."""
         with _sentences(self.path):
-            found = self._connection.execute("SELECT lower, upper, omega FROM theory WHERE instance = ?", (name,)).fetchone()
+            found = self._connection.execute(
+                "SELECT lower, upper, omega FROM theory WHERE instance = ?", (name,)
+            ).fetchone()
         if found is None:
             instance = next(each for each in self.campaign.instances if each.name == name)
             try:
@@ -178,7 +195,10 @@ class Results:
                 found = (allocation.lower, allocation.upper, json.dumps(allocation.omega.tolist()))
             except InvalidInput:  # R is below S(mu), as a campaign may have it: nothing is known
                 found = (0.0, math.inf, "[]")
-            with suppress(SpectralBAIError), _transaction(self._connection, self.path):  # a place that cannot be written will do
+            with (
+                suppress(SpectralBAIError),
+                _transaction(self._connection, self.path),
+            ):  # a place that cannot be written will do
                 self._connection.execute("INSERT OR IGNORE INTO theory VALUES (?, ?, ?, ?)", (name, *found))
         lower, upper, omega = found
         return Theory(lower, upper, tuple(json.loads(omega)))
@@ -217,7 +237,9 @@ def _sentences(path: Path) -> Iterator[None]:
     except SpectralBAIError:
         raise
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise SpectralBAIError(f"{path} is damaged ({type(error).__name__}: {error}); restore it, or choose another directory") from None
+        raise SpectralBAIError(
+            f"{path} is damaged ({type(error).__name__}: {error}); restore it, or choose another directory"
+        ) from None
 
 
 def _difference(found: dict[str, object], asked: dict[str, object]) -> str:

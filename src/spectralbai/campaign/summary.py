@@ -19,7 +19,10 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Cell:
-    """How one policy fared on one instance at one risk. Times are of all runs: where some were cut short they are too small."""
+    """How one policy fared on one instance at one risk.
+
+    Times are of all runs: where some were cut short they are too small.
+    """
 
     instance: str
     policy: str
@@ -49,7 +52,8 @@ class Cell:
     error_rate_low: float
     error_rate_high: float
     lower_bound: float
-    """On the mean number of samples of any policy that knows the graph and has this risk; 0 if none is known: R below S(mu)."""
+    """On the mean number of samples of any policy that knows the graph and has this risk; 0 if none is known: R
+    below S(mu)."""
     ratio: float
     """mean_tau / lower_bound; NaN if that is 0."""
     ratio_low: float
@@ -68,7 +72,11 @@ def summarise(results: Results) -> list[Cell]:
         tau = np.array([row.tau for row in rows], dtype=float)
         mean = float(tau.mean())
         deviation = float(tau.std(ddof=1)) if tau.size > 1 else math.nan
-        half = float(stdtrit(tau.size - 1, 0.5 + CONFIDENCE / 2)) * deviation / math.sqrt(tau.size) if tau.size > 1 else math.nan
+        half = (
+            float(stdtrit(tau.size - 1, 0.5 + CONFIDENCE / 2)) * deviation / math.sqrt(tau.size)
+            if tau.size > 1
+            else math.nan
+        )
         errors = sum(row.status == "decided" and not row.correct for row in rows)
         interval = binomtest(errors, len(rows)).proportion_ci(CONFIDENCE, "exact")
         bound = samples_needed(results.theory(name).upper, delta)

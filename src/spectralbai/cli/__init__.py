@@ -1,6 +1,8 @@
-"""The command `spectralbai`: parse, call, print. Numerical modules are imported inside the commands, so that it starts at once.
+"""The command `spectralbai`: parse, call, print. Numerical modules are imported inside the commands, so that it starts
+at once.
 
-Exit codes: 0 done, 1 refused, 2 usage, 3 honest but unfinished, 130 interrupted. stdout carries the answer, stderr the rest.
+Exit codes: 0 done, 1 refused, 2 usage, 3 honest but unfinished, 130 interrupted. stdout carries the answer, stderr the
+rest.
 """
 
 from __future__ import annotations
@@ -48,7 +50,9 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def _options(
-    version: Annotated[bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
 ) -> None:
     """Find the best of many related options with the fewest noisy trials."""
 

@@ -49,7 +49,9 @@ def compare(
     if as_csv:
         typer.echo(_as_csv([field.name for field in fields(Cell)], map(asdict, cells)), nl=False)
     elif as_json:
-        typer.echo(json.dumps([{key: _finite(value) for key, value in asdict(cell).items()} for cell in cells], indent=1))
+        typer.echo(
+            json.dumps([{key: _finite(value) for key, value in asdict(cell).items()} for cell in cells], indent=1)
+        )
     else:
         print_plain(_as_table(cells), "", *_remarks(cells, there, expected), least_width=120)
         if export is not None:
@@ -95,7 +97,9 @@ def _remarks(cells: Sequence[Cell], there: int, expected: int) -> Iterable[str]:
         yield f"The campaign is not finished: {there} of {expected} runs are there"
     for cell in cells:
         if cell.inconsistent or cell.truncated:
-            parts = [f"{n} {what}" for n, what in ((cell.inconsistent, "contradicted R"), (cell.truncated, "cut short")) if n]
+            parts = [
+                f"{n} {what}" for n, what in ((cell.inconsistent, "contradicted R"), (cell.truncated, "cut short")) if n
+            ]
             yield f"{cell.policy} on {cell.instance} at delta {cell.delta:g}: of {cell.runs} runs {', '.join(parts)}"
 
 
@@ -104,7 +108,9 @@ def _as_csv(columns: Sequence[str], records: Iterable[dict[str, Any]]) -> str:
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for record in records:
-        writer.writerow({key: str(value).lower() if isinstance(value, bool) else value for key, value in record.items()})
+        writer.writerow(
+            {key: str(value).lower() if isinstance(value, bool) else value for key, value in record.items()}
+        )
     return text.getvalue()
 
 

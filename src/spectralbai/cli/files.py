@@ -77,10 +77,14 @@ def check_directory(option: str, directory: Path, names: tuple[str, ...]) -> Non
         with tempfile.TemporaryFile(dir=directory):
             pass
     except OSError as error:
-        raise InvalidInput(f"{option}: {directory} is no directory that can be written to ({error.strerror}); choose another") from None
+        raise InvalidInput(
+            f"{option}: {directory} is no directory that can be written to ({error.strerror}); choose another"
+        ) from None
     for name in names:
         if (directory / name).is_dir():
-            raise InvalidInput(f"{option}: {directory / name} is a directory, where a file is to be written; choose another")
+            raise InvalidInput(
+                f"{option}: {directory / name} is a directory, where a file is to be written; choose another"
+            )
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -100,7 +104,9 @@ def _line(content: bytes, position: int) -> int:
 def _parse(content: bytes) -> Any:
     try:
         # utf-8-sig: editors of some systems put a byte-order mark first
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
+        return json.loads(
+            content.decode("utf-8-sig"), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant
+        )
     except UnicodeDecodeError as error:
         raise InvalidInput(f"line {_line(content, error.start)}: not UTF-8 text; save the file as UTF-8") from None
     except json.JSONDecodeError as error:

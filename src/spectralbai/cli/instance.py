@@ -19,21 +19,31 @@ if TYPE_CHECKING:
 
 
 def instance(
-    arms: Annotated[Path | None, typer.Option(help="CSV with a row per option; labels in its first column.", metavar="FILE")] = None,
-    features: Annotated[str | None, typer.Option(help="Numeric columns of --arms to compare options by.", metavar="A,B,...")] = None,
-    neighbors: Annotated[int, typer.Option(help="Join each option to so many nearest ones, in --features.", metavar="N")] = 5,
+    arms: Annotated[
+        Path | None, typer.Option(help="CSV with a row per option; labels in its first column.", metavar="FILE")
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Numeric columns of --arms to compare options by.", metavar="A,B,...")
+    ] = None,
+    neighbors: Annotated[
+        int, typer.Option(help="Join each option to so many nearest ones, in --features.", metavar="N")
+    ] = 5,
     edges: Annotated[Path | None, typer.Option(help="CSV of label, label and perhaps weight.", metavar="FILE")] = None,
-    label: Annotated[str | None, typer.Option(help="Column of --arms with the labels; the first if not given.", metavar="COLUMN")] = None,
-    guess: Annotated[str | None, typer.Option(help="Column of --arms with guesses of the mean outcomes.", metavar="COLUMN")] = None,
+    label: Annotated[
+        str | None, typer.Option(help="Column of --arms with the labels; the first if not given.", metavar="COLUMN")
+    ] = None,
+    guess: Annotated[
+        str | None, typer.Option(help="Column of --arms with guesses of the mean outcomes.", metavar="COLUMN")
+    ] = None,
     R: Annotated[float | None, typer.Option("--R", help="Bound on the roughness S(mu) of the means.")] = None,
     step: Annotated[float | None, typer.Option(help="Instead of --R: neighbours differ by at most so much.")] = None,
     sigma: Annotated[float | None, typer.Option(help="Standard deviation of one outcome; 1 if not given.")] = None,
     low: Annotated[float | None, typer.Option(help="Least possible outcome, instead of --sigma.")] = None,
     high: Annotated[float | None, typer.Option(help="Largest possible outcome, instead of --sigma.")] = None,
     tolerance: Annotated[float, typer.Option(help="An option this close to the best is as good.")] = 0.0,
-    out: Annotated[Path, typer.Option(help="The instance file to write; a picture goes beside it.", metavar="FILE")] = Path(
-        "instance.json"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="The instance file to write; a picture goes beside it.", metavar="FILE")
+    ] = Path("instance.json"),
 ) -> None:
     """Makes an instance file from CSV tables, and draws its graph.
 
@@ -49,7 +59,10 @@ def instance(
 
     _check_options(arms, features, edges, guess, R, step, sigma, low, high)
     if not out.name or out.suffix == ".png":
-        raise InvalidInput(f'--out must name a file for the instance, such as options.json, got "{out}"; its picture gets the ending .png')
+        raise InvalidInput(
+            f'--out must name a file for the instance, such as options.json, got "{out}"; its picture gets the ending '
+            ".png"
+        )
     picture = out.with_suffix(".png")
     for given in (arms, edges):
         if given is not None and given.resolve() in (out.resolve(), picture.resolve()):
@@ -62,11 +75,15 @@ def instance(
         if math.isinf(R):
             raise InvalidInput(f"--step must be a number whose square is finite, got {step:g}")
         remarks.append(
-            f"R = {R:g}: neighbours differ by at most {step:g}, and the weights of {graph.n_edges} edges sum to {graph.weights.sum():g}"
+            f"R = {R:g}: neighbours differ by at most {step:g}, and the weights of {graph.n_edges} edges sum to "
+            f"{graph.weights.sum():g}"
         )
     elif R is None:
         R = math.inf
-        remarks.append('R = inf: the graph says nothing yet; choose --R or --step, with the help of "spectralbai plan --observations"')
+        remarks.append(
+            'R = inf: the graph says nothing yet; choose --R or --step, with the help of "spectralbai plan '
+            '--observations"'
+        )
     problem = _problem(graph, R, sigma, low, high, tolerance)
     if (
         mu is not None
@@ -80,7 +97,9 @@ def instance(
     write_whole(out, (json.dumps(made.as_dict(), indent=1, ensure_ascii=False) + "\n").encode())
     if mu is not None:
         rough = problem.smoothness(mu)
-        remarks.append(f"S of the guesses is {rough:g}" + (f", above R = {R:g}: raise R, or guess again" if rough > R else ""))
+        remarks.append(
+            f"S of the guesses is {rough:g}" + (f", above R = {R:g}: raise R, or guess again" if rough > R else "")
+        )
     parts = f" in {graph.n_components} parts that the edges do not join" if graph.n_components > 1 else ""
     print_plain(f"{graph.n_arms} options, {graph.n_edges} edges{parts}", *remarks)
     typer.echo(f"The instance is in {out}, its graph in {picture}; next: spectralbai plan {out}")
@@ -102,7 +121,9 @@ def _check_options(
     if arms is None and (features is not None or guess is not None):
         raise InvalidInput("--features and --guess name columns of --arms, which is missing")
     if edges is None and features is None:
-        raise InvalidInput("--features is needed to tell which options are alike, such as --features dose,age; or give --edges")
+        raise InvalidInput(
+            "--features is needed to tell which options are alike, such as --features dose,age; or give --edges"
+        )
     if edges is not None and features is not None:
         raise InvalidInput("--features and --edges both make the graph; keep one")
     if R is not None and step is not None:
@@ -129,7 +150,9 @@ def _read(
             mu = table.numbers(guess).tolist() if guess is not None else None
             if edges is None:
                 graph = Graph.from_features(standardise(values, names), neighbors)
-                remarks.append(f"standardised features {', '.join(names)}; each option joined to its {neighbors} nearest")
+                remarks.append(
+                    f"standardised features {', '.join(names)}; each option joined to its {neighbors} nearest"
+                )
     if edges is not None:
         with read_table(edges) as table:
             labels, pairs = edges_from(table, labels)
@@ -138,7 +161,9 @@ def _read(
     return labels, graph, mu, remarks
 
 
-def _problem(graph: Graph, R: float, sigma: float | None, low: float | None, high: float | None, tolerance: float) -> Problem:
+def _problem(
+    graph: Graph, R: float, sigma: float | None, low: float | None, high: float | None, tolerance: float
+) -> Problem:
     from spectralbai.problem import Problem
 
     if low is not None and high is not None:

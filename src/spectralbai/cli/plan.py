@@ -1,4 +1,5 @@
-"""`spectralbai plan`: how many trials to expect, what the graph saves, and what R and sigma past observations suggest."""
+"""`spectralbai plan`: how many trials to expect, what the graph saves, and what R and sigma past observations
+suggest."""
 
 from __future__ import annotations
 
@@ -25,11 +26,15 @@ if TYPE_CHECKING:
 def plan(
     file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
     delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.05,
-    observations: Annotated[Path | None, typer.Option(help="CSV of label and outcome, from a pilot or the past.", metavar="FILE")] = None,
+    observations: Annotated[
+        Path | None, typer.Option(help="CSV of label and outcome, from a pilot or the past.", metavar="FILE")
+    ] = None,
     R: Annotated[float | None, typer.Option("--R", help="Plan with this R instead of that of the file.")] = None,
     runs: Annotated[int, typer.Option(help="Most simulated runs, with and without the graph.", metavar="N")] = 100,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers, whatever --jobs.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Skip the simulation: theory only, at once.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> None:
@@ -77,12 +82,16 @@ def _setting(made: Plan) -> Iterator[str]:
     problem = made.instance.problem
     noise = f"outcomes in [{problem.outcome_range[0]:g}, {problem.outcome_range[1]:g}]" if problem.outcome_range else ""
     sigma = problem.sigma
-    noise = noise or (f"sigma {sigma[0]:g}" if (sigma == sigma[0]).all() else f"sigma {sigma.min():g} to {sigma.max():g}")
+    noise = noise or (
+        f"sigma {sigma[0]:g}" if (sigma == sigma[0]).all() else f"sigma {sigma.min():g} to {sigma.max():g}"
+    )
     yield f"{problem.n_arms} arms, {problem.graph.n_edges} edges, {noise}"
     yield f"R = {problem.R:g}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
     if made.source == "random signals":
         rough = max(problem.smoothness(mu) for mu in made.signals)
-        size = "with S(mu) = R" if rough > 0.99 * problem.R else f"with S(mu) up to {rough:.3g}, all that the range allows"
+        size = (
+            "with S(mu) = R" if rough > 0.99 * problem.R else f"with S(mu) up to {rough:.3g}, all that the range allows"
+        )
         yield f"means: {len(made.signals)} random smooth signals {size}; numbers are averages over them"
     else:
         mu = made.signals[0]
@@ -115,12 +124,21 @@ def _history(made: Plan) -> Iterator[str]:
     if made.sigma is not None and made.instance.problem.outcome_range is None:
         each = made.sigma
         interval = f"{each.confidence:.0%} interval {each.low:.3g} to {each.high:.3g}"
-        advice = f"round up: {_rounded_up(each.high)} or more" if each.sigma > 0 else "outcomes never vary: it cannot be told"
+        advice = (
+            f"round up: {_rounded_up(each.high)} or more"
+            if each.sigma > 0
+            else "outcomes never vary: it cannot be told"
+        )
         yield f"sigma from {each.observations} observations: {each.sigma:.3g} ({interval}); {advice}"
     if made.roughness is not None and made.instance.problem.graph.n_edges:
         rough = made.roughness
-        yield f"S(mu) from the observations: {rough.estimate:.3g}, and below {rough.upper:.3g} with {rough.confidence:.0%} confidence"
-        noisy = f" (that of the raw means, {rough.plain:.3g}, is mostly noise)" if rough.estimate < rough.plain / 2 else ""
+        yield (
+            f"S(mu) from the observations: {rough.estimate:.3g}, and below {rough.upper:.3g} with "
+            f"{rough.confidence:.0%} confidence"
+        )
+        noisy = (
+            f" (that of the raw means, {rough.plain:.3g}, is mostly noise)" if rough.estimate < rough.plain / 2 else ""
+        )
         yield f"an R of {_rounded_up(rough.upper)} is on the safe side{noisy}"
     if made.sigma is not None or made.roughness is not None:
         yield ""
@@ -143,15 +161,25 @@ def _choices(made: Plan) -> Iterator[str | Table]:
         table = _table("R", "T*", scale)
         for each_R in made.by_R:
             times = (f"{each_R.characteristic_time:,.1f}", f"about {each_R.samples:,.0f}")
-            table.add_row(f"{each_R.value:.3g}", *(("too small for these means", "") if math.isnan(each_R.characteristic_time) else times))
+            table.add_row(
+                f"{each_R.value:.3g}",
+                *(("too small for these means", "") if math.isnan(each_R.characteristic_time) else times),
+            )
         yield ""
-        yield "Another R (too small a one can give a wrong answer or be refuted by the data; too large a one only costs trials):"
+        yield (
+            "Another R (too small a one can give a wrong answer or be refuted by the data; too large a one only costs "
+            "trials):"
+        )
         yield table
     table = _table("tolerance", "T*", scale)
     for each_tolerance in made.by_tolerance:
         time = each_tolerance.characteristic_time
         trials = (
-            f"about {each_tolerance.samples:,.0f}" if 0 < time < math.inf else "none: all are good enough" if time == 0 else "no end: tied"
+            f"about {each_tolerance.samples:,.0f}"
+            if 0 < time < math.inf
+            else "none: all are good enough"
+            if time == 0
+            else "no end: tied"
         )
         table.add_row(f"{each_tolerance.value:.3g}", f"{each_tolerance.characteristic_time:,.1f}", trials)
     yield ""

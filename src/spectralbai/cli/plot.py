@@ -22,7 +22,9 @@ AXES: dict[str, Literal["R", "delta", "n_arms"]] = {"R": "R", "delta": "delta", 
 def plot(
     directory: Annotated[Path, typer.Argument(help="Directory of a campaign's results.", metavar="DIR")],
     kind: Annotated[str, typer.Option(help="box, R, delta, K, proportions or graph.")] = "box",
-    instance: Annotated[str, typer.Option(help="Name of an instance, or of several with * as in 'cliques*'.", metavar="NAME")] = "*",
+    instance: Annotated[
+        str, typer.Option(help="Name of an instance, or of several with * as in 'cliques*'.", metavar="NAME")
+    ] = "*",
     delta: Annotated[float | None, typer.Option(help="A risk of the campaign; the first if not given.")] = None,
     out: Annotated[Path | None, typer.Option(help="The PNG file; DIR/KIND.png if not given.", metavar="FILE")] = None,
 ) -> None:
@@ -52,7 +54,9 @@ def plot(
             known = ", ".join(f'"{each.name}"' for each in campaign.instances)
             raise InvalidInput(f'--instance: "{instance}" fits no instance of the campaign; its instances are {known}')
         if delta is not None and delta not in campaign.deltas:
-            raise InvalidInput(f"--delta must be a risk of the campaign, one of {', '.join(map(str, campaign.deltas))}, got {delta:g}")
+            raise InvalidInput(
+                f"--delta must be a risk of the campaign, one of {', '.join(map(str, campaign.deltas))}, got {delta:g}"
+            )
         name, risk = names[0], delta or campaign.deltas[0]
         chosen = next(each.instance for each in campaign.instances if each.name == name)
         if kind == "graph":
@@ -93,6 +97,7 @@ def _check_distinct(cells: Sequence[Cell], kind: str) -> None:
         other = at.setdefault(x, cell.instance)
         if other != cell.instance:
             raise InvalidInput(
-                f'--kind {kind}: "{other}" and "{cell.instance}" both have {kind} = {x:g}; choose instances that differ in it, '
+                f'--kind {kind}: "{other}" and "{cell.instance}" both have {kind} = {x:g}; choose instances that '
+                "differ in it, "
                 "with --instance and a pattern such as 'cliques*'"
             )

@@ -27,14 +27,18 @@ def reproduce(
     runs: Annotated[int, typer.Option(help="Simulated runs per value of R.", metavar="N")] = 20,
     delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.01,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers, whatever --jobs.")] = 0,
-    jobs: Annotated[int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")] = None,
-    out: Annotated[Path, typer.Option(help=f"Directory for {TABLE} and {PICTURE}.", metavar="DIR")] = Path("reproduction"),
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")
+    ] = None,
+    out: Annotated[Path, typer.Option(help=f"Directory for {TABLE} and {PICTURE}.", metavar="DIR")] = Path(
+        "reproduction"
+    ),
 ) -> None:
     """The paper's experiment: what a tighter bound R on the roughness of the means saves.
 
     Three arms of means 0.9, 0.5 and 0.6, the last two joined by an edge, noise of standard deviation 1. The smaller R,
-    the more the graph says. Every run is read by three stopping rules, of which only "mixture" is proved; "paper-printed"
-    is the one printed in the paper, and "paper" the same with the statistic that the graph constrains.
+    the more the graph says. Every run is read by three stopping rules, of which only "mixture" is proved; "paper-
+    printed" is the one printed in the paper, and "paper" the same with the statistic that the graph constrains.
     """
     from spectralbai.checks import check_delta, check_integer
 
@@ -64,7 +68,9 @@ def reproduce(
         "",
         *_remarks(rows),
     )
-    typer.echo(f"The picture is in {out / PICTURE}, its numbers in {out / TABLE}")  # a path must not be broken into lines
+    typer.echo(
+        f"The picture is in {out / PICTURE}, its numbers in {out / TABLE}"
+    )  # a path must not be broken into lines
 
 
 def _as_csv(rows: Sequence[Row]) -> bytes:
@@ -101,7 +107,9 @@ def _mean_and_deviation(row: Row) -> str:
 
 def _remarks(rows: Sequence[Row]) -> Iterator[str]:
     rules = {row.rule: [own for own in rows if own.rule == row.rule] for row in rows}
-    wrong = (f"{rule} {sum(row.errors for row in own)} of {sum(row.runs for row in own)}" for rule, own in rules.items())
+    wrong = (
+        f"{rule} {sum(row.errors for row in own)} of {sum(row.runs for row in own)}" for rule, own in rules.items()
+    )
     yield "Wrong decisions: " + ", ".join(wrong)
     for rule, own in rules.items():
         undecided = sum(row.undecided for row in own)

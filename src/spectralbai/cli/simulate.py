@@ -20,8 +20,12 @@ if TYPE_CHECKING:
 def simulate(
     file: Annotated[Path, typer.Argument(help="Campaign as TOML.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="Directory for the results; one already begun goes on.", metavar="DIR")],
-    jobs: Annotated[int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")] = None,
-    address: Annotated[str | None, typer.Option("--cluster", help="A dask scheduler to use instead.", metavar="ADDRESS")] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")
+    ] = None,
+    address: Annotated[
+        str | None, typer.Option("--cluster", help="A dask scheduler to use instead.", metavar="ADDRESS")
+    ] = None,
 ) -> None:
     """Simulates a campaign: instances x policies x risks x runs.
 
@@ -39,8 +43,8 @@ def simulate(
       [[policies]]
       kind = "track-and-stop"
 
-    The results do not depend on --jobs, --cluster or interruptions: the same command on the same directory goes on where
-    it stopped. Look at them with "spectralbai compare DIR" and "spectralbai plot DIR".
+    The results do not depend on --jobs, --cluster or interruptions: the same command on the same directory goes on
+    where it stopped. Look at them with "spectralbai compare DIR" and "spectralbai plot DIR".
     """
     from spectralbai.checks import check_integer
 
@@ -56,7 +60,11 @@ def simulate(
     with ExitStack() as stack:
         results = stack.enter_context(Results.begin(out, source, campaign))
         if len(set(map(str, results.sessions))) > 1:
-            print("warning: the campaign was begun with other versions of python or packages; runs may differ in rounding", file=sys.stderr)
+            print(
+                "warning: the campaign was begun with other versions of python or packages; runs may differ in "
+                "rounding",
+                file=sys.stderr,
+            )
         if address is None:
             executor, slots = stack.enter_context(processes(jobs)), 2 * jobs
         else:
@@ -72,7 +80,10 @@ def simulate(
         try:
             run_campaign(campaign, results, executor, slots, on_run)
         except KeyboardInterrupt:
-            print(f"interrupted: {seen[0]} of {seen[1]} runs are kept; the same command goes on from there", file=sys.stderr)
+            print(
+                f"interrupted: {seen[0]} of {seen[1]} runs are kept; the same command goes on from there",
+                file=sys.stderr,
+            )
             raise
     typer.echo(f"{seen[1]} runs are in {out}; look at them with: spectralbai compare {out}")
 

@@ -45,7 +45,9 @@ def solve(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     tol: Annotated[float, typer.Option(help="Relative gap of the certified bounds at which to stop.")] = 1e-6,
     solver: Annotated[str, typer.Option(help="auto, closed-form, interior-point or mirror-ascent.")] = "auto",
-    max_iterations: Annotated[int | None, typer.Option(help="Most oracle calls; the solver's own limit if not given.", metavar="N")] = None,
+    max_iterations: Annotated[
+        int | None, typer.Option(help="Most oracle calls; the solver's own limit if not given.", metavar="N")
+    ] = None,
 ) -> None:
     """What the graph saves, and how to share the samples.
 
@@ -63,7 +65,9 @@ def solve(
     problem, mu = instance.problem, instance.mu
     if mu is None:
         name = "standard input" if file == "-" else file
-        raise InvalidInput(f'{name}: "mu" is missing; add "mu": [...] with {problem.n_arms} numbers, the mean of each arm')
+        raise InvalidInput(
+            f'{name}: "mu" is missing; add "mu": [...] with {problem.n_arms} numbers, the mean of each arm'
+        )
 
     from spectralbai.allocation import solve_allocation
     from spectralbai.problem import Problem
@@ -127,7 +131,9 @@ def _print_tables(answer: Answer) -> None:
     summary = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     sigmas = {f"{sigma:g}" for sigma in problem.sigma.tolist()}
     graph = f"{_count(problem.n_arms, 'arm')}, {_count(problem.graph.n_edges, 'edge')}"
-    summary.add_row("problem", f"{graph}, sigma {sigmas.pop() if len(sigmas) == 1 else 'per arm'}, tolerance {problem.tolerance:g}")
+    summary.add_row(
+        "problem", f"{graph}, sigma {sigmas.pop() if len(sigmas) == 1 else 'per arm'}, tolerance {problem.tolerance:g}"
+    )
     summary.add_row("smoothness", f"S(mu) = {problem.smoothness(mu):.6g}, R = {problem.R:g}")
     summary.add_row("best arm", labels[with_graph.best])
     summary.add_row("T_R*", f"{with_graph.characteristic_time:.6g} samples per unit of log(1/delta)")

@@ -1,4 +1,7 @@
-"""`spectralbai study`: live studies from a shell. stdout carries what a script needs, stderr what a person may want to know."""
+"""`spectralbai study`: live studies from a shell.
+
+stdout carries what a script needs, stderr what a person may want to know.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ StorageUrl = Annotated[
         "--storage",
         envvar="SPECTRALBAI_STORAGE",
         show_envvar=False,
-        help="sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; if not given, $SPECTRALBAI_STORAGE, or spectralbai.db here.",
+        help=(
+            "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; if not given, $SPECTRALBAI_STORAGE, or "
+            "spectralbai.db here."
+        ),
         metavar="URL",
     ),
 ]
@@ -45,7 +51,9 @@ def create(
     file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
     delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.05,
     goal: Annotated[str, typer.Option(help="max or min: which mean outcome is best.")] = "max",
-    stopping: Annotated[str, typer.Option(help="Stopping rule; only that of the default is proved and sharp.")] = "mixture",
+    stopping: Annotated[
+        str, typer.Option(help="Stopping rule; only that of the default is proved and sharp.")
+    ] = "mixture",
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
@@ -67,11 +75,16 @@ def ask(
     name: Name,
     n: Annotated[int, typer.Option("--n", "-n", help="How many trials.", metavar="N")] = 1,
     worker: Annotated[str, typer.Option(help="Who will do them.", metavar="NAME")] = "",
-    lease: Annotated[float, typer.Option(help="Seconds until a ticket no longer counts as pending.", metavar="SECONDS")] = 3600.0,
+    lease: Annotated[
+        float, typer.Option(help="Seconds until a ticket no longer counts as pending.", metavar="SECONDS")
+    ] = 3600.0,
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Says what to try next. A line per trial: its ticket, then its label. Nothing, with exit code 0, once the study has decided."""
+    """Says what to try next.
+
+    A line per trial: its ticket, then its label. Nothing, with exit code 0, once the study has decided.
+    """
     with _open(name, storage) as study:
         tickets = study.ask(n, worker, lease)
         if not tickets:
@@ -86,7 +99,9 @@ def ask(
 @app.command(context_settings={"ignore_unknown_options": True})  # an outcome may be negative, and is no option then
 def tell(
     name: Name,
-    ticket: Annotated[str, typer.Argument(help='As ask gave it; "-" reads lines of ticket and outcome.', metavar="TICKET")],
+    ticket: Annotated[
+        str, typer.Argument(help='As ask gave it; "-" reads lines of ticket and outcome.', metavar="TICKET")
+    ],
     outcome: Annotated[str | None, typer.Argument(help="What came out: a number.", metavar="OUTCOME")] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
@@ -122,7 +137,10 @@ def abandon(
 
 @app.command()
 def status(name: Name, storage: StorageUrl = None, as_json: Json = False) -> None:
-    """Shows where a study stands. The arms with estimates and intervals, the evidence, what is pending, how far there is to go."""
+    """Shows where a study stands.
+
+    The arms with estimates and intervals, the evidence, what is pending, how far there is to go.
+    """
     with _open(name, storage) as study:
         seen = study.status()
     if as_json:
@@ -142,7 +160,15 @@ def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
         return
     table = _table("study", "arms", "goal", "delta", "results", "state", "best so far", "created")
     for each in found:
-        cells = (str(each.n_arms), each.goal, f"{each.delta:g}", f"{each.results:,}", each.state, each.best or "", each.created)
+        cells = (
+            str(each.n_arms),
+            each.goal,
+            f"{each.delta:g}",
+            f"{each.results:,}",
+            each.state,
+            each.best or "",
+            each.created,
+        )
         table.add_row(each.name, *cells)
     print_plain(table, least_width=100)
 
@@ -150,14 +176,18 @@ def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
 @app.command()
 def report(
     name: Name,
-    out: Annotated[Path, typer.Option(help="The page to write; the same as JSON goes beside it.", metavar="FILE")] = Path("report.html"),
+    out: Annotated[
+        Path, typer.Option(help="The page to write; the same as JSON goes beside it.", metavar="FILE")
+    ] = Path("report.html"),
     storage: StorageUrl = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and write no file.")] = False,
 ) -> None:
     """Writes the record of a study. One HTML page with its pictures inside, to attach to a decision, and JSON."""
     beside = out.with_suffix(".json") if out.name else out
     if not as_json and beside == out:
-        raise InvalidInput(f'--out must name a page, such as report.html, got "{out}"; the same as JSON gets the ending .json')
+        raise InvalidInput(
+            f'--out must name a page, such as report.html, got "{out}"; the same as JSON gets the ending .json'
+        )
     with _open(name, storage) as study:
         made = study.report()
     if as_json:
@@ -175,7 +205,10 @@ def export(
     name: Name,
     out: Annotated[
         Path | None,
-        typer.Option(help="All of the study as JSON, or its results if the name ends in .csv; stdout if not given.", metavar="FILE"),
+        typer.Option(
+            help="All of the study as JSON, or its results if the name ends in .csv; stdout if not given.",
+            metavar="FILE",
+        ),
     ] = None,
     storage: StorageUrl = None,
 ) -> None:
@@ -183,7 +216,11 @@ def export(
     from spectralbai.study import export_study, results_as_csv
 
     with _open(name, storage) as study:
-        content = results_as_csv(study) if out is not None and out.suffix == ".csv" else _as_json(export_study(study), indent=None)
+        content = (
+            results_as_csv(study)
+            if out is not None and out.suffix == ".csv"
+            else _as_json(export_study(study), indent=None)
+        )
     if out is None:
         typer.echo(content, nl=False)
         return
@@ -195,12 +232,15 @@ def export(
 @app.command("import")
 def import_(
     name: Name,
-    file: Annotated[Path, typer.Argument(help="A study exported as JSON; or a CSV of label and outcome.", metavar="FILE")],
+    file: Annotated[
+        Path, typer.Argument(help="A study exported as JSON; or a CSV of label and outcome.", metavar="FILE")
+    ],
     origin: Annotated[str | None, typer.Option(help="Where the results of a CSV come from.", metavar="TEXT")] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Reads an exported study, or past results. A JSON file becomes the study NAME; the results in a CSV file are added to it.
+    """Reads an exported study, or past results. A JSON file becomes the study NAME; the results in a CSV file are added
+    to it.
 
     Give all past results of an origin, not those that look good. The same file again does no harm.
     """
@@ -215,7 +255,11 @@ def import_(
 
     with progress("weighing results") as show, import_study(document, name, storage, show) as study:
         results = study.status().results
-    _answer(as_json, {"name": name, "results": results}, f'The study "{name}" is restored, with {in_words(results, "result")}')
+    _answer(
+        as_json,
+        {"name": name, "results": results},
+        f'The study "{name}" is restored, with {in_words(results, "result")}',
+    )
 
 
 def _import_results(name: str, file: Path, origin: str | None, storage: str | None, as_json: bool) -> None:
@@ -244,7 +288,10 @@ def _check_foreign(study: Study, table: CsvTable, origin: str) -> None:
     known = sources.get("ticket", set()) & {each.id for each in records.tickets}
     known |= sources.get("origin", set()) & {each.origin for each in records.observations}
     if known:
-        raise InvalidInput(f'these results are in the study "{study.name}" already, such as that of "{min(known)}"; nothing was recorded')
+        raise InvalidInput(
+            f'these results are in the study "{study.name}" already, such as that of "{min(known)}"; nothing was '
+            "recorded"
+        )
 
 
 def _open(name: str, storage: str | None) -> Study:
@@ -275,7 +322,9 @@ def _lines(content: bytes, extra: str | None) -> Iterator[tuple[str, float]]:
         if not cells:
             continue
         if len(cells) != 2:
-            raise InvalidInput(f'standard input, line {number}: a ticket and an outcome are needed, got "{line.strip()}"')
+            raise InvalidInput(
+                f'standard input, line {number}: a ticket and an outcome are needed, got "{line.strip()}"'
+            )
         try:
             yield cells[0], _number(cells[1])
         except InvalidInput as error:

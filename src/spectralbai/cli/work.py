@@ -37,7 +37,9 @@ def processes(jobs: int) -> Iterator[Executor | None]:
         for worker in multiprocessing.active_children():
             worker.terminate()
         if isinstance(error, BrokenProcessPool):
-            raise SpectralBAIError("a simulating process was killed, perhaps for want of memory; try again with fewer --jobs") from None
+            raise SpectralBAIError(
+                "a simulating process was killed, perhaps for want of memory; try again with fewer --jobs"
+            ) from None
         raise
     executor.shutdown()
 
@@ -66,20 +68,28 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
     try:
         from distributed import Client
     except ModuleNotFoundError:
-        raise SpectralBAIError("--cluster needs dask.distributed, not installed here; run: pip install 'spectralbai[cluster]'") from None
+        raise SpectralBAIError(
+            "--cluster needs dask.distributed, not installed here; run: pip install 'spectralbai[cluster]'"
+        ) from None
     try:
         client: Any = Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
-        raise SpectralBAIError(f"--cluster: no dask scheduler answers at {address} ({reason}); start it with: dask scheduler") from None
+        raise SpectralBAIError(
+            f"--cluster: no dask scheduler answers at {address} ({reason}); start it with: dask scheduler"
+        ) from None
     with client:
         threads = client.nthreads()
         if not threads:
-            raise SpectralBAIError(f"--cluster: the scheduler at {address} has no workers; start one with: dask worker {address}")
+            raise SpectralBAIError(
+                f"--cluster: the scheduler at {address} has no workers; start one with: dask worker {address}"
+            )
         for worker, version in client.run(_version_there).items():
             if version != __version__:
                 found = "no spectralbai" if version is None else f"spectralbai {version}"
-                raise SpectralBAIError(f"--cluster: the worker {worker} has {found}; install spectralbai {__version__} there")
+                raise SpectralBAIError(
+                    f"--cluster: the worker {worker} has {found}; install spectralbai {__version__} there"
+                )
         yield client.get_executor(retries=3), sum(threads.values())
 
 
@@ -95,10 +105,23 @@ def _version_there() -> str | None:
 def progress(what: str) -> Iterator[Callable[[int, int], object]]:
     """Yields what to call with (done, total); the bar, with the time left, is on stderr if that is a terminal."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,7 +1,7 @@
 """Generators of instances: a graph of a named topology and means on it, the same for the same seed.
 
-Every generator takes `slack`, sigma and tolerance: the instance has R = slack S(mu), so below 1 the hypothesis S(mu) <= R is false.
-A smooth signal runs from 0 to 1 and `lead` is added to its best arm.
+Every generator takes `slack`, sigma and tolerance: the instance has R = slack S(mu), so below 1 the hypothesis S(mu) <=
+R is false. A smooth signal runs from 0 to 1 and `lead` is added to its best arm.
 """
 
 from __future__ import annotations
@@ -17,30 +17,67 @@ from spectralbai.instances import signals, topologies
 from spectralbai.problem import Problem
 
 
-def path(n_arms: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0) -> Instance:
+def path(
+    n_arms: int,
+    *,
+    lead: float = 0.05,
+    slack: float = 1.5,
+    sigma: ArrayLike = 1.0,
+    tolerance: float = 0.0,
+    seed: int = 0,
+) -> Instance:
     """Returns a smooth signal on a path."""
     return smooth_instance(topologies.path(n_arms), lead, slack, sigma, tolerance, _generator(seed))
 
 
-def ring(n_arms: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0) -> Instance:
+def ring(
+    n_arms: int,
+    *,
+    lead: float = 0.05,
+    slack: float = 1.5,
+    sigma: ArrayLike = 1.0,
+    tolerance: float = 0.0,
+    seed: int = 0,
+) -> Instance:
     """Returns a smooth signal on a cycle of at least 3 arms."""
     return smooth_instance(topologies.ring(n_arms), lead, slack, sigma, tolerance, _generator(seed))
 
 
 def grid(
-    rows: int, columns: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0
+    rows: int,
+    columns: int,
+    *,
+    lead: float = 0.05,
+    slack: float = 1.5,
+    sigma: ArrayLike = 1.0,
+    tolerance: float = 0.0,
+    seed: int = 0,
 ) -> Instance:
     """Returns a smooth signal on a grid, whose arm number is row * columns + column."""
     return smooth_instance(topologies.grid(rows, columns), lead, slack, sigma, tolerance, _generator(seed))
 
 
-def star(n_arms: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0) -> Instance:
+def star(
+    n_arms: int,
+    *,
+    lead: float = 0.05,
+    slack: float = 1.5,
+    sigma: ArrayLike = 1.0,
+    tolerance: float = 0.0,
+    seed: int = 0,
+) -> Instance:
     """Returns a signal, as smooth as can be, on a star with arm 0 at its centre."""
     return smooth_instance(topologies.star(n_arms), lead, slack, sigma, tolerance, _generator(seed))
 
 
 def complete(
-    n_arms: int, *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0
+    n_arms: int,
+    *,
+    lead: float = 0.05,
+    slack: float = 1.5,
+    sigma: ArrayLike = 1.0,
+    tolerance: float = 0.0,
+    seed: int = 0,
 ) -> Instance:
     """Returns white noise, scaled, on the complete graph, where no signal is smoother than another."""
     return smooth_instance(topologies.complete(n_arms), lead, slack, sigma, tolerance, _generator(seed))
@@ -61,7 +98,8 @@ def cliques(
 ) -> Instance:
     """Returns cliques of `size` arms, each at a level uniform in `levels` plus `spread` times white noise per arm.
 
-    The best arm has mean `best`: a last arm without edges, or, if not `lone_best`, an arm of the cliques drawn at random.
+    The best arm has mean `best`: a last arm without edges, or, if not `lone_best`, an arm of the cliques drawn at
+    random.
     """
     if not isinstance(lone_best, bool):
         raise InvalidInput(f"`lone_best` must be True or False, got {lone_best!r}")
@@ -72,7 +110,10 @@ def cliques(
     best_arm = graph.n_arms - 1 if lone_best else int(rng.integers(graph.n_arms))
     highest = float(np.delete(mu, best_arm).max())
     if best <= highest:
-        raise InvalidInput(f"`best` must be above the mean of every other arm, got {best} and another mean of {highest:.6g}; raise best")
+        raise InvalidInput(
+            f"`best` must be above the mean of every other arm, got {best} and another mean of {highest:.6g}; raise "
+            "best"
+        )
     mu[best_arm] = best
     return _instance(graph, mu, slack, sigma, tolerance)
 
@@ -91,7 +132,8 @@ def stochastic_block(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns blocks of `size` arms at levels uniform in `levels` plus `spread` times white noise, `lead` added to the best arm.
+    """Returns blocks of `size` arms at levels uniform in `levels` plus `spread` times white noise, `lead` added to the
+    best arm.
 
     Two arms are joined with probability `p_inside` in one block and `p_across` otherwise.
     """
@@ -148,7 +190,9 @@ def smooth_instance(
     return _instance(graph, signals.smooth(graph, lead, rng), slack, sigma, tolerance, labels)
 
 
-def _instance(graph: Graph, mu: Vector, slack: float, sigma: ArrayLike, tolerance: float, labels: list[str] | None = None) -> Instance:
+def _instance(
+    graph: Graph, mu: Vector, slack: float, sigma: ArrayLike, tolerance: float, labels: list[str] | None = None
+) -> Instance:
     slack = check_number("slack", slack, "a finite positive number", low=0.0, strict=True)
     problem = Problem(graph, slack * graph.smoothness(mu), sigma, tolerance)
     problem.best_arm(mu)

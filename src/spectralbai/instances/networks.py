@@ -14,12 +14,16 @@ from spectralbai.instance import Instance
 from spectralbai.instances.generators import smooth_instance
 
 
-def karate_club(*, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0) -> Instance:
+def karate_club(
+    *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0
+) -> Instance:
     """Returns a smooth signal on Zachary's karate club: 34 members, weighted by how many contexts they met in."""
     return _network("karate_club_graph", lead, slack, sigma, tolerance, seed)
 
 
-def les_miserables(*, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0) -> Instance:
+def les_miserables(
+    *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0
+) -> Instance:
     """Returns a smooth signal on the 77 characters of the novel, weighted by the scenes they share."""
     return _network("les_miserables_graph", lead, slack, sigma, tolerance, seed)
 
@@ -36,7 +40,9 @@ def _network(name: str, lead: float, slack: float, sigma: ArrayLike, tolerance: 
     try:
         import networkx
     except ModuleNotFoundError:
-        raise SpectralBAIError("this network needs networkx, which is not installed; run: pip install networkx") from None
+        raise SpectralBAIError(
+            "this network needs networkx, which is not installed; run: pip install networkx"
+        ) from None
     network: Any = getattr(networkx, name)()
     labels = [str(node) for node in network.nodes]
     return smooth_instance(Graph.from_networkx(network), lead, slack, sigma, tolerance, rng, labels)

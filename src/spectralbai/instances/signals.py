@@ -16,10 +16,13 @@ MODES = 3
 
 
 def smooth(graph: Graph, lead: float, rng: np.random.Generator) -> Vector:
-    """Returns a random combination of low-frequency Laplacian eigenvectors scaled to [0, 1], `lead` added to its largest entry.
+    """Returns a random combination of low-frequency Laplacian eigenvectors scaled to [0, 1], `lead` added to its
+    largest entry.
 
-    White noise is damped by exp(-theta / theta_m) along each eigenvector of eigenvalue theta, theta_m the eigenvalue number
-    `MODES` above zero. A function of the Laplacian, unlike a sum of the first eigenvectors, is well defined under repeated eigenvalues.
+    White noise is damped by exp(-theta / theta_m) along each eigenvector of eigenvalue theta, theta_m the eigenvalue
+    number `MODES` above zero. A function of the Laplacian, unlike a sum of the first eigenvectors, is well defined
+    under
+    repeated eigenvalues.
     """
     theta, vectors = np.linalg.eigh(graph.laplacian.toarray())
     noise = rng.standard_normal(graph.n_arms)

@@ -48,7 +48,11 @@ def complete(n_arms: int) -> Graph:
 def cliques(n_cliques: int, size: int, n_lone: int) -> Graph:
     """Returns `n_cliques` complete graphs of `size` consecutive arms, then `n_lone` arms without edges."""
     n_cliques, size = check_integer("n_cliques", n_cliques, 1), check_integer("size", size, 1)
-    edges = [pair for first in range(0, n_cliques * size, size) for pair in itertools.combinations(range(first, first + size), 2)]
+    edges = [
+        pair
+        for first in range(0, n_cliques * size, size)
+        for pair in itertools.combinations(range(first, first + size), 2)
+    ]
     return Graph.from_edges(n_cliques * size + n_lone, edges)
 
 
@@ -62,7 +66,8 @@ def stochastic_block(n_blocks: int, size: int, p_inside: float, p_across: float,
 
 
 def barabasi_albert(n_arms: int, attachments: int, rng: np.random.Generator) -> Graph:
-    """Returns a star of `attachments` + 1 arms grown by arms that each join `attachments` others, drawn in proportion to degree."""
+    """Returns a star of `attachments` + 1 arms grown by arms that each join `attachments` others, drawn in
+    proportion to degree."""
     n_arms, attachments = check_integer("n_arms", n_arms, 2), check_integer("attachments", attachments, 1)
     if attachments >= n_arms:
         raise InvalidInput(f"`attachments` must be below the number of arms {n_arms}, got {attachments}")

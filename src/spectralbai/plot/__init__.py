@@ -5,7 +5,9 @@ try:
 except ModuleNotFoundError:
     from spectralbai.errors import SpectralBAIError
 
-    raise SpectralBAIError("pictures need matplotlib, which is not installed; run: pip install 'spectralbai[plot]'") from None
+    raise SpectralBAIError(
+        "pictures need matplotlib, which is not installed; run: pip install 'spectralbai[plot]'"
+    ) from None
 
 from spectralbai.plot.campaign import plot_proportions, plot_tau_against, plot_tau_by_policy
 from spectralbai.plot.network import plot_graph

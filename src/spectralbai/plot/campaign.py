@@ -20,7 +20,8 @@ X_LABELS = {
 
 
 def plot_tau_by_policy(rows: Sequence[Row], lower_bound: float | None = None, ax: Axes | None = None) -> Axes:
-    """Returns a box per policy: quartiles, whiskers at 5 and 95 %, every run a dot. The rows are of one instance and one delta."""
+    """Returns a box per policy: quartiles, whiskers at 5 and 95 %, every run a dot. The rows are of one instance and
+    one delta."""
     ax = ax or new_axes(size=(7.2, 4.6))
     policies = list(dict.fromkeys(row.policy for row in rows))
     rng = np.random.default_rng(0)
@@ -28,18 +29,38 @@ def plot_tau_by_policy(rows: Sequence[Row], lower_bound: float | None = None, ax
         colour = STYLES[position % len(STYLES)].colour
         tau = np.array([row.tau for row in rows if row.policy == policy])
         ax.boxplot(
-            tau, positions=[position], widths=0.6, whis=(5, 95), showfliers=False, patch_artist=True,
-            boxprops={"facecolor": "white", "edgecolor": colour, "linewidth": 1.6}, medianprops={"color": colour, "linewidth": 2.4},
-            whiskerprops={"color": colour, "linewidth": 1.4}, capprops={"color": colour, "linewidth": 1.4},
-        )  # fmt: skip
-        ax.plot(position + rng.uniform(-0.18, 0.18, tau.size), tau, linestyle="", marker="o", markersize=2.5, color="0.25", alpha=0.6)
+            tau,
+            positions=[position],
+            widths=0.6,
+            whis=(5, 95),
+            showfliers=False,
+            patch_artist=True,
+            boxprops={"facecolor": "white", "edgecolor": colour, "linewidth": 1.6},
+            medianprops={"color": colour, "linewidth": 2.4},
+            whiskerprops={"color": colour, "linewidth": 1.4},
+            capprops={"color": colour, "linewidth": 1.4},
+        )
+        ax.plot(
+            position + rng.uniform(-0.18, 0.18, tau.size),
+            tau,
+            linestyle="",
+            marker="o",
+            markersize=2.5,
+            color="0.25",
+            alpha=0.6,
+        )
     taus = [row.tau for row in rows]
     if max(taus) > 20 * min(taus):
         ax.set_yscale("log")
     else:
         ax.set_ylim(bottom=0)
     if lower_bound:
-        ax.axhline(lower_bound, color="black", linewidth=2.2, label="lower bound on the mean of any policy that knows the graph")
+        ax.axhline(
+            lower_bound,
+            color="black",
+            linewidth=2.2,
+            label="lower bound on the mean of any policy that knows the graph",
+        )
         legend_above(ax)
     ax.set_xticks(range(len(policies)), [words(policy) for policy in policies], rotation=20 if len(policies) > 4 else 0)
     ax.set_xlabel("policy")
@@ -49,27 +70,44 @@ def plot_tau_by_policy(rows: Sequence[Row], lower_bound: float | None = None, ax
 
 
 def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], ax: Axes | None = None) -> Axes:
-    """Returns a curve per policy of the mean of tau with its 95 % interval, above the lower bound; R = inf is the last tick."""
+    """Returns a curve per policy of the mean of tau with its 95 % interval, above the lower bound; R = inf is the
+    last tick."""
     ax = ax or new_axes()
     values = sorted({getattr(cell, x) for cell in cells}, reverse=x == "delta")
-    places = {value: float(place) for place, value in enumerate(values)}  # evenly spaced: R may be inf, delta spans decades
+    places = {
+        value: float(place) for place, value in enumerate(values)
+    }  # evenly spaced: R may be inf, delta spans decades
     bound = {getattr(cell, x): cell.lower_bound for cell in cells}
     ax.plot(
-        list(places.values()), [bound[value] for value in values], color="black", linewidth=2.2,
+        list(places.values()),
+        [bound[value] for value in values],
+        color="black",
+        linewidth=2.2,
         label="lower bound on the mean of any policy that knows the graph",
-    )  # fmt: skip
+    )
     policies = list(dict.fromkeys(cell.policy for cell in cells))
     for index, policy in enumerate(policies):
         style = STYLES[index % len(STYLES)]
         own = sorted((cell for cell in cells if cell.policy == policy), key=lambda cell: places[getattr(cell, x)])
-        shift = (index - (len(policies) - 1) / 2) * 0.3 / max(len(policies), 3)  # so that the bars do not hide one another
+        shift = (
+            (index - (len(policies) - 1) / 2) * 0.3 / max(len(policies), 3)
+        )  # so that the bars do not hide one another
         half = [cell.mean_tau_high - cell.mean_tau if cell.runs > 1 else 0.0 for cell in own]
         ax.errorbar(
-            [places[getattr(cell, x)] + shift for cell in own], [cell.mean_tau for cell in own], yerr=half,
-            color=style.colour, linestyle=style.line, linewidth=1.5, elinewidth=1.0, capsize=2.5,
-            marker=style.marker, markerfacecolor=style.face, markersize=5.5, markeredgewidth=1.3,
+            [places[getattr(cell, x)] + shift for cell in own],
+            [cell.mean_tau for cell in own],
+            yerr=half,
+            color=style.colour,
+            linestyle=style.line,
+            linewidth=1.5,
+            elinewidth=1.0,
+            capsize=2.5,
+            marker=style.marker,
+            markerfacecolor=style.face,
+            markersize=5.5,
+            markeredgewidth=1.3,
             label=words(policy) + ("" if own[0].proved else " (risk not proved)"),
-        )  # fmt: skip
+        )
         for cell in own:
             if cell.truncated:  # the mean is of runs cut short: too small
                 at = (places[getattr(cell, x)] + shift, cell.mean_tau)
@@ -87,7 +125,9 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
     return ax
 
 
-def plot_proportions(rows: Sequence[Row], omega: Sequence[float], labels: Sequence[str], most: int = 30, ax: Axes | None = None) -> Axes:
+def plot_proportions(
+    rows: Sequence[Row], omega: Sequence[float], labels: Sequence[str], most: int = 30, ax: Axes | None = None
+) -> Axes:
     """Returns the mean share of the pulls that each policy gave each arm, and the optimal share omega* as bars.
 
     Beyond `most` arms only those of the largest share are shown. The rows are of one instance and one delta; `omega` is
@@ -96,7 +136,8 @@ def plot_proportions(rows: Sequence[Row], omega: Sequence[float], labels: Sequen
     ax = ax or new_axes(size=(7.2, 4.6))
     policies = dict.fromkeys(row.policy for row in rows)
     given = {
-        policy: np.mean([np.array(row.counts) / sum(row.counts) for row in rows if row.policy == policy], axis=0) for policy in policies
+        policy: np.mean([np.array(row.counts) / sum(row.counts) for row in rows if row.policy == policy], axis=0)
+        for policy in policies
     }
     largest = np.array(omega) if len(omega) else np.mean(list(given.values()), axis=0)
     shown = np.sort(np.argsort(-largest, kind="stable")[:most])
@@ -106,12 +147,23 @@ def plot_proportions(rows: Sequence[Row], omega: Sequence[float], labels: Sequen
     for index, (policy, shares) in enumerate(given.items()):
         style = STYLES[index % len(STYLES)]
         ax.plot(
-            places, shares[shown], linestyle="", marker=style.marker, color=style.colour, markerfacecolor=style.face,
-            markersize=5, markeredgewidth=1.2, label=words(policy),
-        )  # fmt: skip
+            places,
+            shares[shown],
+            linestyle="",
+            marker=style.marker,
+            color=style.colour,
+            markerfacecolor=style.face,
+            markersize=5,
+            markeredgewidth=1.2,
+            label=words(policy),
+        )
     crowded = shown.size > 12 or max(len(labels[arm]) for arm in shown) > 4
-    ax.set_xticks(places, [words(labels[arm]) for arm in shown], rotation=90 if crowded else 0, fontsize=8 if crowded else 9)
-    ax.set_xlabel("arm" if shown.size == largest.size else f"arm (the {shown.size} of {largest.size} with the largest share)")
+    ax.set_xticks(
+        places, [words(labels[arm]) for arm in shown], rotation=90 if crowded else 0, fontsize=8 if crowded else 9
+    )
+    ax.set_xlabel(
+        "arm" if shown.size == largest.size else f"arm (the {shown.size} of {largest.size} with the largest share)"
+    )
     ax.set_ylabel("share of the pulls")
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:.0%}"))
     ax.set_ylim(bottom=0)

@@ -42,7 +42,9 @@ def plot_graph(
     share = np.full(graph.n_arms, 1 / graph.n_arms) if omega is None else np.array(omega)
     area = (25 + 400 * share / share.max()) * min(1.0, 30 / graph.n_arms)
     colours = np.zeros(graph.n_arms) if mu is None else mu
-    arms = ax.scatter(places[:, 0], places[:, 1], s=area, c=colours, cmap="cividis", edgecolors="black", linewidths=0.7, zorder=2)
+    arms = ax.scatter(
+        places[:, 0], places[:, 1], s=area, c=colours, cmap="cividis", edgecolors="black", linewidths=0.7, zorder=2
+    )
     if mu is not None:
         best = int(np.argmax(mu)) if best is None else best
         name = f"{star_is}: {words(shortened(instance.labels[best]))}"
@@ -55,7 +57,9 @@ def plot_graph(
         for arm, label in enumerate(instance.labels):
             offset = (0, 3 + np.sqrt(area[arm] / np.pi))
             name, place = words(shortened(label)), places[arm]
-            ax.annotate(name, place, xytext=offset, textcoords="offset points", fontsize=7, ha="center", va="bottom", zorder=4)
+            ax.annotate(
+                name, place, xytext=offset, textcoords="offset points", fontsize=7, ha="center", va="bottom", zorder=4
+            )
     if omega is not None:
         ax.set_xlabel(f"area: {area_is}; lines: edges, wider if heavier")
     ax.set_xticks([])

@@ -20,7 +20,8 @@ DODGE = 0.16
 
 
 def plot_reproduction(rows: Sequence[Row], delta: float, ax: Axes | None = None) -> Axes:
-    """Returns the figure of the paper: the mean of tau, plus or minus a standard deviation, per rule and R, above the lower bound.
+    """Returns the figure of the paper: the mean of tau, plus or minus a standard deviation, per rule and R, above the
+    lower bound.
 
     Without `ax` a figure is made, with a caption under it, which pyplot knows nothing of.
     """
@@ -59,7 +60,8 @@ def _caption(rows: Sequence[Row], delta: float) -> str:
     many = "run" if runs[-1] == 1 else "runs"
     return (
         "Finding the best of three arms of means 0.9, 0.5 and 0.6 from samples with Gaussian noise of standard\n"
-        rf"deviation 1, at a risk of error $\delta$ = {delta:g}. It is known that the last two means are alike: their squared"
+        rf"deviation 1, at a risk of error $\delta$ = {delta:g}. It is known that the last two means are alike: their "
+        rf"squared"
         "\n"
         "difference, which is 0.01, is at most $R$. Markers and bars: mean and standard deviation of the number\n"
         f"of samples over {count} simulated {many} of SpectralTaS per $R$; all stopping rules watch the same runs.\n"

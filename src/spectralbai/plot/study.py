@@ -16,7 +16,12 @@ SIZE = (7.6, 3.9)
 
 
 def plot_estimates(
-    labels: Sequence[str], estimate: Sequence[float], low: Sequence[float], high: Sequence[float], best: int, ax: Axes | None = None
+    labels: Sequence[str],
+    estimate: Sequence[float],
+    low: Sequence[float],
+    high: Sequence[float],
+    best: int,
+    ax: Axes | None = None,
 ) -> Axes:
     """Returns the estimated means with their intervals, the arm recommended marked; NaN where nothing is known."""
     ax = ax or new_axes(size=SIZE)
@@ -25,12 +30,32 @@ def plot_estimates(
     bounded = np.isfinite(ends).all(axis=0)
     if bounded.any():
         ax.vlines(at, *ends, color=STYLES[0].colour, linewidth=2.0, alpha=0.65, label="interval: all hold together")
-    for here, face, label in ((bounded, "black", r"estimate $\tilde\mu$"), (~bounded, "white", "estimate without interval")):
+    for here, face, label in (
+        (bounded, "black", r"estimate $\tilde\mu$"),
+        (~bounded, "white", "estimate without interval"),
+    ):
         if not here.any():
             continue
-        ax.plot(at[here], centre[here], linestyle="", marker="o", markersize=5, color="black", markerfacecolor=face, label=label)
+        ax.plot(
+            at[here],
+            centre[here],
+            linestyle="",
+            marker="o",
+            markersize=5,
+            color="black",
+            markerfacecolor=face,
+            label=label,
+        )
     if np.isfinite(centre[best]):
-        ax.plot(best, centre[best], linestyle="", marker="*", markersize=15, color=STYLES[1].colour, label=words(shortened(labels[best])))
+        ax.plot(
+            best,
+            centre[best],
+            linestyle="",
+            marker="*",
+            markersize=15,
+            color=STYLES[1].colour,
+            label=words(shortened(labels[best])),
+        )
     ax.set_ylabel("mean outcome")
     _arms_on_x(ax, labels)
     legend_above(ax, 3)
@@ -42,7 +67,15 @@ def plot_shares(labels: Sequence[str], counts: Sequence[int], omega: Sequence[fl
     ax = ax or new_axes(size=SIZE)
     at = np.arange(len(labels))
     total = max(sum(counts), 1)
-    ax.bar(at, np.array(counts) / total, width=0.7, color=STYLES[5].colour, edgecolor="0.3", linewidth=0.5, label="share of the results")
+    ax.bar(
+        at,
+        np.array(counts) / total,
+        width=0.7,
+        color=STYLES[5].colour,
+        edgecolor="0.3",
+        linewidth=0.5,
+        label="share of the results",
+    )
     ax.plot(
         at,
         omega,
@@ -67,13 +100,16 @@ def plot_evidence(
     decided: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Returns the evidence against the challenger least beaten, over time, and what it has to exceed; NaN where there is none."""
+    """Returns the evidence against the challenger least beaten, over time, and what it has to exceed; NaN where
+    there is none."""
     ax = ax or new_axes(size=SIZE)
     ax.plot(samples, statistic, color=STYLES[0].colour, linewidth=1.8, label="evidence against the closest rival")
     ax.plot(samples, threshold, color=STYLES[1].colour, linestyle="--", linewidth=1.8, label="needed to decide")
     if stopped_at is not None:
         what = "decided" if decided else "R contradicted"
-        ax.axvline(stopped_at, color="black", linewidth=1.0, linestyle=":", label=f"{what} after {stopped_at:,} results")
+        ax.axvline(
+            stopped_at, color="black", linewidth=1.0, linestyle=":", label=f"{what} after {stopped_at:,} results"
+        )
     ax.set_xlabel("results")
     ax.set_ylabel("evidence")
     ax.set_ylim(bottom=0)
@@ -87,7 +123,10 @@ def _arms_on_x(ax: Axes, labels: Sequence[str]) -> None:
     if len(labels) <= LABELLED:
         long = max(map(len, labels)) > 4 or len(labels) > 12
         ax.set_xticks(
-            range(len(labels)), [words(shortened(label)) for label in labels], rotation=60 if long else 0, ha="right" if long else "center"
+            range(len(labels)),
+            [words(shortened(label)) for label in labels],
+            rotation=60 if long else 0,
+            ha="right" if long else "center",
         )
         ax.tick_params(axis="x", labelsize=8)
     else:

@@ -59,7 +59,15 @@ def plain(ax: Axes) -> None:
 
 def legend_above(ax: Axes, columns: int = 1) -> None:
     """Puts the legend above the axes, where it covers nothing."""
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1.01), ncols=columns, frameon=False, fontsize=9, handlelength=3.2, borderaxespad=0)
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(0, 1.01),
+        ncols=columns,
+        frameon=False,
+        fontsize=9,
+        handlelength=3.2,
+        borderaxespad=0,
+    )
 
 
 def words(text: str) -> str:

@@ -54,7 +54,10 @@ class Policy(ABC):
         if self.ignores_graph:
             object.__setattr__(self, "problem", replace(self.problem, R=math.inf))
         if self.problem.R == 0:
-            raise InvalidInput("`R` must be positive, got 0; the arms of a component are then equal: keep one of each, with R = math.inf")
+            raise InvalidInput(
+                "`R` must be positive, got 0; the arms of a component are then equal: keep one of each, with R = "
+                "math.inf"
+            )
         for name, delta in self.rules:
             if not isinstance(name, str) or name not in RULES:
                 raise InvalidInput(f"`stopping` must be one of {', '.join(RULES)}, got {name!r}")
@@ -81,7 +84,9 @@ class Policy(ABC):
         """Returns the policy for an instance; only the oracle looks at its means."""
         return cls(instance.problem, **settings)
 
-    def ask(self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None) -> Indices:
+    def ask(
+        self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
+    ) -> Indices:
         """Returns the next n arms to pull: none once everything is settled.
 
         `pending` (n_arms,) counts pulls handed out whose results have not been told: they count as pulls, never as
@@ -130,7 +135,9 @@ class Policy(ABC):
             take = min(pulled.size - done, state.next_check - state.samples)
             counts, sums = state.counts.copy(), state.sums.copy()
             np.add.at(counts, pulled[done : done + take], 1.0)
-            np.add.at(sums, pulled[done : done + take], outcomes[done : done + take] - state.origin)  # in order: batches change nothing
+            np.add.at(
+                sums, pulled[done : done + take], outcomes[done : done + take] - state.origin
+            )  # in order: batches change nothing
             for vector in (counts, sums):
                 vector.setflags(write=False)
             state = replace(state, counts=counts, sums=sums)
@@ -143,13 +150,23 @@ class Policy(ABC):
         """Returns what the rule number `watch` says; 0 is the policy's own."""
         seen = state.watches[watch]
         rule = RULES[self.rules[watch][0]]
-        return Verdict(seen.decided, seen.arm, seen.statistic, seen.threshold, state.samples, seen.stopped_at, seen.consistent, rule.proved)
+        return Verdict(
+            seen.decided,
+            seen.arm,
+            seen.statistic,
+            seen.threshold,
+            state.samples,
+            seen.stopped_at,
+            seen.consistent,
+            rule.proved,
+        )
 
     def estimates(self, state: State, watch: int = 0) -> Estimates:
-        """Returns estimates of all means from the results received so far, with confidence intervals by rule number `watch`.
+        """Returns estimates of all means from the results received so far, with confidence intervals by rule number
+        `watch`.
 
-        The intervals rest on the event that the risk of the rule does: with probability 1 - delta they hold all means at
-        all times, and the answer is right. Rules that are not proved have none, nor have data that contradict R.
+        The intervals rest on the event that the risk of the rule does: with probability 1 - delta they hold all means
+        at all times, and the answer is right. Rules that are not proved have none, nor have data that contradict R.
         """
         self._check_state(state)
         seen, (name, delta) = state.watches[watch], self.rules[watch]
@@ -196,7 +213,8 @@ class Policy(ABC):
         return max((threshold - statistic) / growth, due) if growth > TIED else math.inf
 
     def _current_allocation(self, state: State) -> Vector:
-        """Returns the shares of the arms in the pulls to come, as far as they are known: those of the results so far."""
+        """Returns the shares of the arms in the pulls to come, as far as they are known: those of the results so
+        far."""
         return state.counts / state.samples
 
     def _missing(self, counts: Vector) -> Indices:
@@ -229,17 +247,23 @@ class Policy(ABC):
             raise InvalidInput(f"`rewards` must be numbers, got {reprlib.repr(rewards)}; leave missing results out")
         outcomes = given.astype(np.float64)
         if values.ndim != 1 or values.shape != outcomes.shape:
-            raise InvalidInput(f"`arms` and `rewards` must be two lists of one length, got shapes {values.shape} and {outcomes.shape}")
+            raise InvalidInput(
+                f"`arms` and `rewards` must be two lists of one length, got shapes {values.shape} and {outcomes.shape}"
+            )
         pulled = np.array([check_arm("arms", arm, self.problem.n_arms) for arm in values.tolist()], dtype=np.intp)
         bad = np.flatnonzero(~np.isfinite(outcomes))
         if bad.size:
-            raise InvalidInput(f"`rewards` must be finite, got {outcomes[bad[0]]} at position {bad[0]}; leave missing results out")
+            raise InvalidInput(
+                f"`rewards` must be finite, got {outcomes[bad[0]]} at position {bad[0]}; leave missing results out"
+            )
         if self.problem.outcome_range is not None:
             low, high = self.problem.outcome_range
             bad = np.flatnonzero((outcomes < low) | (outcomes > high))
             if bad.size:
                 value, at = outcomes[bad[0]], bad[0]
-                raise InvalidInput(f"`rewards` must lie in [{low:g}, {high:g}], got {value:g} at position {at}; widen the range")
+                raise InvalidInput(
+                    f"`rewards` must lie in [{low:g}, {high:g}], got {value:g} at position {at}; widen the range"
+                )
         return pulled, outcomes
 
     def _check(self, state: State) -> State:
@@ -255,7 +279,9 @@ class Policy(ABC):
             watch if watch.settled else self._look(readings[name], delta, samples)
             for watch, (name, delta) in zip(state.watches, self.rules, strict=True)
         )
-        return self._plan(replace(state, next_check=next_check(samples), best=evidence.best, split=split, watches=watches), mu_tilde)
+        return self._plan(
+            replace(state, next_check=next_check(samples), best=evidence.best, split=split, watches=watches), mu_tilde
+        )
 
     def _rule(self, name: str) -> StoppingRule:
         rule = RULES[name]

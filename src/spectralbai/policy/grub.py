@@ -1,4 +1,5 @@
-"""GRUB: eliminate arms whose confidence interval on the graph falls below another's, pull the least known of the rest."""
+"""GRUB: eliminate arms whose confidence interval on the graph falls below another's, pull the least known of the
+rest."""
 
 from __future__ import annotations
 
@@ -31,7 +32,9 @@ class GRUB(Policy):
         super().__post_init__()
         for name, _ in self.rules:
             if name != "graph-intervals":
-                raise InvalidInput(f"`stopping` must be graph-intervals for GRUB, whose pulls follow from that rule, got {name!r}")
+                raise InvalidInput(
+                    f"`stopping` must be graph-intervals for GRUB, whose pulls follow from that rule, got {name!r}"
+                )
 
     def _plan(self, state: State, mu_tilde: Vector) -> State:
         """Keeps the arms not eliminated as the support of `omega`."""
@@ -39,7 +42,9 @@ class GRUB(Policy):
         means, widths = graph_intervals(self.problem, state.data.counts, state.data.means, smallest)
         possible = means + widths >= (means - widths).max()
         active = (state.omega > 0) & possible
-        if active.sum() <= 1:  # all others eliminated, at one time or another: those that are not now get another chance
+        if (
+            active.sum() <= 1
+        ):  # all others eliminated, at one time or another: those that are not now get another chance
             active = possible
         omega = active / active.sum()
         omega.setflags(write=False)

@@ -49,7 +49,8 @@ class Estimates:
     mean: Vector
     """The constrained estimate; nan until every component has a result."""
     low: Vector
-    """Lower ends of intervals that hold all means at all times at once with probability 1 - delta; -inf where nothing is known."""
+    """Lower ends of intervals that hold all means at all times at once with probability 1 - delta; -inf where
+    nothing is known."""
     high: Vector
     """Upper ends; inf where nothing is known."""
     consistent: bool | None
@@ -123,7 +124,9 @@ class State:
             "rate": self.rate.tolist(),
             "next_check": self.next_check,
             "best": self.best,
-            "split": None if self.split is None else {"counts": [int(n) for n in self.split.counts], "sums": self.split.sums.tolist()},
+            "split": None
+            if self.split is None
+            else {"counts": [int(n) for n in self.split.counts], "sums": self.split.sums.tolist()},
             "watches": [
                 {
                     "arm": w.arm,
@@ -156,14 +159,17 @@ class State:
                 int(data["best"]),
                 None if split is None else Snapshot(_vector(split["counts"]), _vector(split["sums"])),
                 tuple(
-                    Watch(w["arm"], float(w["statistic"]), float(w["threshold"]), w["stopped_at"], w["consistent"]) for w in data["watches"]
+                    Watch(w["arm"], float(w["statistic"]), float(w["threshold"]), w["stopped_at"], w["consistent"])
+                    for w in data["watches"]
                 ),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise InvalidInput(f"a state must hold what State.as_dict writes, got a broken entry: {error}") from None
         sizes = {vector.size for vector in (state.counts, state.sums, state.targets, state.omega, state.rate)}
         if len(sizes) != 1:
-            raise InvalidInput(f"a state must have vectors of one length, got lengths {sorted(sizes)}; write it with State.as_dict")
+            raise InvalidInput(
+                f"a state must have vectors of one length, got lengths {sorted(sizes)}; write it with State.as_dict"
+            )
         return state
 
 

@@ -15,9 +15,11 @@ from spectralbai.policy.state import State
 
 @dataclass(frozen=True, eq=False)
 class TopTwo(Policy):
-    """Shang, de Heide, Kaufmann, Ménard and Valko (2020), Fixed-confidence guarantees for Bayesian best-arm identification.
+    """Shang, de Heide, Kaufmann, Ménard and Valko (2020), Fixed-confidence guarantees for Bayesian best-arm
+    identification.
 
-    Leader and challenger are pulled with equal chances (beta = 1/2). It knows no graph; the stopping rule is the default.
+    Leader and challenger are pulled with equal chances (beta = 1/2). It knows no graph; the stopping rule is the
+    default.
     """
 
     ignores_graph: ClassVar[bool] = True
@@ -27,10 +29,15 @@ class TopTwo(Policy):
 
     def _pulls(self, state: State, issued: Vector, n: int, rng: np.random.Generator | None) -> Indices:
         if rng is None:
-            raise InvalidInput("`rng` must be a numpy Generator for this randomised policy, got None; pass rng=np.random.default_rng(seed)")
+            raise InvalidInput(
+                "`rng` must be a numpy Generator for this randomised policy, got None; pass "
+                "rng=np.random.default_rng(seed)"
+            )
         means, received, counts = state.data.means, state.counts, np.maximum(issued, 1e-9)
         variance = self.problem.sigma**2
-        deviation = np.sqrt(variance / np.maximum(received, 1.0))  # an arm without results keeps the prior of one at the origin
+        deviation = np.sqrt(
+            variance / np.maximum(received, 1.0)
+        )  # an arm without results keeps the prior of one at the origin
         pulls = np.empty(n, dtype=np.intp)
         for k in range(n):
             leader = int(np.argmax(means + deviation * rng.standard_normal(means.size)))

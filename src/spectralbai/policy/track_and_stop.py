@@ -10,6 +10,7 @@ from spectralbai.policy.spectral_tas import SpectralTaS
 
 @dataclass(frozen=True, eq=False)
 class TrackAndStop(SpectralTaS):
-    """Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, with the default stopping rule."""
+    """Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, with the default stopping
+    rule."""
 
     ignores_graph: ClassVar[bool] = True

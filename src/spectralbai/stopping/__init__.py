@@ -15,7 +15,16 @@ from spectralbai.stopping.likelihood_ratio import LikelihoodRatio, PrintedRule
 from spectralbai.stopping.mixture import Mixture
 from spectralbai.stopping.reading import IntervalReading, LikelihoodReading, Reading
 
-__all__ = ["RULES", "Evidence", "IntervalReading", "LikelihoodReading", "Mixture", "Reading", "Snapshot", "StoppingRule"]
+__all__ = [
+    "RULES",
+    "Evidence",
+    "IntervalReading",
+    "LikelihoodReading",
+    "Mixture",
+    "Reading",
+    "Snapshot",
+    "StoppingRule",
+]
 
 
 class StoppingRule(Protocol):
@@ -36,7 +45,8 @@ class StoppingRule(Protocol):
         ...
 
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-        """Returns what the statistic gains per trial at means `mu` and an allocation (n_arms,); nan if that is no rate."""
+        """Returns what the statistic gains per trial at means `mu` and an allocation (n_arms,); nan if that is no
+        rate."""
         ...
 
 

@@ -70,7 +70,9 @@ class Evidence:
             return 0.0
         at, blocks = self.responses, self.responses.oracle.blocks
         u = at.omega / at.oracle.sigma**2
-        return float(misfit_and_roughness(self.problem.R, at.oracle.mu, u, at.basis, at.theta, at.rough, blocks.offsets)[1])
+        return float(
+            misfit_and_roughness(self.problem.R, at.oracle.mu, u, at.basis, at.theta, at.rough, blocks.offsets)[1]
+        )
 
     @property
     def splits_here(self) -> bool:

@@ -30,8 +30,8 @@ def log_integrals(
 ) -> Vector:
     """Returns, per component, log of the integral of exp(-sum_a u_a (means_a - lam_a)^2 / 2) over the frozen prior.
 
-    The prior is a mixture over k of N(m_k, P_k^-1) with P_k = kappa_k L + diag(before), kappa_k = scales_k rank / R, the
-    posterior of a flat level and roughness precision kappa_k given the results before the split, weighted by how
+    The prior is a mixture over k of N(m_k, P_k^-1) with P_k = kappa_k L + diag(before), kappa_k = scales_k rank / R,
+    the posterior of a flat level and roughness precision kappa_k given the results before the split, weighted by how
     well kappa_k explains them (theory 6.4-6.6).
     """
     precision, middle = level
@@ -76,7 +76,10 @@ def log_integrals(
             m, logdet = _solve_factored(factor, pull)
             fit = 0.0
             for a in range(size):
-                fit += before[low + a] * (means_before[low + a] - centre - m[a]) ** 2 + precision * (middle - centre - m[a]) ** 2
+                fit += (
+                    before[low + a] * (means_before[low + a] - centre - m[a]) ** 2
+                    + precision * (middle - centre - m[a]) ** 2
+                )
             for edge in range(edge_offsets[c], edge_offsets[c + 1]):
                 fit += kappa * weights[edge] * (m[ends[edge, 0] - low] - m[ends[edge, 1] - low]) ** 2
             fits[k] = 0.5 * (size - 1) * np.log(kappa) - 0.5 * logdet - 0.5 * fit
@@ -120,12 +123,18 @@ def _solve_factored(factor: Matrix, rhs: Vector) -> tuple[Vector, float]:
     return x, logdet
 
 
-def lone_integrals(before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float]) -> Vector:
-    """Returns what `log_integrals` gives for arms without edges, one entry per arm; -inf without results before the split."""
+def lone_integrals(
+    before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float]
+) -> Vector:
+    """Returns what `log_integrals` gives for arms without edges, one entry per arm; -inf without results before the
+    split."""
     precision, middle = level
     p = before + precision
     known = p > 0
     m = (before * means_before + precision * middle)[known] / p[known]
     logs = np.full(u.size, -np.inf)
-    logs[known] = -0.5 * np.log1p(u[known] / p[known]) - 0.5 * u[known] * (p[known] / (u[known] + p[known])) * (means[known] - m) ** 2
+    logs[known] = (
+        -0.5 * np.log1p(u[known] / p[known])
+        - 0.5 * u[known] * (p[known] / (u[known] + p[known])) * (means[known] - m) ** 2
+    )
     return logs

@@ -16,7 +16,8 @@ from spectralbai.stopping.reading import IntervalReading, Reading
 
 @dataclass(frozen=True)
 class Intervals:
-    """Stop once the confidence interval of one arm is above all others, up to the tolerance: the rule of LUCB and GRUB."""
+    """Stop once the confidence interval of one arm is above all others, up to the tolerance: the rule of LUCB and
+    GRUB."""
 
     name: str
     reference: str
@@ -27,7 +28,9 @@ class Intervals:
         problem, data = evidence.problem, evidence.data
         if not self.with_graph:
             means = np.where(data.counts > 0, data.means, -np.inf)
-            return IntervalReading(means, problem.tolerance, lambda delta: plain_widths(data.counts, problem.sigma, delta))
+            return IntervalReading(
+                means, problem.tolerance, lambda delta: plain_widths(data.counts, problem.sigma, delta)
+            )
         return IntervalReading(
             graph_intervals(problem, data.counts, data.means, 0.5)[0],
             problem.tolerance,

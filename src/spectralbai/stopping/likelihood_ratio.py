@@ -55,7 +55,8 @@ class PrintedRule:
 
 
 def closest_cost(problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-    """Returns what the closest alternative to the means `mu` costs per trial (theory 2.2): the growth of likelihood ratios."""
+    """Returns what the closest alternative to the means `mu` costs per trial (theory 2.2): the growth of likelihood
+    ratios."""
     oracle = Oracle(problem, mu, best)
     return oracle.respond(allocation[oracle.blocks.order]).value
 

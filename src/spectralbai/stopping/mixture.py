@@ -21,13 +21,15 @@ PRIOR_SCALES = (1 / 16, 1.0, 8.0, 64.0)
 """Grid of prior precisions of the roughness, in units of rank / R; the vague one sees that R is too small."""
 
 PAIR_SHARE = 0.1
-"""Part of the risk spent on comparing arms two by two, as if there were no graph. The threshold on the graph pays for all of
+"""Part of the risk spent on comparing arms two by two, as if there were no graph. The threshold on the graph pays for
+all of
 its arms at once; where it says little, this is what decides, and the graph does no harm (theory 6.9)."""
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """The split mixture: proved for any sampling rule and sub-Gaussian noise, by Ville's inequality (theory, section 6).
+    """The split mixture: proved for any sampling rule and sub-Gaussian noise, by Ville's inequality (theory, section
+    6).
 
     The prior is the posterior of a Gaussian mixture at the split, a function of earlier results only; statistic and
     threshold use later results only. With up to two components the test is on the whole graph at risk delta. With
@@ -47,7 +49,9 @@ class Mixture:
         if evidence.split is None:
             rows = responses.challengers
             statistic = responses.cost[rows] - responses.misfit
-            return LikelihoodReading(evidence.best, statistic, np.full(rows.size, math.inf), np.zeros(rows.size), 0.0, math.inf)
+            return LikelihoodReading(
+                evidence.best, statistic, np.full(rows.size, math.inf), np.zeros(rows.size), 0.0, math.inf
+            )
         problem, blocks = evidence.problem, responses.oracle.blocks
         later = evidence.data.since(evidence.split)
         order = blocks.order
@@ -55,9 +59,18 @@ class Mixture:
         u = counts / sigma**2
         before = evidence.split.counts[order] / sigma**2
         integrals = log_integrals(
-            before, evidence.split.means[order], u, means, problem.R, self._level(evidence.origin), blocks.offsets,
-            blocks.ends, blocks.weights, blocks.edge_offsets, np.array(PRIOR_SCALES),
-        )  # fmt: skip
+            before,
+            evidence.split.means[order],
+            u,
+            means,
+            problem.R,
+            self._level(evidence.origin),
+            blocks.offsets,
+            blocks.ends,
+            blocks.weights,
+            blocks.edge_offsets,
+            np.array(PRIOR_SCALES),
+        )
         best = int(blocks.position[evidence.best])
         basis, theta, rough = decompose(u, blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets)
         total_misfit = misfit_and_roughness(problem.R, means, u, basis, theta, rough, blocks.offsets)[0]
@@ -67,13 +80,25 @@ class Mixture:
         allowed, allowed_alone = graph_penalties(integrals, sizes), None
         if integrals.size <= 2:
             cost = respond_all(
-                best, R, problem.tolerance, means, u, basis, theta, rough, blocks.offsets, blocks.component, np.zeros(u.size)
+                best,
+                R,
+                problem.tolerance,
+                means,
+                u,
+                basis,
+                theta,
+                rough,
+                blocks.offsets,
+                blocks.component,
+                np.zeros(u.size),
             )[4]
             rows = np.flatnonzero(np.isfinite(cost))
             statistic = cost[rows]
             penalty, misfit = np.full(rows.size, total_penalty), np.full(rows.size, total_misfit)
         else:
-            cost, misfit = respond_pairs(best, R, problem.tolerance, means, u, basis, theta, rough, blocks.offsets, blocks.component)
+            cost, misfit = respond_pairs(
+                best, R, problem.tolerance, means, u, basis, theta, rough, blocks.offsets, blocks.component
+            )
             rows = np.flatnonzero(np.isfinite(cost))
             statistic, misfit = cost[rows], misfit[rows]
             component = blocks.component[rows]
@@ -87,7 +112,9 @@ class Mixture:
             plain = 0.5 * both * np.maximum(means[best] - means[rows] + problem.tolerance, 0.0) ** 2
             fee = math.log((problem.n_arms - 1) / PAIR_SHARE) - alone[best] - alone[rows]
             better = plain - fee > statistic - penalty
-            statistic, penalty, misfit = (np.where(better, *each) for each in ((plain, statistic), (fee, penalty), (0.0, misfit)))
+            statistic, penalty, misfit = (
+                np.where(better, *each) for each in ((plain, statistic), (fee, penalty), (0.0, misfit))
+            )
             allowed, allowed_alone = allowed - math.log1p(-PAIR_SHARE), lone_penalties(alone) - math.log(PAIR_SHARE)
         region = Region(blocks, R, u, means, basis, theta, rough, allowed, allowed_alone)
         return LikelihoodReading(evidence.best, statistic, penalty, misfit, total_misfit, total_penalty, region)

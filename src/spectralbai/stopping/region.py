@@ -22,7 +22,8 @@ EXTREME = 1e12
 
 
 def number_of_tests(sizes: Indices) -> Indices:
-    """Returns, per component of the best arm, the number of tests that can go wrong, with more than two components (theory 6.7)."""
+    """Returns, per component of the best arm, the number of tests that can go wrong, with more than two components
+    (theory 6.7)."""
     tests: Indices = sizes.size - 1 + (sizes >= 2)
     return tests
 
@@ -91,7 +92,8 @@ class Region:
         return low[self.blocks.position], high[self.blocks.position]
 
     def _prices(self, radius: Vector) -> Vector:
-        """Returns prices of smoothness around those at which a direction bends or the whole of R is worth the radius."""
+        """Returns prices of smoothness around those at which a direction bends or the whole of R is worth the
+        radius."""
         curved = self.rough > 0
         if not curved.any():
             return np.zeros(1)
@@ -101,7 +103,8 @@ class Region:
         return np.append(0.0, np.geomspace(scales.min() / MARGIN, scales.max() * MARGIN, PRICES))
 
     def _ends(self, prices: Vector, radius: Vector) -> tuple[Matrix, Matrix]:
-        """Returns the ends (n_arms, n_prices) of the ellipsoid at each price, which holds the region (theory 6.11, 6.12).
+        """Returns the ends (n_arms, n_prices) of the ellipsoid at each price, which holds the region (theory 6.11,
+        6.12).
 
         They are crossed where the ellipsoid, hence the region, is empty.
         """
@@ -120,6 +123,8 @@ class Region:
         squares = self.basis**2
         variance = squares @ inverse
         variance[squares @ (stiffness == 0).astype(np.float64) > 0] = np.inf  # nothing holds the arm
-        half = np.where(slack > 0, np.sqrt(2 * np.maximum(slack, np.finfo(float).tiny)), -np.inf)[component] * np.sqrt(variance)
+        half = np.where(slack > 0, np.sqrt(2 * np.maximum(slack, np.finfo(float).tiny)), -np.inf)[component] * np.sqrt(
+            variance
+        )
         middle = self.basis @ (y[:, None] * inverse) + (centre[component] + self.means[0])[:, None]
         return middle - half, middle + half

@@ -5,7 +5,9 @@ try:
 except ModuleNotFoundError:
     from spectralbai.errors import SpectralBAIError
 
-    raise SpectralBAIError("studies need SQLAlchemy, which is not installed; run: pip install 'spectralbai[study]'") from None
+    raise SpectralBAIError(
+        "studies need SQLAlchemy, which is not installed; run: pip install 'spectralbai[study]'"
+    ) from None
 
 from spectralbai.study.definition import Definition
 from spectralbai.study.records import Summary, Ticket

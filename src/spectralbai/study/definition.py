@@ -42,7 +42,10 @@ class Definition:
         object.__setattr__(self, "delta", check_delta(self.delta))
         for label in self.instance.labels:
             if not label.isprintable() or label != label.strip():
-                raise InvalidInput(f"a label must be one line without blanks at its ends, for scripts to read, got {label!r}; rename it")
+                raise InvalidInput(
+                    f"a label must be one line without blanks at its ends, for scripts to read, got {label!r}; rename "
+                    "it"
+                )
         if self.goal not in ("max", "min"):
             raise InvalidInput(f"`goal` must be max or min, got {self.goal!r}")
 
@@ -102,7 +105,9 @@ class Definition:
         """Returns the definition that `as_dict` wrote."""
         found = d.get("format") if isinstance(d, Mapping) else d
         if found != FORMAT:
-            raise InvalidInput(f"a study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it")
+            raise InvalidInput(
+                f"a study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it"
+            )
         missing = {"delta", "goal", "stopping", "instance"} - set(d)
         if missing:
             raise InvalidInput(f"a study must hold {', '.join(sorted(missing))}, got nothing there")

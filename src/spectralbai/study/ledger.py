@@ -1,4 +1,7 @@
-"""The rows of one study, read and written inside a transaction of the caller. All SQL of studies is here, with bound parameters only."""
+"""The rows of one study, read and written inside a transaction of the caller.
+
+All SQL of studies is here, with bound parameters only.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ def due(state: State) -> int:
     return min(state.next_check, state.samples + TAIL)
 
 
-def insert_study(connection: Connection, name: str, created: float, definition: Definition, versions: dict[str, str]) -> int:
+def insert_study(
+    connection: Connection, name: str, created: float, definition: Definition, versions: dict[str, str]
+) -> int:
     """Writes a new study without results; returns its id."""
     state = definition.policy.init()
     row = {
@@ -78,7 +83,9 @@ class Ledger:
 
     def progress(self, *, lock: bool = False) -> Progress:
         """Returns how far the study is; locked, no other writer can change it before the transaction ends."""
-        query = select(studies.c.results, studies.c.due, studies.c.claimed, studies.c.progress).where(studies.c.id == self._id)
+        query = select(studies.c.results, studies.c.due, studies.c.claimed, studies.c.progress).where(
+            studies.c.id == self._id
+        )
         return Progress(*self._connection.execute(query.with_for_update() if lock else query).one())
 
     def update(self, **values: Any) -> None:
@@ -105,12 +112,16 @@ class Ledger:
             rows = [{**each, "study": self._id, "result": number_of.get(each["id"])} for each in asked]
             self._connection.execute(insert(tickets), rows)
         if told:
-            self._connection.execute(insert(observations), [{**each, "study": self._id, "number": n} for n, each in enumerate(told, 1)])
+            self._connection.execute(
+                insert(observations), [{**each, "study": self._id, "number": n} for n, each in enumerate(told, 1)]
+            )
             self.update(results=len(told))
 
     def results(self, after: int, until: int) -> tuple[list[int], list[float]]:
         """Returns (arms, outcomes) told after result number `after`, up to number `until`, in their order."""
-        between = (observations.c.study == self._id) & (observations.c.number > after) & (observations.c.number <= until)
+        between = (
+            (observations.c.study == self._id) & (observations.c.number > after) & (observations.c.number <= until)
+        )
         query = select(observations.c.arm, observations.c.outcome).where(between).order_by(observations.c.number)
         rows = self._connection.execute(query).all()
         return [row.arm for row in rows], [row.outcome for row in rows]
@@ -123,12 +134,16 @@ class Ledger:
     def results_of(self, origin: str) -> list[tuple[int, float]]:
         """Returns (arm, outcome) of the results of an origin, in their order."""
         query = select(observations.c.arm, observations.c.outcome)
-        query = query.where(observations.c.study == self._id, observations.c.origin == origin).order_by(observations.c.number)
+        query = query.where(observations.c.study == self._id, observations.c.origin == origin).order_by(
+            observations.c.number
+        )
         return [(row.arm, row.outcome) for row in self._connection.execute(query)]
 
     def observations(self) -> tuple[Observation, ...]:
         """Returns everything told, in its order."""
-        rows = self._connection.execute(select(observations).where(observations.c.study == self._id).order_by(observations.c.number))
+        rows = self._connection.execute(
+            select(observations).where(observations.c.study == self._id).order_by(observations.c.number)
+        )
         return tuple(Observation(row.arm, row.outcome, row.told, row.ticket, row.origin) for row in rows)
 
     def give(self, given: Sequence[Ticket]) -> None:
@@ -155,12 +170,16 @@ class Ledger:
 
     def tickets(self) -> tuple[TicketRecord, ...]:
         """Returns every ticket, in the order given."""
-        rows = self._connection.execute(select(tickets).where(tickets.c.study == self._id).order_by(tickets.c.issued, tickets.c.id))
+        rows = self._connection.execute(
+            select(tickets).where(tickets.c.study == self._id).order_by(tickets.c.issued, tickets.c.id)
+        )
         return tuple(TicketRecord(row.id, row.arm, row.worker, row.issued, row.expires, row.abandoned) for row in rows)
 
     def pending(self, now: float, labels: Sequence[str]) -> tuple[Ticket, ...]:
         """Returns the tickets that count as pending."""
-        rows = self._connection.execute(select(tickets).where(*self._open(now)).order_by(tickets.c.issued, tickets.c.id))
+        rows = self._connection.execute(
+            select(tickets).where(*self._open(now)).order_by(tickets.c.issued, tickets.c.id)
+        )
         return tuple(Ticket(row.id, row.arm, labels[row.arm], row.worker, row.issued, row.expires) for row in rows)
 
     def pending_per_arm(self, now: float, n_arms: int) -> Vector:
@@ -180,7 +199,9 @@ class Ledger:
     def replace_state(self, seen: int, new: State) -> bool:
         """Puts a new state in the place of one that holds `seen` results; false if that is no longer there."""
         values = {"seen": new.samples, "state": json.dumps(new.as_dict())}
-        changed = self._connection.execute(update(states).where(states.c.study == self._id, states.c.seen == seen).values(values))
+        changed = self._connection.execute(
+            update(states).where(states.c.study == self._id, states.c.seen == seen).values(values)
+        )
         return bool(changed.rowcount)
 
     def add_check(self, samples: int, watch: Watch) -> None:
@@ -200,4 +221,9 @@ class Ledger:
         return counts
 
     def _open(self, now: float) -> tuple[Any, ...]:
-        return tickets.c.study == self._id, tickets.c.result.is_(None), tickets.c.expires > now, tickets.c.abandoned.is_(None)
+        return (
+            tickets.c.study == self._id,
+            tickets.c.result.is_(None),
+            tickets.c.expires > now,
+            tickets.c.abandoned.is_(None),
+        )

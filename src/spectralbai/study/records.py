@@ -105,7 +105,8 @@ class Summary:
     delta: float
     results: int
     state: str
-    """At the last check: "running", "decided", "inconsistent"; or "doubted": decided, but later results contradict R."""
+    """At the last check: "running", "decided", "inconsistent"; or "doubted": decided, but later results contradict
+    R."""
     best: str | None
     """Label of the arm recommended then, if any."""
 

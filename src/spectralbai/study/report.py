@@ -1,4 +1,5 @@
-"""The record of a study: what was asked, what is known, how it came about. As JSON, or as one page with its pictures inside."""
+"""The record of a study: what was asked, what is known, how it came about. As JSON, or as one page with its pictures
+inside."""
 
 from __future__ import annotations
 
@@ -123,7 +124,8 @@ class Report:
             arms=arms,
             came=_pairs(self._came()),
             software=_pairs(
-                (name, f"{value} (report made with {self.made_with.get(name, '-')})") for name, value in self.created_with.items()
+                (name, f"{value} (report made with {self.made_with.get(name, '-')})")
+                for name, value in self.created_with.items()
             ),
             definition=escape(json.dumps(self.definition.as_dict(), indent=1, ensure_ascii=False)),
             time=escape(status.time),
@@ -131,7 +133,10 @@ class Report:
 
     def _asked(self) -> Iterable[tuple[str, str]]:
         status, problem = self.status, self.definition.instance.problem
-        yield "question", f"which of {problem.n_arms} arms has the {'largest' if status.goal == 'max' else 'least'} mean outcome?"
+        yield (
+            "question",
+            f"which of {problem.n_arms} arms has the {'largest' if status.goal == 'max' else 'least'} mean outcome?",
+        )
         yield "risk delta", f"{status.delta:g}"
         yield "tolerance", f"{problem.tolerance:g}"
         yield "graph", f"{in_words(problem.graph.n_edges, 'edge')}, {in_words(problem.graph.n_components, 'component')}"
@@ -141,13 +146,19 @@ class Report:
         else:
             low, high = float(problem.sigma.min()), float(problem.sigma.max())
             yield "noise sigma", f"{low:g}" if low == high else f"{low:g} to {high:g}"
-        yield "stopping rule", f"{status.stopping} ({'risk proved' if status.proved else 'risk NOT proved'}; {self.reference})"
+        yield (
+            "stopping rule",
+            f"{status.stopping} ({'risk proved' if status.proved else 'risk NOT proved'}; {self.reference})",
+        )
 
     def _known(self) -> Iterable[tuple[str, str]]:
         status = self.status
         yield "state", status.state
         yield "best arm" + ("" if status.state == "decided" else " so far"), status.best or "-"
-        yield "results", f"{status.results:,}" + (f", of which {status.unweighed:,} not weighed yet" if status.unweighed else "")
+        yield (
+            "results",
+            f"{status.results:,}" + (f", of which {status.unweighed:,} not weighed yet" if status.unweighed else ""),
+        )
         yield "evidence", status.evidence
         yield "do the data agree with R?", status.agreement
         if status.state == "running":
@@ -183,22 +194,35 @@ class Report:
                 "Estimated mean outcomes. " + self._about_intervals(bool(np.isfinite(low).any())),
             )
             drawn = Instance(instance.problem, estimate, labels)
-            ax = plot.plot_graph(drawn, counts, best=best, area_is="share of the results", colour_is="estimated mean", star_is=star)
+            ax = plot.plot_graph(
+                drawn, counts, best=best, area_is="share of the results", colour_is="estimated mean", star_is=star
+            )
             yield plot.as_png(ax), "The graph, coloured by the estimates."
-        yield plot.as_png(plot.plot_shares(labels, counts, _floats(arm.omega for arm in arms))), "How the trials were shared."
+        yield (
+            plot.as_png(plot.plot_shares(labels, counts, _floats(arm.omega for arm in arms))),
+            "How the trials were shared.",
+        )
         if self.checks:
             samples = [check.samples for check in self.checks]
-            statistic, threshold = (_floats(getattr(check, name) for check in self.checks) for name in ("statistic", "threshold"))
+            statistic, threshold = (
+                _floats(getattr(check, name) for check in self.checks) for name in ("statistic", "threshold")
+            )
             ax = plot.plot_evidence(samples, statistic, threshold, status.stopped_at, status.state == "decided")
             yield plot.as_png(ax), "Evidence over time."
 
     def _about_intervals(self, there: bool) -> str:
         status = self.status
         if there:
-            return f"All intervals hold, at all times at once, at a risk of {status.delta:g}; a hollow mark has none yet."
+            return (
+                f"All intervals hold, at all times at once, at a risk of {status.delta:g}; a hollow mark has none yet."
+            )
         if status.consistent is False:
             return "The data contradict R, and nothing is claimed about the means."
-        return "There are no intervals yet: they begin once one arm leads all others." if status.proved else "This rule has no intervals."
+        return (
+            "There are no intervals yet: they begin once one arm leads all others."
+            if status.proved
+            else "This rule has no intervals."
+        )
 
 
 def _floats(values: Iterable[float | None]) -> list[float]:
@@ -207,7 +231,10 @@ def _floats(values: Iterable[float | None]) -> list[float]:
 
 def _figure(png: bytes, caption: str) -> str:
     data = b64encode(png).decode()
-    return f'<figure><img alt="{escape(caption)}" src="data:image/png;base64,{data}"><figcaption>{escape(caption)}</figcaption></figure>\n'
+    return (
+        f'<figure><img alt="{escape(caption)}" '
+        f'src="data:image/png;base64,{data}"><figcaption>{escape(caption)}</figcaption></figure>\n'
+    )
 
 
 def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
@@ -231,8 +258,8 @@ PAGE = """<!DOCTYPE html>
 body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
 h1 {{ font-size: 1.6rem; margin-bottom: .5rem; overflow-wrap: anywhere; }}
 h2 {{ font-size: 1.15rem; margin-top: 2rem; border-bottom: 1px solid #ddd; }}
-.answer {{ padding: .8rem 1rem; border-left: .4rem solid #0072B2; background: #f2f7fb; font-size: 1.1rem; overflow-wrap: anywhere; }}
-.answer.decided {{ border-color: #009E73; background: #eff8f5; }}
+.answer {{ padding: .8rem 1rem; border-left: .4rem solid #0072B2; background: #f2f7fb; font-size: 1.1rem; overflow-wrap:
+anywhere; }} .answer.decided {{ border-color: #009E73; background: #eff8f5; }}
 .answer.inconsistent {{ border-color: #D55E00; background: #fdf3ec; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
 th, td {{ padding: .2rem .8rem .2rem 0; vertical-align: top; overflow-wrap: anywhere; }}

@@ -24,7 +24,9 @@ studies = Table(
     Column("definition", Text, nullable=False),  # JSON, spectralbai-study/1
     Column("versions", Text, nullable=False),  # JSON: of everything, when the study was created
     Column("results", Integer, nullable=False),  # results told so far
-    Column("progress", String(12), nullable=False),  # at the last check: "running", "inconsistent", "decided", or "doubted" since
+    Column(
+        "progress", String(12), nullable=False
+    ),  # at the last check: "running", "inconsistent", "decided", or "doubted" since
     Column("best", Integer),  # the arm recommended then, if any
     Column("due", Integer, nullable=False),  # results at which the state is to be brought up to date
     Column("claimed", Double, nullable=False),  # until when a worker has promised to do that

@@ -28,7 +28,8 @@ class ArmStatus:
     """Of the mean outcome: the smooth means closest to all results."""
     low: float | None
     high: float | None
-    """The intervals of all arms hold at all times at once with probability 1 - delta: the event that the stopping rule rests on."""
+    """The intervals of all arms hold at all times at once with probability 1 - delta: the event that the stopping
+    rule rests on."""
     omega: float | None
     """Its share in the optimal allocation of the estimate, at the last check that had one."""
 
@@ -50,7 +51,8 @@ class Status:
     proved: bool
     """Whether the risk of the stopping rule is proved."""
     best: str | None
-    """Label of the arm recommended: the answer if decided, what it would be now if not; None before there is an estimate, and
+    """Label of the arm recommended: the answer if decided, what it would be now if not; None before there is an
+    estimate, and
     where the data contradict R."""
     results: int
     unweighed: int
@@ -62,7 +64,8 @@ class Status:
     threshold: float | None
     """What the statistic must exceed; None before the rule has one."""
     consistent: bool | None
-    """Whether the data agree with R so far, also those told since a decision; None where the rule does not test it, or not yet."""
+    """Whether the data agree with R so far, also those told since a decision; None where the rule does not test it,
+    or not yet."""
     remaining: float | None
     """Forecast of the trials to come, at the present estimate; None if too early or if arms look tied."""
     arms: tuple[ArmStatus, ...]
@@ -74,8 +77,10 @@ class Status:
         extreme = "largest" if self.goal == "max" else "least"
         if self.state == "inconsistent":
             return (
-                f"The data contradict R = {self.R:g}, as they would with probability at most {self.delta:g} if it were right, "
-                f"after {in_words(self.stopped_at or 0, 'result')}. Nothing is decided: the means are rougher than promised. "
+                f"The data contradict R = {self.R:g}, as they would with probability at most {self.delta:g} if it "
+                "were right, "
+                f"after {in_words(self.stopped_at or 0, 'result')}. Nothing is decided: the means are rougher than "
+                "promised. "
                 "Start anew with a larger R; or with R = inf, and then these results may be imported."
             )
         within = f", or is within {self.tolerance:g} of it" if self.tolerance else ""
@@ -86,7 +91,9 @@ class Status:
                 else f"The rule aims at a risk of {self.delta:g}, which is not proved for it."
             )
             doubt = (
-                "" if self.consistent is not False else f" But results told since contradict R = {self.R:g}, without which no risk holds."
+                ""
+                if self.consistent is not False
+                else f" But results told since contradict R = {self.R:g}, without which no risk holds."
             )
             after = in_words(self.stopped_at or 0, "result")
             return f'Decided after {after}: "{self.best}" has the {extreme} mean outcome{within}. {risk}{doubt}'
@@ -94,8 +101,14 @@ class Status:
             return "Nothing is told yet."
         after = f"Not decided after {in_words(self.results, 'result')}"
         if self.best is None:
-            return f"{after}: " + ("they are being weighed." if self.unweighed else "every part of the graph needs one first.")
-        rest = "" if self.remaining is None else f" About {in_words(round(self.remaining), 'trial')} more at the present estimate."
+            return f"{after}: " + (
+                "they are being weighed." if self.unweighed else "every part of the graph needs one first."
+            )
+        rest = (
+            ""
+            if self.remaining is None
+            else f" About {in_words(round(self.remaining), 'trial')} more at the present estimate."
+        )
         return f'{after}. The answer would be "{self.best}" now.{rest}'
 
     @property

@@ -1,7 +1,7 @@
 """Where studies are kept: an SQLite file or a PostgreSQL server, behind one pair of transactions.
 
-Writers of SQLite take the file's lock at once and wait for one another; those of PostgreSQL lock the row of their study.
-Transactions are short: allocations are never computed inside.
+Writers of SQLite take the file's lock at once and wait for one another; those of PostgreSQL lock the row of their
+study. Transactions are short: allocations are never computed inside.
 """
 
 from __future__ import annotations
@@ -38,7 +38,9 @@ class Storage:
         """The address without password: the only form that is ever shown."""
         self.sqlite = parsed.drivername == "sqlite"
         if self.sqlite and not create and not os.path.isfile(parsed.database or ""):
-            raise InvalidInput(f"there is no database {parsed.database}; create a study first, or give the right storage")
+            raise InvalidInput(
+                f"there is no database {parsed.database}; create a study first, or give the right storage"
+            )
         self._engine = _engine(parsed)
         self._process = os.getpid()
         with self.closed_on_error():
@@ -101,12 +103,14 @@ class Storage:
             raise InvalidInput(f"{self.name} holds no studies; create one first, or give the right storage")
         if found > VERSION:
             raise InvalidInput(
-                f"{self.name} was written by a newer spectralbai (schema {found}, this one reads {VERSION}); upgrade it here"
+                f"{self.name} was written by a newer spectralbai (schema {found}, this one reads {VERSION}); upgrade "
+                "it here"
             )
         self._log_ahead()
 
     def _log_ahead(self) -> None:
-        """Puts an SQLite file of ours in WAL mode, where readers and the writer do not wait for one another; it stays so."""
+        """Puts an SQLite file of ours in WAL mode, where readers and the writer do not wait for one another; it
+        stays so."""
         if not self.sqlite:
             return
         deadline = time.monotonic() + PATIENCE
@@ -125,7 +129,9 @@ class Storage:
                 if mode == "wal":
                     return
                 if statement.endswith("WAL"):
-                    raise StorageError(f"{self.name}: this file system cannot serve several processes; choose a local disk")
+                    raise StorageError(
+                        f"{self.name}: this file system cannot serve several processes; choose a local disk"
+                    )
                 statement = "PRAGMA journal_mode = WAL"
 
     @contextmanager
@@ -175,7 +181,9 @@ def _engine(url: URL) -> Engine:
     try:
         engine = create_engine(url, connect_args=alive, pool_pre_ping=True, max_overflow=-1, hide_parameters=True)
     except ImportError:
-        raise StorageError("PostgreSQL needs psycopg, not installed here; run: pip install 'spectralbai[study]'") from None
+        raise StorageError(
+            "PostgreSQL needs psycopg, not installed here; run: pip install 'spectralbai[study]'"
+        ) from None
     except (exc.SQLAlchemyError, ValueError, TypeError):
         raise InvalidInput(f"the address of the storage has options that cannot be used; {REMEDY}") from None
     event.listen(engine, "connect", _prepare_postgresql)
@@ -189,7 +197,9 @@ def _prepare_sqlite(connection: Any, _: object) -> None:
 
 
 def _start_sqlite(connection: Connection) -> None:
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options().get("spectralbai_writes") else "BEGIN")
+    connection.exec_driver_sql(
+        "BEGIN IMMEDIATE" if connection.get_execution_options().get("spectralbai_writes") else "BEGIN"
+    )
 
 
 def _prepare_postgresql(connection: Any, _: object) -> None:
@@ -227,12 +237,21 @@ def _reason(error: exc.SQLAlchemyError) -> str:
     if isinstance(error, exc.DBAPIError) and error.connection_invalidated:
         return "the connection was lost; do the same again: a result is counted once, however often it is told"
     for sign, sentence in (
-        ("unable to open database file", "the file cannot be opened; does its directory exist, and may you write there?"),
-        ("readonly database", "the file, or its directory, cannot be written to; change its permissions, or give another storage"),
+        (
+            "unable to open database file",
+            "the file cannot be opened; does its directory exist, and may you write there?",
+        ),
+        (
+            "readonly database",
+            "the file, or its directory, cannot be written to; change its permissions, or give another storage",
+        ),
         ("file is not a database", "this is no database of SQLite; give another storage"),
         ("malformed", "the file is damaged; restore a copy, or an export"),
         ("disk is full", "the disk is full; make room and do the same again: nothing told before is lost"),
-        ("database is locked", f"another process has kept the file locked for {PATIENCE:g} seconds; end it, and do the same again"),
+        (
+            "database is locked",
+            f"another process has kept the file locked for {PATIENCE:g} seconds; end it, and do the same again",
+        ),
         ("lock timeout", f"another worker has kept the study locked for {PATIENCE:g} seconds; do the same again"),
     ):
         if sign in reason:

@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 LEASE = 3600.0
 """Seconds after which a ticket stops counting as pending, unless told otherwise."""
 CLAIM = 10.0
-"""Seconds for which a worker may keep others from the same computation. If it takes longer another does it too, to no harm."""
+"""Seconds for which a worker may keep others from the same computation.
+
+If it takes longer another does it too, to no harm.
+"""
 MOST_TICKETS = 10_000
 """In one ask."""
 
@@ -74,7 +77,8 @@ class Study:
         goal: Goal = "max",
         stopping: str = "mixture",
     ) -> Study:
-        """Returns a new study of which arm is best, at risk `delta`; the graph, R and the noise are those of `instance`.
+        """Returns a new study of which arm is best, at risk `delta`; the graph, R and the noise are those of
+        `instance`.
 
         `storage` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; spectralbai.db in the working directory
         if not given. `goal` says whether large or small outcomes are good.
@@ -116,7 +120,9 @@ class Study:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def __repr__(self) -> str:
@@ -125,7 +131,8 @@ class Study:
     def ask(self, n: int = 1, worker: str = "", lease: float = LEASE) -> list[Ticket]:
         """Returns n trials to do next, as tickets; none once the study has decided or the data contradict R.
 
-        Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer is.
+        Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
+        is.
         """
         n = check_integer("n", n, 1)
         if n > MOST_TICKETS:
@@ -147,7 +154,8 @@ class Study:
     def tell(self, ticket: Ticket | str, outcome: float) -> bool:
         """Records the outcome of a ticket; returns whether it was new.
 
-        Telling it again with the same outcome changes nothing, so that it is safe to retry; with another one it is refused.
+        Telling it again with the same outcome changes nothing, so that it is safe to retry; with another one it is
+        refused.
         """
         return self.tell_many([(ticket, outcome)]) == 1
 
@@ -164,23 +172,31 @@ class Study:
             new: dict[str, dict[str, Any]] = {}
             for id_, outcome in told:
                 if id_ not in known:
-                    raise InvalidInput(f'"{id_}" is no ticket of the study "{self.name}"; tell under the id that ask gave')
+                    raise InvalidInput(
+                        f'"{id_}" is no ticket of the study "{self.name}"; tell under the id that ask gave'
+                    )
                 arm, before = known[id_]
                 if before is None:
                     known[id_] = (arm, outcome)
                     new[id_] = {"arm": arm, "outcome": outcome, "ticket": id_}
                 elif before != outcome:
-                    raise InvalidInput(f'the ticket "{id_}" has the outcome {before!r} already, got {outcome!r}; results are never changed')
+                    raise InvalidInput(
+                        f'the ticket "{id_}" has the outcome {before!r} already, got {outcome!r}; results are never '
+                        "changed"
+                    )
             claimed = self._append(ledger, progress, list(new.values()))
         if claimed:
             self._advance()
         return len(new)
 
-    def add(self, labels: Sequence[str], outcomes: Sequence[float], origin: str, on_check: OnCheck | None = None) -> int:
-        """Records results that come without tickets, all or none, under a note of their origin; returns how many were new.
+    def add(
+        self, labels: Sequence[str], outcomes: Sequence[float], origin: str, on_check: OnCheck | None = None
+    ) -> int:
+        """Records results that come without tickets, all or none, under a note of their origin; returns how many were
+        new.
 
-        Give all results of that origin in one call, and do not pick them by their outcomes. The same origin again with the
-        same results changes nothing; with others it is refused.
+        Give all results of that origin in one call, and do not pick them by their outcomes. The same origin again with
+        the same results changes nothing; with others it is refused.
         """
         origin = check_words("origin", origin, 200)
         try:
@@ -189,12 +205,16 @@ class Study:
             pairs = []
         if not pairs:
             raise InvalidInput("`labels` and `outcomes` must be two lists of one length, at least 1")
-        results = [(self.definition.check_arm(label), self.definition.check_outcome(outcome)) for label, outcome in pairs]
+        results = [
+            (self.definition.check_arm(label), self.definition.check_outcome(outcome)) for label, outcome in pairs
+        ]
         with self._writing() as ledger:
             progress = ledger.progress(lock=True)
             known = ledger.results_of(origin)
             if known and known != results:
-                raise InvalidInput(f'results of the origin "{origin}" are recorded already, and differ; results are never changed')
+                raise InvalidInput(
+                    f'results of the origin "{origin}" are recorded already, and differ; results are never changed'
+                )
             new = [] if known else [{"arm": arm, "outcome": outcome, "origin": origin} for arm, outcome in results]
             claimed = self._append(ledger, progress, new)
         if claimed:
@@ -262,7 +282,8 @@ class Study:
             yield Ledger(connection, self._id)
 
     def _append(self, ledger: Ledger, progress: Progress, results: list[dict[str, Any]]) -> bool:
-        """Appends results, if any; returns whether it now falls to this worker to bring the state up to date, which it has claimed."""
+        """Appends results, if any; returns whether it now falls to this worker to bring the state up to date, which
+        it has claimed."""
         now = time.time()
         ledger.append(progress.results, now, results)
         claimed = _unclaimed(progress, progress.results + len(results))
@@ -341,7 +362,9 @@ def list_studies(storage: str | None = None) -> list[Summary]:
 def check_words(name: str, value: Any, longest: int, *, blank: bool = False) -> str:
     """Returns a user's words if they fit on one line."""
     if not isinstance(value, str) or len(value) > longest or not value.isprintable() or not (blank or value.strip()):
-        raise InvalidInput(f"`{name}` must be one line of 1 to {longest} printable characters, got {str(value)[:120]!r}")
+        raise InvalidInput(
+            f"`{name}` must be one line of 1 to {longest} printable characters, got {str(value)[:120]!r}"
+        )
     return value
 
 
@@ -352,7 +375,9 @@ def _undamaged(name: str) -> Iterator[None]:
         yield
     except (ValueError, TypeError, KeyError) as error:
         reason = " ".join(str(error).split())
-        raise StorageError(f'the study "{name}" cannot be read ({reason}); restore a copy of the storage, or an export') from None
+        raise StorageError(
+            f'the study "{name}" cannot be read ({reason}); restore a copy of the storage, or an export'
+        ) from None
 
 
 def _summary(row: Row[Any]) -> Summary:
@@ -360,7 +385,9 @@ def _summary(row: Row[Any]) -> Summary:
         definition = Definition.from_dict(json.loads(row.definition))
     labels = definition.instance.labels
     best = None if row.best is None else labels[row.best]
-    return Summary(row.name, as_time(row.created), len(labels), definition.goal, definition.delta, row.results, row.progress, best)
+    return Summary(
+        row.name, as_time(row.created), len(labels), definition.goal, definition.delta, row.results, row.progress, best
+    )
 
 
 def _ticket_id(ticket: Any) -> str:
@@ -371,6 +398,9 @@ def _ticket_id(ticket: Any) -> str:
 
 
 def _unclaimed(progress: Progress, results: int) -> bool:
-    """Whether the state is to be brought up to date, and no worker is at it. A claim from the future is of a wrong clock."""
+    """Whether the state is to be brought up to date, and no worker is at it.
+
+    A claim from the future is of a wrong clock.
+    """
     now = time.time()
     return bool(results >= progress.due and not now < progress.claimed <= now + CLAIM)

@@ -30,7 +30,10 @@ def export_study(study: Study) -> dict[str, Any]:
         "created": study.created,
         "study": study.definition.as_dict(),
         "versions": study.versions,
-        "observations": {"columns": _columns(Observation), "rows": [list(astuple(each)) for each in records.observations]},
+        "observations": {
+            "columns": _columns(Observation),
+            "rows": [list(astuple(each)) for each in records.observations],
+        },
         "tickets": {"columns": _columns(TicketRecord), "rows": [list(astuple(each)) for each in records.tickets]},
     }
 
@@ -44,18 +47,32 @@ def results_as_csv(study: Study) -> str:
     writer.writerow(("number", "label", "outcome", "told", "ticket", "worker", "origin"))
     for number, each in enumerate(records.observations, 1):
         worker = worker_of.get(each.ticket or "", "")
-        writer.writerow((number, labels[each.arm], repr(each.outcome), as_time(each.told), each.ticket or "", worker, each.origin or ""))
+        writer.writerow(
+            (
+                number,
+                labels[each.arm],
+                repr(each.outcome),
+                as_time(each.told),
+                each.ticket or "",
+                worker,
+                each.origin or "",
+            )
+        )
     return text.getvalue()
 
 
-def import_study(document: Any, name: str | None = None, storage: str | None = None, on_check: OnCheck | None = None) -> Study:
+def import_study(
+    document: Any, name: str | None = None, storage: str | None = None, on_check: OnCheck | None = None
+) -> Study:
     """Returns the study of an exported document, written to a storage under its own name or another.
 
     Everything is checked before anything is written. The state is made anew from the results.
     """
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         found = document.get("format") if isinstance(document, Mapping) else type(document).__name__
-        raise InvalidInput(f"an exported study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it")
+        raise InvalidInput(
+            f"an exported study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it"
+        )
     missing = [key for key in KEYS if key not in document]
     if missing:
         raise InvalidInput(f"an exported study must hold {', '.join(KEYS)}, got no {missing[0]}; {REMEDY}")
@@ -64,7 +81,9 @@ def import_study(document: Any, name: str | None = None, storage: str | None = N
     definition.policy.init()
     created = check_number("$.created", document["created"], "a time", low=0.0, strict=False)
     versions = document["versions"]
-    if not isinstance(versions, Mapping) or not all(isinstance(each, str) for pair in versions.items() for each in pair):
+    if not isinstance(versions, Mapping) or not all(
+        isinstance(each, str) for pair in versions.items() for each in pair
+    ):
         raise InvalidInput(f"$.versions must be an object of strings; {REMEDY}")
     asked = [_ticket(path, row, definition) for path, row in _rows(document, "tickets", TicketRecord)]
     told = [_observation(path, row, definition) for path, row in _rows(document, "observations", Observation)]
@@ -76,7 +95,9 @@ def import_study(document: Any, name: str | None = None, storage: str | None = N
         raise InvalidInput(f"$.observations must have at most one result for each ticket; {REMEDY}")
     for number, each in enumerate(told):
         if each["ticket"] is not None and arm_of.get(each["ticket"]) != each["arm"]:
-            raise InvalidInput(f"$.observations.rows[{number}] must be of the arm of its ticket {each['ticket']!r}; {REMEDY}")
+            raise InvalidInput(
+                f"$.observations.rows[{number}] must be of the arm of its ticket {each['ticket']!r}; {REMEDY}"
+            )
 
     place = Storage(storage, create=True)
     with place.closed_on_error():
@@ -91,7 +112,9 @@ def _columns(kind: type[Observation] | type[TicketRecord]) -> list[str]:
     return [field.name for field in fields(kind)]
 
 
-def _rows(document: Mapping[str, Any], key: str, kind: type[Observation] | type[TicketRecord]) -> list[tuple[str, dict[str, Any]]]:
+def _rows(
+    document: Mapping[str, Any], key: str, kind: type[Observation] | type[TicketRecord]
+) -> list[tuple[str, dict[str, Any]]]:
     table = document[key]
     columns = _columns(kind)
     if not isinstance(table, Mapping) or table.get("columns") != columns or not isinstance(table.get("rows"), list):
