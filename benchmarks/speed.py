@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 import spectralbai as sb
+from spectralbai.sampling.tracking import floor, next_pulls, project_on_floor
 from spectralbai.threads import one_thread
-from spectralbai.tracking import floor, next_pulls, project_on_floor
 
 PAPER, MU = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01), np.array([0.9, 0.5, 0.6])
 

@@ -44,11 +44,11 @@ def trial(study: sb.Study, outcome: float, spent: dict[str, list[float]]) -> Non
     begin = time.perf_counter()
     ticket = study.ask()[0]
     asked = time.perf_counter()
-    check = study.snapshot().state.next_check
+    check = study.snapshot().state.next_reading
     before = time.perf_counter()
     study.tell(ticket, outcome)
     told = time.perf_counter()
-    solved = study.snapshot().state.next_check != check
+    solved = study.snapshot().state.next_reading != check
     spent["ask"].append(1e3 * (asked - begin))
     spent["tell with re-solve" if solved else "tell"].append(1e3 * (told - before))
 

@@ -262,7 +262,7 @@ def test_telling_loads_no_compiled_code_unless_a_check_is_due(study: Callable[..
     """A shell script starts a process for each result: most need no mathematics."""
     with sb.Study.open("pages") as opened:
         opened.add(["plain", "a warm one", "warmer"] * 100, [0.5, 0.1, 0.2] * 100, "pilot")
-        while opened.snapshot().state.next_check - opened.snapshot().state.samples < 2:
+        while opened.snapshot().state.next_reading - opened.snapshot().state.samples < 2:
             opened.tell(opened.ask()[0], 0.1)
         ticket = opened.ask()[0]
     script = (

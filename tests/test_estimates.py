@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem, SpectralTaS, estimate
+from spectralbai.evidence import Evidence
 from spectralbai.intervals import graph_intervals, plain_widths
 from spectralbai.oracle import Oracle
 from spectralbai.policy import GRUB, LUCB, Estimates, Policy, State, TopTwo, Uniform
-from spectralbai.stopping import RULES, Evidence
+from spectralbai.stopping import RULES
 
 PAPER = Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01)
 THREE_COMPONENTS = Problem(
@@ -52,7 +53,7 @@ def test_nothing_is_known_at_first_and_no_mean_before_every_component_has_a_resu
 def test_before_the_split_there_are_means_and_no_intervals() -> None:
     policy = SpectralTaS(PAPER, 0.1)
     state = policy.tell(policy.init(), [0, 1, 2], [5.1, 5.0, 5.02])
-    assert state.split is None
+    assert state.stopping["mixture"].data is None
     found = policy.estimates(state)
     expected = estimate(PAPER, state.counts, np.array([5.1, 5.0, 5.02]))
     np.testing.assert_allclose(found.mean, expected)
@@ -76,13 +77,14 @@ def test_estimates_are_those_of_all_results_in_the_units_of_the_outcomes(problem
     arms = rng.integers(problem.n_arms, size=303)
     rewards = np.array(mu)[arms] + problem.sigma[arms] * rng.standard_normal(303)
     state = policy.tell(policy.init(), arms, rewards)
-    assert state.split is not None and state.next_check != 304
+    assert state.stopping["mixture"].data is not None and state.next_reading != 304
     found = policy.estimates(state)
     means = np.bincount(arms, rewards) / state.counts
     np.testing.assert_allclose(found.mean, estimate(problem, state.counts, means), rtol=1e-6, atol=1e-9)
     assert np.isfinite(found.low).all() and np.isfinite(found.high).all()
     assert ((found.low < mu) & (mu < found.high)).all()
-    ends = RULES["mixture"].read(Evidence(problem, state.data, state.best, state.split, 0.0)).intervals(0.1)
+    evidence = Evidence(problem, state.data, state.best, 0.0)
+    ends = RULES["mixture"].read(state.stopping["mixture"], evidence).intervals(0.1)
     assert ends is not None
     np.testing.assert_allclose([found.low, found.high], np.array(ends) + state.origin, rtol=1e-9)
     there = policy.estimates(policy.tell(policy.init(), arms, rewards + 100))
@@ -91,7 +93,7 @@ def test_estimates_are_those_of_all_results_in_the_units_of_the_outcomes(problem
         with pytest.raises(ValueError, match="read-only"):
             getattr(found, name)[0] = 0.0
     more = policy.tell(state, [0], [mu[0] + 50.0])
-    assert more.base == state.base, "no check yet"
+    assert more.sampling is state.sampling, "no reading yet"
     assert policy.estimates(more).mean[0] > found.mean[0]
 
 
@@ -194,13 +196,15 @@ def test_after_a_decision_estimates_go_on() -> None:
 def test_the_forecast_is_what_is_missing_over_what_a_trial_brings() -> None:
     policy = SpectralTaS(PAPER, 0.01)
     state = next(
-        state for state in states(policy, [0.9, 0.5, 0.6], seed=3) if state.samples >= 150 and state.split is not None
+        state
+        for state in states(policy, [0.9, 0.5, 0.6], seed=3)
+        if state.samples >= 150 and state.stopping["mixture"].data is not None
     )
-    assert state.samples == state.base, "a check, so that the verdict is of the present data"
+    assert state.samples == state.sampling.base, "a reading, so that the verdict is of the present data"
     verdict = policy.verdict(state)
     mu = estimate(PAPER, state.counts, state.data.means)
     oracle = Oracle(PAPER, mu, state.best)
-    growth = oracle.respond(state.rate[oracle.blocks.order]).value
+    growth = oracle.respond(state.sampling.rate[oracle.blocks.order]).value
     assert policy.remaining(state) == pytest.approx((verdict.threshold - verdict.statistic) / growth)
     assert policy.remaining(state) > 10
 
@@ -211,17 +215,18 @@ def test_the_forecast_is_zero_once_settled_and_infinite_where_arms_tie() -> None
     assert policy.verdict(end).decided and policy.remaining(end) == 0
     tied = Uniform(FREE, 0.1)
     state = tied.tell(tied.init(), np.tile([0, 1, 2], 20), np.tile([3.0, 1.0, 1.0], 20))
-    assert state.split is not None
+    assert state.stopping["mixture"].data is not None
     short = int(state.counts[0] * 2)
-    state = tied.tell(replace(state, watches=tied.init().watches, next_check=10**6), np.full(short, 0), np.zeros(short))
+    state = replace(state, watches=tied.init().watches, next_reading=10**6)
+    state = tied.tell(state, np.full(short, 0), np.zeros(short))
     assert state.data.means[0] == pytest.approx(state.data.means[1])
     assert tied.remaining(state) == math.inf
 
 
-def test_no_decision_comes_before_the_next_check() -> None:
+def test_no_decision_comes_before_the_next_reading() -> None:
     policy = SpectralTaS(PAPER, 0.1)
     state = states(policy, [0.9, 0.5, 0.6], seed=3, n=150)[-1]
-    state = policy.tell(replace(state, next_check=100_000), np.tile([0, 1, 2], 2000), np.tile([0.9, 0.5, 0.55], 2000))
+    state = policy.tell(replace(state, next_reading=100_000), np.tile([0, 1, 2], 2000), np.tile([0.9, 0.5, 0.55], 2000))
     assert not policy.verdict(state).decided
     assert policy.remaining(state) == 100_000 - state.samples
 

@@ -83,7 +83,7 @@ def test_batches_of_any_size_give_the_same_state_bit_for_bit(case: str) -> None:
     policy, _ = CASES[case]
     arms, rewards = outcomes_for(case, 160)
     whole = tell_in_parts(policy, arms, rewards, [])
-    assert whole.split is not None, "the case should get past the split"
+    assert whole.watches[0].threshold < math.inf, "the case should get past the split"
     one_by_one = tell_in_parts(policy, arms, rewards, list(range(1, 160)))
     ragged = tell_in_parts(policy, arms, rewards, [0, 1, 3, 3, 90, 121, 159])
     assert whole.as_dict() == one_by_one.as_dict() == ragged.as_dict()
@@ -113,24 +113,24 @@ def test_no_observation_is_lost_or_counted_twice(case: str) -> None:
     state = tell_in_parts(policy, arms, rewards, [5, 6, 70])
     n_arms = policy.problem.n_arms
     np.testing.assert_array_equal(state.counts, np.bincount(arms, minlength=n_arms))
-    np.testing.assert_allclose(state.sums + state.counts * state.origin, np.bincount(arms, rewards, n_arms), rtol=1e-12)
+    sums = state.data.sums + state.counts * state.origin
+    np.testing.assert_allclose(sums, np.bincount(arms, rewards, n_arms), rtol=1e-12)
     assert state.samples == policy.verdict(state).samples == 137
-    assert state.split is not None and (state.split.counts <= state.counts).all()
 
 
 @EVERY_CASE
 def test_the_order_within_a_batch_changes_no_evidence_beyond_rounding(case: str) -> None:
-    """Between two checks; across checks the order received is part of the evidence, as the split may fall elsewhere."""
+    """Between two readings; across them the order received is part of the evidence: the split may fall elsewhere."""
     policy, _ = CASES[case]
     arms, rewards = outcomes_for(case, 400, seed=3)
     state = policy.tell(policy.init(), arms[:390], rewards[:390])
-    room = state.next_check - state.samples
+    room = state.next_reading - state.samples
     assert room >= 3
     tail = np.arange(390, 390 + room)
     forward = policy.tell(state, arms[tail], rewards[tail])
     backward = policy.tell(state, arms[tail[::-1]], rewards[tail[::-1]])
     np.testing.assert_array_equal(forward.counts, backward.counts)
-    np.testing.assert_allclose(forward.sums, backward.sums, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(forward.data.sums, backward.data.sums, rtol=1e-12, atol=1e-12)
     for w in range(len(policy.rules)):
         one, other = policy.verdict(forward, w), policy.verdict(backward, w)
         assert one.statistic == pytest.approx(other.statistic, rel=1e-6)
@@ -148,7 +148,7 @@ def test_telling_and_reading_leave_the_old_state_alone(case: str) -> None:
     ask(policy, state, 7)
     assert policy.verdict(state) == verdict
     assert json.dumps(state.as_dict()) == before
-    for vector in (state.counts, state.sums, state.targets, state.omega, state.rate):
+    for vector in (state.data.counts, state.data.sums, state.data.squares):
         with pytest.raises(ValueError, match="read-only"):
             vector[0] = 1.0
 
@@ -210,7 +210,7 @@ def test_permuting_arms_permutes_the_answer(case: str, n: int) -> None:
         assert two.statistic == pytest.approx(one.statistic, rel=1e-7, abs=1e-10)
         assert two.threshold == pytest.approx(one.threshold, rel=1e-9)
         assert (two.decided, two.stopped_at, two.consistent) == (one.decided, one.stopped_at, one.consistent)
-    np.testing.assert_allclose(there.omega[name], here.omega, atol=1e-7)
+    np.testing.assert_allclose(there.sampling.omega[name], here.sampling.omega, atol=1e-7)
 
 
 def test_results_may_come_late_out_of_order_and_in_part() -> None:
@@ -239,7 +239,7 @@ def test_nothing_is_read_before_every_component_has_a_result() -> None:
     assert not verdict.decided and verdict.threshold == math.inf
     assert set(policy.ask(state, 2)) == {3, 5}
     state = policy.tell(state, [3, 5], [0.0, 0.0])
-    assert state.base == 52, "the check comes with the result that was missing"
+    assert state.sampling.base == 52, "the reading comes with the result that was missing"
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_ties_exact_or_up_to_rounding_are_pulled_and_never_decided(
     for _ in range(60):
         arms = policy.ask(state, 3)
         state = policy.tell(state, arms, np.array(rewards)[arms])
-        assert np.isfinite(state.omega).all() and state.omega.sum() == pytest.approx(1)
+        assert np.isfinite(state.sampling.omega).all() and state.sampling.omega.sum() == pytest.approx(1)
     assert not policy.verdict(state).decided
     assert (state.counts[np.array(rewards) >= max(rewards) - 1e-9] >= 40).all()
 
@@ -308,7 +308,8 @@ def test_bad_results_are_refused_with_the_reason(arms: Any, rewards: Any, messag
         ({"delta": "5%"}, "`delta` must be a risk between 0 and 1"),
         (
             {"stopping": "glrt"},
-            "`stopping` must be one of mixture, paper, paper-printed, gk16, intervals, graph-intervals, got 'glrt'",
+            "`stopping` must be a stopping rule or one of mixture, paper, paper-printed, gk16, intervals, "
+            "graph-intervals, got 'glrt'",
         ),
         ({"watching": (("mixture", 2.0),)}, "`delta` must be a risk between 0 and 1"),
         ({"watching": (("magic", 0.1),)}, "got 'magic'"),
@@ -358,7 +359,8 @@ def test_telling_nothing_changes_nothing() -> None:
 def test_a_run_never_waits_for_more_than_the_schedule_says(case: str) -> None:
     policy, mu = CASES[case]
     state = follow(policy, mu, seed=9, n=150)
-    assert state.base <= state.samples < state.next_check <= max(state.base + 1, int(1.02 * state.base))
+    base = state.sampling.base
+    assert base <= state.samples < state.next_reading <= max(base + 1, int(1.02 * base))
 
 
 def test_a_state_of_another_policy_is_refused() -> None:
@@ -366,6 +368,6 @@ def test_a_state_of_another_policy_is_refused() -> None:
     for use in (lambda: three.ask(two.init()), lambda: three.tell(two.init(), [0], [1.0])):
         with pytest.raises(InvalidInput, match="3 arms and 1 stopping rules, got 2 and 1"):
             use()
-    broken = three.init().as_dict() | {"sums": [0.0, 0.0]}
+    broken = three.init().as_dict() | {"informing": two.init().as_dict()["informing"]}
     with pytest.raises(InvalidInput, match=re.escape("vectors of one length, got lengths [2, 3]")):
         State.from_dict(broken)

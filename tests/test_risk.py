@@ -16,10 +16,12 @@ import pytest
 from scipy.stats import beta
 
 from spectralbai import Graph, Problem
+from spectralbai.blocks import Data
 from spectralbai.checks import Vector
+from spectralbai.evidence import Evidence
 from spectralbai.spectrum import Blocks
-from spectralbai.stopping import Evidence, LikelihoodReading, Mixture, Snapshot, integrals
-from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES
+from spectralbai.stopping import LikelihoodReading, Mixture, integrals
+from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES, Split
 
 DELTA = 0.1
 RUNS = 400
@@ -48,7 +50,7 @@ KINDS = {
 }
 
 
-def trajectories(kind: Kind, seed: int) -> list[Snapshot]:
+def trajectories(kind: Kind, seed: int) -> list[Data]:
     """Returns one run at a fixed allocation: the split first, then checks at times that grow by a quarter."""
     rng = np.random.default_rng(seed)
     mu, share, sigma = np.array(kind.mu), np.array(kind.allocation), kind.problem.sigma
@@ -58,12 +60,12 @@ def trajectories(kind: Kind, seed: int) -> list[Snapshot]:
         new = np.maximum(np.ceil(share * total), 1.0) - counts
         counts = counts + new
         sums = sums + new * mu + sigma * np.sqrt(new) * rng.standard_normal(mu.size)
-        seen.append(Snapshot(counts, sums))
+        seen.append(Data.of_sums(counts, sums))
         total *= 1.25
     return seen
 
 
-def uncovered(kind: Kind, split: Snapshot, data: Snapshot, mean_range: tuple[float, float] | None = None) -> bool:
+def uncovered(kind: Kind, split: Data, data: Data, mean_range: tuple[float, float] | None = None) -> bool:
     """Whether later results cost the true means more than the rule allows: the event of probability at most delta.
 
     On the whole graph, or on the pairs of components in which the best arm could be taken for beaten; and on pairs of
@@ -80,7 +82,7 @@ def uncovered(kind: Kind, split: Snapshot, data: Snapshot, mean_range: tuple[flo
         u,
         means,
         problem.R,
-        Mixture(mean_range=mean_range)._level(0.0),
+        Mixture(mean_range=mean_range)._level(kind.problem, 0.0),
         blocks.offsets,
         blocks.ends,
         blocks.weights,
@@ -101,13 +103,13 @@ def uncovered(kind: Kind, split: Snapshot, data: Snapshot, mean_range: tuple[flo
 
 
 def pairs_uncovered(
-    kind: Kind, split: Snapshot, data: Snapshot, risk: float, mean_range: tuple[float, float] | None = None
+    kind: Kind, split: Data, data: Data, risk: float, mean_range: tuple[float, float] | None = None
 ) -> bool:
     """Whether later results of the best arm and another cost their true means more than the test of that pair
     allows."""
     mu, sigma = np.array(kind.mu), kind.problem.sigma
     later = data.since(split)
-    u, level = later.counts / sigma**2, Mixture(mean_range=mean_range)._level(0.0)
+    u, level = later.counts / sigma**2, Mixture(mean_range=mean_range)._level(kind.problem, 0.0)
     excess = (
         integrals.lone_integrals(split.counts / sigma**2, split.means, u, later.means, level)
         + 0.5 * u * (later.means - mu) ** 2
@@ -169,7 +171,7 @@ def test_keeping_the_results_before_the_split_in_the_statistic_is_noticed(monkey
     edges = [(a, a + 1, 1.0) for a in range(11)]
     kind = Kind(Problem(Graph.from_edges(12, edges), R=100.0), tuple(np.linspace(0, 1, 12)), (1 / 12,) * 12)
     assert least_rate(failures_of_coverage(kind, 100), 100) <= DELTA
-    monkeypatch.setattr(Snapshot, "since", lambda data, split: data)
+    monkeypatch.setattr(Data, "since", lambda data, split: data)
     assert least_rate(failures_of_coverage(kind, 100), 100) > DELTA
 
 
@@ -200,8 +202,8 @@ def test_pairs_of_arms_are_covered_and_a_mistake_in_their_integral_is_noticed(
 # The answers themselves.
 
 
-def reading(kind: Kind, split: Snapshot, data: Snapshot) -> LikelihoodReading:
-    return Mixture().read(Evidence(kind.problem, data, int(np.argmax(data.means)), split, 0.0))
+def reading(kind: Kind, split: Data, data: Data) -> LikelihoodReading:
+    return Mixture().read(Split(split), Evidence(kind.problem, data, int(np.argmax(data.means)), 0.0))
 
 
 def answers(kind: Kind, runs: int) -> tuple[int, int, int]:
@@ -242,9 +244,9 @@ def decides_in_spite_of_r(runs: int) -> int:
     for seed in range(runs):
         rng = np.random.default_rng(seed)
         mu, counts = np.array(ROUGH.mu), np.array([20.0, 20.0, 20.0])
-        split = Snapshot(counts, counts * mu + np.sqrt(counts) * rng.standard_normal(3))
+        split = Data.of_sums(counts, counts * mu + np.sqrt(counts) * rng.standard_normal(3))
         more: Vector = np.full(3, 20000.0)
-        data = Snapshot(counts + more, split.sums + more * mu + np.sqrt(more) * rng.standard_normal(3))
+        data = Data.of_sums(counts + more, split.sums + more * mu + np.sqrt(more) * rng.standard_normal(3))
         decided += reading(ROUGH, split, data).decided(DELTA)
     return decided
 
@@ -252,7 +254,7 @@ def decides_in_spite_of_r(runs: int) -> int:
 def test_a_wrong_r_is_refuted_and_dropping_that_check_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert decides_in_spite_of_r(20) == 0
     monkeypatch.setattr(LikelihoodReading, "consistent", everything_is_fine)
-    monkeypatch.setattr(Mixture, "read", lambda self, evidence: without_misfit(read(self, evidence)))
+    monkeypatch.setattr(Mixture, "read", lambda self, memory, evidence: without_misfit(read(self, memory, evidence)))
     assert decides_in_spite_of_r(20) > 10
 
 

@@ -11,13 +11,16 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from spectralbai import Graph, Problem
+from spectralbai.blocks import Data
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.evidence import Evidence
+from spectralbai.memory import Memory
 from spectralbai.oracle import Oracle
 from spectralbai.secular import misfit_and_roughness, respond_all, respond_pairs
 from spectralbai.spectrum import Blocks, decompose
-from spectralbai.stopping import RULES, Evidence, Mixture, Snapshot
+from spectralbai.stopping import RULES, Mixture
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
-from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES
+from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES, Split
 
 FLAT = (0.0, 0.0)
 
@@ -235,11 +238,9 @@ def test_misfit_and_roughness_of_results(seed: int) -> None:
 # Named rules.
 
 
-def evidence_of(
-    problem: Problem, counts: list[int], means: list[float], best: int, split: Snapshot | None = None
-) -> Evidence:
+def evidence_of(problem: Problem, counts: list[int], means: list[float], best: int) -> Evidence:
     n = np.array(counts, dtype=float)
-    return Evidence(problem, Snapshot(n, n * np.array(means)), best, split, 0.0)
+    return Evidence(problem, Data.of_sums(n, n * np.array(means)), best, 0.0)
 
 
 PAPER = Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01)
@@ -263,32 +264,32 @@ def test_thresholds_of_the_unproved_rules_are_the_stated_formulas() -> None:
         ("paper-printed", math.log(2 * 100 * 2 / 0.05)),
         ("gk16", math.log((1 + math.log(100)) / 0.05)),
     ):
-        assert RULES[name].read(evidence).least_beaten(0.05)[1] == pytest.approx(threshold, rel=1e-14)
+        assert RULES[name].read(Memory(), evidence).least_beaten(0.05)[1] == pytest.approx(threshold, rel=1e-14)
 
 
 def test_the_likelihood_ratio_leaves_out_what_every_smooth_explanation_costs() -> None:
     evidence = evidence_of(PAPER, [30, 20, 50], [0.9, 0.4, 0.8], 0)
     responses = Oracle(PAPER, np.array([0.9, 0.4, 0.8]), 0).respond(np.array([30.0, 20.0, 50.0]))
     assert responses.misfit > 0.1
-    statistic = RULES["gk16"].read(evidence).least_beaten(0.05)[0]
+    statistic = RULES["gk16"].read(Memory(), evidence).least_beaten(0.05)[0]
     assert statistic == pytest.approx(responses.value - responses.misfit, rel=1e-12)
-    assert RULES["paper"].read(evidence).least_beaten(0.05)[0] == statistic
+    assert RULES["paper"].read(Memory(), evidence).least_beaten(0.05)[0] == statistic
 
 
 def test_the_printed_rule_ignores_the_graph_and_waits_for_every_arm() -> None:
     evidence = evidence_of(PAPER, [30, 20, 50], [0.9, 0.4, 0.8], 1)
-    reading = RULES["paper-printed"].read(evidence)
+    reading = RULES["paper-printed"].read(Memory(), evidence)
     assert reading.arm == 0
     costs = [0.5 * 30 * n / (30 + n) * gap**2 for n, gap in ((20, 0.5), (50, 0.1))]
     assert reading.least_beaten(0.1)[0] == pytest.approx(min(costs), rel=1e-9)
-    unseen = RULES["paper-printed"].read(evidence_of(PAPER, [30, 0, 50], [9.0, 0.0, 0.8], 0))
+    unseen = RULES["paper-printed"].read(Memory(), evidence_of(PAPER, [30, 0, 50], [9.0, 0.0, 0.8], 0))
     assert unseen.least_beaten(0.1)[0] == 0
     assert not unseen.decided(0.1)
 
 
 def test_before_the_split_the_mixture_shows_the_least_statistic_and_decides_nothing() -> None:
     evidence = evidence_of(PAPER, [3000, 3000, 3000], [0.9, 0.2, 0.25], 0)
-    reading = Mixture().read(evidence)
+    reading = Mixture().read(Split(), evidence)
     assert reading.least_beaten(0.1) == (min(reading.statistic), math.inf)
     assert reading.statistic[0] > reading.statistic[1], "the least is not the first"
     assert reading.consistent(0.1) and not reading.decided(0.5)
@@ -296,10 +297,10 @@ def test_before_the_split_the_mixture_shows_the_least_statistic_and_decides_noth
 
 def test_the_mixture_ignores_what_came_before_the_split_but_for_its_prior() -> None:
     """Statistic and misfit are those of later results; the penalty is minus the log integral of later results."""
-    split = Snapshot(np.array([10.0, 4.0, 6.0]), np.array([8.0, 3.0, 1.0]))
+    split = Data.of_sums(np.array([10.0, 4.0, 6.0]), np.array([8.0, 3.0, 1.0]))
     later_counts, later_means = np.array([40.0, 25.0, 15.0]), np.array([0.9, 0.4, 0.5])
-    data = Snapshot(split.counts + later_counts, split.sums + later_counts * later_means)
-    reading = Mixture().read(Evidence(PAPER, data, 0, split, 0.0))
+    data = Data.of_sums(split.counts + later_counts, split.sums + later_counts * later_means)
+    reading = Mixture().read(Split(split), Evidence(PAPER, data, 0, 0.0))
     responses = Oracle(PAPER, later_means, 0).respond(later_counts)
     np.testing.assert_allclose(reading.statistic, responses.cost[1:], rtol=1e-9)
     total = -integrals(PAPER, split.counts, split.means, later_counts, later_means).sum()
@@ -311,10 +312,10 @@ def test_with_more_components_risk_is_shared_by_the_tests_that_could_go_wrong() 
     """log(tests) per challenger: n_components - 1, and one more if the challenger has neighbours."""
     graph = Graph.from_edges(5, [(0, 1, 1.0), (3, 4, 1.0)])
     problem = Problem(graph, R=1.0, sigma=2.0)
-    split = Snapshot(np.full(5, 3.0), np.array([3.0, 2.0, 1.0, 0.0, 0.5]))
+    split = Data.of_sums(np.full(5, 3.0), np.array([3.0, 2.0, 1.0, 0.0, 0.5]))
     later_counts, later_means = np.arange(5.0, 10.0), np.array([1.0, 0.8, 0.2, 0.1, 0.0])
-    data = Snapshot(split.counts + later_counts, split.sums + later_counts * later_means)
-    reading = Mixture().read(Evidence(problem, data, 0, split, 0.0))
+    data = Data.of_sums(split.counts + later_counts, split.sums + later_counts * later_means)
+    reading = Mixture().read(Split(split), Evidence(problem, data, 0, 0.0))
     logs = integrals(problem, split.counts / 4, split.means, later_counts / 4, later_means)
     expected = [math.log(3) - logs[0], math.log(2) - logs[0] - logs[1], *[math.log(3) - logs[0] - logs[2]] * 2]
     np.testing.assert_allclose(reading.penalty, np.array(expected) - math.log(1 - PAIR_SHARE), rtol=1e-12)
@@ -327,23 +328,23 @@ def test_where_the_graph_says_nothing_pairs_of_arms_decide() -> None:
     problem = Problem(
         Graph.from_edges(n_arms, [(a, a + 1, 1.0) for a in range(n_arms - 1)]), R, sigma=2.0, tolerance=0.1
     )
-    split = Snapshot(np.full(n_arms, 4.0), 4 * np.linspace(0, 1, n_arms))
+    split = Data.of_sums(np.full(n_arms, 4.0), 4 * np.linspace(0, 1, n_arms))
     later_counts, later_means = np.linspace(200, 400, n_arms), np.linspace(0, 1, n_arms)
     evidence = Evidence(
-        problem, Snapshot(split.counts + later_counts, split.sums + later_counts * later_means), 11, split, 0.0
+        problem, Data.of_sums(split.counts + later_counts, split.sums + later_counts * later_means), 11, 0.0
     )
-    reading = Mixture().read(evidence)
+    reading = Mixture().read(Split(split), evidence)
     free = Problem(problem.graph, math.inf, 2.0, 0.1)
-    alone = Mixture().read(replace(evidence, problem=free))
+    alone = Mixture().read(Split(split), replace(evidence, problem=free))
     np.testing.assert_allclose(reading.statistic, alone.statistic, rtol=1e-9)
     np.testing.assert_allclose(reading.penalty, alone.penalty - math.log(PAIR_SHARE), rtol=1e-9)
     np.testing.assert_array_equal(reading.misfit, 0)
 
 
 def test_an_arm_without_results_before_the_split_is_left_to_the_graph() -> None:
-    split = Snapshot(np.array([4.0, 0.0, 4.0]), np.array([4.0, 0.0, 1.0]))
-    data = Snapshot(np.array([40.0, 30.0, 30.0]), np.array([40.0, 10.0, 10.0]))
-    reading = Mixture().read(Evidence(PAPER, data, 0, split, 0.0))
+    split = Data.of_sums(np.array([4.0, 0.0, 4.0]), np.array([4.0, 0.0, 1.0]))
+    data = Data.of_sums(np.array([40.0, 30.0, 30.0]), np.array([40.0, 10.0, 10.0]))
+    reading = Mixture().read(Split(split), Evidence(PAPER, data, 0, 0.0))
     assert np.isfinite(reading.penalty).all() and np.isfinite(reading.statistic).all()
     assert lone_integrals(np.array([0.0]), np.zeros(1), np.ones(1), np.ones(1), (0.0, 0.0))[0] == -math.inf
 
@@ -353,10 +354,10 @@ def test_a_known_range_informs_the_prior_in_the_units_of_the_outcomes() -> None:
     rule = Mixture(mean_range=(0.0, 2.0))
     readings = []
     for origin in (0.0, 0.8):
-        split = Snapshot(np.array([2.0, 1.0, 1.0]), np.array([2.0, 0.3, 0.4]) - origin * np.array([2.0, 1.0, 1.0]))
+        split = Data.of_sums(np.array([2.0, 1.0, 1.0]), np.array([2.0, 0.3, 0.4]) - origin * np.array([2.0, 1.0, 1.0]))
         later = np.array([9.0, 8.0, 7.0])
-        data = Snapshot(split.counts + later, split.sums + later * (np.array([1.0, 0.3, 0.4]) - origin))
-        readings.append(rule.read(Evidence(PAPER, data, 0, split, origin)))
+        data = Data.of_sums(split.counts + later, split.sums + later * (np.array([1.0, 0.3, 0.4]) - origin))
+        readings.append(rule.read(Split(split), Evidence(PAPER, data, 0, origin)))
     np.testing.assert_allclose(readings[0].penalty, readings[1].penalty, rtol=1e-12)
     expected = -integrals(
         PAPER,
@@ -370,9 +371,10 @@ def test_a_known_range_informs_the_prior_in_the_units_of_the_outcomes() -> None:
 
 
 def test_a_misfit_above_the_threshold_contradicts_r_and_forbids_a_decision() -> None:
-    split = Snapshot(np.full(3, 20.0), 20 * np.array([0.9, 0.4, 0.8]))
+    split = Data.of_sums(np.full(3, 20.0), 20 * np.array([0.9, 0.4, 0.8]))
     counts = np.full(3, 5000.0)
-    reading = Mixture().read(Evidence(PAPER, Snapshot(counts, counts * np.array([0.9, 0.4, 0.8])), 0, split, 0.0))
+    data = Data.of_sums(counts, counts * np.array([0.9, 0.4, 0.8]))
+    reading = Mixture().read(Split(split), Evidence(PAPER, data, 0, 0.0))
     assert reading.total_misfit > reading.total_penalty - math.log(1e-6)
     assert not reading.consistent(1e-6)
     assert not reading.decided(0.1)
@@ -381,9 +383,10 @@ def test_a_misfit_above_the_threshold_contradicts_r_and_forbids_a_decision() -> 
 def test_a_suspicious_misfit_gives_challengers_the_benefit_of_the_doubt() -> None:
     """They are tested at the roughness of the data: arms 1 and 2 then part, and no challenger costs more than
     without the graph."""
-    split = Snapshot(np.full(3, 5.0), 5 * np.array([0.9, 0.4, 0.8]))
+    split = Data.of_sums(np.full(3, 5.0), 5 * np.array([0.9, 0.4, 0.8]))
     later, means = np.array([60.0, 60.0, 60.0]), np.array([0.9, 0.3, 0.9])
-    reading = Mixture().read(Evidence(PAPER, Snapshot(split.counts + later, split.sums + later * means), 0, split, 0.0))
+    data = Data.of_sums(split.counts + later, split.sums + later * means)
+    reading = Mixture().read(Split(split), Evidence(PAPER, data, 0, 0.0))
     roughness = ((5 * 0.8 + 60 * 0.9) / 65 - (5 * 0.4 + 60 * 0.3) / 65) ** 2
     free = Oracle(Problem(PAPER.graph, roughness), means, 0).respond(later)
     np.testing.assert_allclose(reading.statistic, free.cost[1:], rtol=1e-9, atol=1e-9)

@@ -8,7 +8,8 @@ from scipy.optimize import linprog
 
 from spectralbai import Graph, Problem, SpectralTaS
 from spectralbai.checks import Vector
-from spectralbai.tracking import floor, next_check, next_pulls, project_on_floor
+from spectralbai.policy.contract import next_reading
+from spectralbai.sampling.tracking import floor, next_pulls, project_on_floor
 
 
 def random_allocation(seed: int) -> tuple[Vector, float]:
@@ -51,7 +52,7 @@ def test_an_allocation_above_the_floor_is_left_alone_and_the_highest_floor_is_ev
 def test_the_floor_and_the_schedule_are_the_stated_ones() -> None:
     assert floor(3, 7) == 0.125
     assert floor(10, 0) == 0.05
-    assert [next_check(t) for t in (0, 1, 50, 99, 100, 1000)] == [1, 2, 51, 100, 102, 1020]
+    assert [next_reading(t) for t in (0, 1, 50, 99, 100, 1000)] == [1, 2, 51, 100, 102, 1020]
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -80,9 +81,10 @@ def test_counts_follow_the_cumulated_targets_along_a_run() -> None:
     state = policy.init()
     furthest = 0.0
     while state.samples < 800:
-        arms = policy.ask(state, state.next_check - state.samples)
+        arms = policy.ask(state, state.next_reading - state.samples)
         state = policy.tell(state, arms, mu[arms] + rng.standard_normal(arms.size))
-        targets = state.targets + (state.samples - state.base) * state.rate
+        memory = state.sampling
+        targets = memory.targets + (state.samples - memory.base) * memory.rate
         assert targets.sum() == pytest.approx(state.samples, rel=1e-12)
         furthest = max(furthest, float(np.abs(state.counts - targets).max()))
     assert 0 < furthest <= 5 + 3

@@ -105,25 +105,26 @@ def uncovered(kind: Kind, state: State) -> bool:
 
     On the whole graph with up to two components; else on each pair of components in which the best arm can be tested.
     """
-    if state.split is None:
+    split = state.stopping["mixture"].data
+    if split is None:
         return False
     problem, blocks = kind.problem, Blocks.from_problem(kind.problem)
     order = blocks.order
-    later = state.data.since(state.split)
+    later = state.data.since(split)
     sigma, mu = problem.sigma[order], np.array(kind.mu)[order] - state.origin
     u, means = later.counts[order] / sigma**2, later.means[order]
     excess = log_integrals(
-        state.split.counts[order] / sigma**2, state.split.means[order], u, means, problem.R,
-        Mixture(mean_range=problem.outcome_range)._level(state.origin), blocks.offsets, blocks.ends, blocks.weights,
+        split.counts[order] / sigma**2, split.means[order], u, means, problem.R,
+        Mixture()._level(problem, state.origin), blocks.offsets, blocks.ends, blocks.weights,
         blocks.edge_offsets, np.array(PRIOR_SCALES),
     ) + np.bincount(blocks.component, 0.5 * u * (means - mu) ** 2)  # fmt: skip
     share = 1.0
     if not problem.unstructured:
         share = 1 - PAIR_SHARE
         best = int(np.argmax(mu))
-        level = Mixture(mean_range=problem.outcome_range)._level(state.origin)
+        level = Mixture()._level(problem, state.origin)
         alone = (
-            lone_integrals(state.split.counts[order] / sigma**2, state.split.means[order], u, means, level)
+            lone_integrals(split.counts[order] / sigma**2, split.means[order], u, means, level)
             + 0.5 * u * (means - mu) ** 2
         )
         if (alone[best] + np.delete(alone, best)).max() > math.log((mu.size - 1) / (PAIR_SHARE * DELTA)):
@@ -143,8 +144,8 @@ def run(kind: Kind, seed: int) -> Seen:
     mu = np.array(kind.mu)
     draw = _noise(policy, mu, kind.noise)
     rng, state, failed = np.random.default_rng(seed), policy.init(), False
-    while state.samples < MAX_SAMPLES and (arms := policy.ask(state, state.next_check - state.samples)).size:
-        before = state.split
+    while state.samples < MAX_SAMPLES and (arms := policy.ask(state, state.next_reading - state.samples)).size:
+        before = state.stopping["mixture"].data
         state = policy.tell(state, arms, draw(rng, arms))
         failed = failed or (before is not None and uncovered(kind, state))
     verdict = policy.verdict(state)

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem
+from spectralbai.blocks import Data
 from spectralbai.checks import Vector
+from spectralbai.evidence import Evidence
 from spectralbai.spectrum import Blocks
-from spectralbai.stopping import Evidence, LikelihoodReading, Mixture, Snapshot
+from spectralbai.stopping import LikelihoodReading, Mixture
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
-from spectralbai.stopping.mixture import PRIOR_SCALES
+from spectralbai.stopping.mixture import PRIOR_SCALES, Split
 
 DELTA = 0.1
 SHARE, PAIR_SHARE = 0.9, 0.1
@@ -37,6 +39,7 @@ class Case:
 
     problem: Problem
     evidence: Evidence
+    split: Data
     sizes: tuple[int, ...]
     u: Vector
     means: Vector
@@ -50,8 +53,7 @@ class Case:
     @property
     def integrals(self) -> Vector:
         """The log integrals per component: tested by themselves elsewhere."""
-        assert self.evidence.split is not None
-        blocks, split, sigma = Blocks.from_problem(self.problem), self.evidence.split, self.problem.sigma
+        blocks, split, sigma = Blocks.from_problem(self.problem), self.split, self.problem.sigma
         before = split.counts / sigma**2
         return log_integrals(
             before,
@@ -69,8 +71,7 @@ class Case:
 
     @property
     def alone(self) -> Vector:
-        assert self.evidence.split is not None
-        split = self.evidence.split
+        split = self.split
         return lone_integrals(split.counts / self.problem.sigma**2, split.means, self.u, self.means, (0.0, 0.0))
 
 
@@ -94,12 +95,12 @@ def case(shape: str, seed: int, R: float | None = None, roughness: float = 1.0) 
     later[rng.random(n_arms) < 0.2] = 0.0
     later[np.cumsum(sizes) - 1] += 1.0  # some in every component
     sums = [n * mu + np.sqrt(n) * problem.sigma * rng.standard_normal(n_arms) for n in (before, later)]
-    split, data = Snapshot(before, sums[0]), Snapshot(before + later, sums[0] + sums[1])
-    evidence = Evidence(problem, data, int(np.argmax(data.means)), split, 0.0)
+    split, data = Data.of_sums(before, sums[0]), Data.of_sums(before + later, sums[0] + sums[1])
+    evidence = Evidence(problem, data, int(np.argmax(data.means)), 0.0)
     means = data.since(split).means
     if problem.unstructured:
         sizes = (1,) * n_arms
-    return Case(problem, evidence, sizes, later / problem.sigma**2, means, max(R, evidence.doubtful_roughness))
+    return Case(problem, evidence, split, sizes, later / problem.sigma**2, means, max(R, evidence.doubtful_roughness))
 
 
 def reach(case: Case, arm: int, budgets: list[tuple[list[slice], float]]) -> tuple[float, float]:
@@ -174,7 +175,7 @@ def expected(case: Case, arm: int) -> tuple[float, float]:
 
 
 def read(case: Case) -> LikelihoodReading:
-    return Mixture().read(case.evidence)
+    return Mixture().read(Split(case.split), case.evidence)
 
 
 @pytest.mark.parametrize("seed", range(4))

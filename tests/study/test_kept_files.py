@@ -42,7 +42,7 @@ def test_the_state_in_a_kept_database_is_that_of_its_results(kept: str, name: st
         told, policy, state = study.records().observations, study.definition.policy, study.snapshot().state
         rewards = study.definition.rewards([each.outcome for each in told])
     replay = policy.tell(policy.init(), [each.arm for each in told], rewards)
-    assert (replay.counts == state.counts).all() and (replay.sums == state.sums).all()
+    assert (replay.counts == state.counts).all() and (replay.data.sums == state.data.sums).all()
     assert policy.verdict(replay).progress == policy.verdict(state).progress
 
 

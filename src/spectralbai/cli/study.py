@@ -341,7 +341,7 @@ def _evidence(status: Status) -> Iterator[str]:
 
 
 def _arms(status: Status) -> Table:
-    table = _table("arm", "results", "pending", "estimate", "interval", "share", "optimal")
+    table = _table("arm", "results", "pending", "estimate", "interval", "share", "next")
     number = status.precise
     for arm in status.arms:
         interval = "" if arm.low is None or arm.high is None else f"{number(arm.low)} to {number(arm.high)}"

@@ -63,7 +63,7 @@ def plot_estimates(
 
 
 def plot_shares(labels: Sequence[str], counts: Sequence[int], omega: Sequence[float], ax: Axes | None = None) -> Axes:
-    """Returns the share of the results of each arm, beside that in the optimal allocation."""
+    """Returns the share of the results of each arm, beside that in the pulls to come."""
     ax = ax or new_axes(size=SIZE)
     at = np.arange(len(labels))
     total = max(sum(counts), 1)
@@ -83,7 +83,7 @@ def plot_shares(labels: Sequence[str], counts: Sequence[int], omega: Sequence[fl
         marker="D",
         markersize=min(5, 400 / len(labels)),
         color=STYLES[1].colour,
-        label=r"optimal for the estimate, $\omega^*$",
+        label="next, as planned",
     )
     ax.set_ylabel("share of the trials")
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:.0%}"))

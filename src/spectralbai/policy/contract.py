@@ -4,49 +4,66 @@ from __future__ import annotations
 
 import math
 import reprlib
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spectralbai.blocks import Block, Data
 from spectralbai.checks import Indices, Vector, check_arm, check_delta, check_integer, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
+from spectralbai.evidence import Evidence
 from spectralbai.instance import Instance
-from spectralbai.policy.state import Estimates, State, Verdict, Watch
+from spectralbai.memory import Memory
+from spectralbai.policy.state import State, Watch
+from spectralbai.policy.views import Estimates, Verdict
 from spectralbai.problem import Problem
-from spectralbai.stopping import RULES, Evidence, Mixture, Reading, StoppingRule
-from spectralbai.tracking import next_check
+from spectralbai.sampling import SamplingRule, View
+from spectralbai.stopping import RULES, Reading, StoppingRule
 
+GROWTH = 1.02
+"""Where pulls do not come in blocks, rules are read at times that grow by this factor."""
 TIED = 1e-18
 """Least evidence per trial worth speaking of: below it means are tied, or differ by rounding."""
 
+Readings = tuple[Verdict, ...]
+"""What every (rule, delta) pair of a policy says at one reading."""
+
+
+def next_reading(samples: int) -> int:
+    """Returns the number of samples when rules are read next: one more at first, 2 % more later."""
+    return max(samples + 1, int(samples * GROWTH))
+
 
 @dataclass(frozen=True, eq=False)
-class Policy(ABC):
+class Policy:
     """A policy for one problem: a sampling rule, and one or several stopping rules.
 
-    `init` makes a state, `ask` says which arms to pull, `tell` takes outcomes, `verdict` reads the answer. Outcomes
-    may come late, in any order and in parts: work happens at its own schedule of received results, so that a batch
-    told at once or one by one gives the same state, bit for bit.
+    `init` makes a state, `ask` says which arms to pull, `tell` takes outcomes, `verdict` reads the answer. Outcomes may
+    come late, in any order and in parts: a batch told at once or one by one gives the same state, bit for bit.
+
+    With a rule that bets, pulls come in blocks. The pulls of a block are fixed when it is opened, `ask` hands out its
+    slots, and its results stay sealed until every slot has one: then they become seen, rules are read, and the next
+    block is opened. Other rules count every result when it comes, and are read at times that grow by 2 %.
     """
 
-    uses_delta: ClassVar[bool] = False
-    """Whether the pulls depend on delta; if not, several risks can be read off one run."""
     ignores_graph: ClassVar[bool] = False
     """Whether the policy knows no graph: the problem it is given then has R = inf."""
 
     problem: Problem
     delta: float = 0.01
     """Risk of a wrong answer."""
-    stopping: str = "mixture"
-    """Name of the stopping rule, in `spectralbai.stopping.RULES`; mixture is proved and the best of them."""
+    stopping: str | StoppingRule[Any] = "mixture"
+    """The stopping rule, or its name in `spectralbai.stopping.RULES`."""
     mean_range: tuple[float, float] | None = None
-    """Interval known to hold the means, if any; that of `Problem.bounded` by default."""
-    watching: tuple[tuple[str, float], ...] = ()
+    """Interval known to hold the means, if any, for the rule mixture; the range of `Problem.bounded` by default."""
+    watching: tuple[tuple[str | StoppingRule[Any], float], ...] = ()
     """Further (rule, delta) pairs to read off the same pulls; pulling goes on until all are settled."""
+    sampling: SamplingRule[Any] = field(kw_only=True)
+    """The sampling rule."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -58,107 +75,238 @@ class Policy(ABC):
                 "`R` must be positive, got 0; the arms of a component are then equal: keep one of each, with R = "
                 "math.inf"
             )
-        for name, delta in self.rules:
-            if not isinstance(name, str) or name not in RULES:
-                raise InvalidInput(f"`stopping` must be one of {', '.join(RULES)}, got {name!r}")
+        for rule, delta in ((self.stopping, self.delta), *self.watching):
+            if not isinstance(rule, StoppingRule) and (not isinstance(rule, str) or rule not in RULES):
+                raise InvalidInput(f"`stopping` must be a stopping rule or one of {', '.join(RULES)}, got {rule!r}")
             check_delta(delta)
         if self.mean_range is not None:
             replace(self.problem, outcome_range=self.mean_range)  # checks it
+        if self.in_blocks and self.sampling.most_at_once is not None:
+            raise InvalidInput(
+                f"`stopping` = {self.rules[0][0]} bets on blocks of pulls, and {type(self).__name__} looks at every "
+                "result before the next pull; use mixture"
+            )
+
+    @property
+    def uses_delta(self) -> bool:
+        """Whether the pulls depend on delta; if not, several risks can be read off one run."""
+        return self.sampling.uses_delta
+
+    @cached_property
+    def _watched(self) -> tuple[tuple[StoppingRule[Any], float], ...]:
+        """All (rule, delta) pairs watched; the policy's own is the first."""
+
+        def rule_of(given: str | StoppingRule[Any]) -> StoppingRule[Any]:
+            return RULES[given] if isinstance(given, str) else given
+
+        own, *others = ((rule_of(given), delta) for given, delta in ((self.stopping, self.delta), *self.watching))
+        known: dict[str, StoppingRule[Any]] = {}
+        if self.mean_range is not None:
+            known[own[0].name] = own[0].knowing(self.mean_range)
+        for rule, _ in (own, *others):
+            known.setdefault(rule.name, rule)
+        return tuple((known[rule.name], delta) for rule, delta in (own, *others))
 
     @property
     def rules(self) -> tuple[tuple[str, float], ...]:
-        """All (rule, delta) pairs watched; the policy's own is the first."""
-        return ((self.stopping, self.delta), *self.watching)
+        """All (name of the rule, delta) pairs watched; the policy's own is the first."""
+        return tuple((rule.name, delta) for rule, delta in self._watched)
 
-    def init(self) -> State:
-        """Returns the state before any result."""
-        n_arms = self.problem.n_arms
-        zeros, even = np.zeros(n_arms), np.full(n_arms, 1 / n_arms)
-        for vector in (zeros, even):
-            vector.setflags(write=False)
-        watches = tuple(Watch() for _ in self.rules)
-        return State(zeros, zeros, 0.0, zeros, 0, even, even, 1, 0, None, watches)
+    @cached_property
+    def _rules(self) -> dict[str, StoppingRule[Any]]:
+        return {rule.name: rule for rule, _ in self._watched}
+
+    @cached_property
+    def in_blocks(self) -> bool:
+        """Whether pulls come in blocks: a rule of the policy bets."""
+        return any(rule.bets for rule in self._rules.values())
 
     @classmethod
     def on(cls, instance: Instance, **settings: Any) -> Self:
         """Returns the policy for an instance; only the oracle looks at its means."""
         return cls(instance.problem, **settings)
 
+    def init(self) -> State:
+        """Returns the state before any result."""
+        nothing = Data.none(self.problem.n_arms)
+        state = State(
+            data=nothing,
+            origin=0.0,
+            blocks=(),
+            informing=nothing,
+            next_reading=1,
+            best=0,
+            sampling=self.sampling.start(self.problem),
+            stopping={name: rule.start(self.problem) for name, rule in self._rules.items()},
+            watches=tuple(Watch() for _ in self._watched),
+        )
+        return self.open(state) if self.in_blocks else state
+
+    def open(self, state: State) -> State:
+        """Returns the state with one more block open, from what is seen now; for workers who find every slot taken."""
+        self._check_state(state)
+        if not self.in_blocks or self._settled(state):
+            return state
+        if state.informing.samples:
+            nothing = Data.none(self.problem.n_arms)
+            state = replace(state, data=state.data + state.informing, informing=nothing)
+            if self.has_estimate(state):
+                evidence = self._weighed(state)
+                own = self._watched[0][0]
+                reading = own.read(self._memory(state, own.name), evidence)
+                state = self._planned(replace(state, best=evidence.best), evidence, reading)
+        issued: Vector = state.data.counts + sum(block.counts for block in state.blocks)
+        arms = self._first_pulls(issued)
+        if not arms.size:
+            view = self._view(self._seen(state))
+            size = self.sampling.block_size(state.sampling, view, int(issued.sum()))
+            arms = self.sampling.pulls(state.sampling, view, issued, size)
+        return replace(state, blocks=(*state.blocks, Block.opened(arms, state.data)))
+
     def ask(
         self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
     ) -> Indices:
-        """Returns the next n arms to pull: none once everything is settled.
+        """Returns the next arms to pull, at most n: none once everything is settled.
 
+        In blocks these are free slots, and fewer than n where fewer are left: tell results, or `open` a block ahead.
         `pending` (n_arms,) counts pulls handed out whose results have not been told: they count as pulls, never as
         evidence. Randomised policies need `rng`.
         """
         n = check_integer("n", n, 0)
         self._check_state(state)
-        if all(watch.settled for watch in state.watches):
-            return np.empty(0, dtype=np.intp)
-        issued = state.counts
+        waiting = np.zeros(self.problem.n_arms)
         if pending is not None:
             waiting = check_vector("pending", pending, self.problem.n_arms)
             if (waiting < 0).any() or (waiting != np.floor(waiting)).any():
                 raise InvalidInput(f"`pending` must hold whole non-negative numbers, got {pending!r}")
-            issued = issued + waiting
-        # First one arm of every component.
-        components = self.problem.components
-        first = np.array([np.argmax(components == c) for c in self._missing(issued)[:n]], dtype=np.intp)
+        if self._settled(state):
+            return np.empty(0, dtype=np.intp)
+        if self.in_blocks:
+            free = np.concatenate([block.arms[block.free] for block in state.blocks])
+            # Pending pulls hold the oldest free slots of their arms.
+            earlier = np.array([(free[:slot] == arm).sum() for slot, arm in enumerate(free)])
+            unclaimed: Indices = free[earlier >= waiting[free]]
+            return unclaimed[:n]
+        issued = state.counts + waiting
+        first = self._first_pulls(issued)[:n]
         if first.size == n:
             return first
         issued = issued + np.bincount(first, minlength=issued.size)
-        return np.concatenate([first, self._pulls(state, issued, n - first.size, rng)])
+        view = self._view(self._seen(state))
+        return np.concatenate([first, self.sampling.pulls(state.sampling, view, issued, n - first.size, rng)])
 
     def horizon(self, state: State) -> int:
         """Returns how many pulls can be asked for at once before results would change them."""
-        return state.next_check - state.samples
-
-    @abstractmethod
-    def _pulls(self, state: State, issued: Vector, n: int, rng: np.random.Generator | None) -> Indices:
-        """Returns the next n arms after the pulls `issued`, which hold one of every component."""
-
-    def _plan(self, state: State, mu_tilde: Vector) -> State:
-        """Returns the state with what the sampling rule wants to remember of a check."""
-        return state
+        if self.in_blocks:
+            return sum(block.free.size for block in state.blocks)
+        return self.sampling.most_at_once or state.next_reading - state.samples
 
     def tell(self, state: State, arms: ArrayLike, rewards: ArrayLike) -> State:
-        """Returns the state after the outcomes `rewards` of pulls of `arms`, in the order received."""
+        """Returns the state after the outcomes `rewards` of pulls of `arms`, in the order received.
+
+        In blocks, each result fills the oldest free slot of its arm; one without a slot only informs: it becomes seen
+        when the next block is opened, and no bet is settled by it.
+        """
+        return self.advance(state, arms, rewards)[0]
+
+    def advance(self, state: State, arms: ArrayLike, rewards: ArrayLike) -> tuple[State, tuple[Readings, ...]]:
+        """Returns what `tell` returns, and what the rules said each time they were read on the way."""
         self._check_state(state)
         pulled, outcomes = self._check_results(arms, rewards)
         if not pulled.size:
-            return state
+            return state, ()
         if state.samples == 0:
             state = replace(state, origin=float(outcomes[0]))
+        outcomes = outcomes - state.origin
+        return self._fill(state, pulled, outcomes) if self.in_blocks else self._count(state, pulled, outcomes)
+
+    def _count(self, state: State, arms: Indices, outcomes: Vector) -> tuple[State, tuple[Readings, ...]]:
+        """Returns the state after results that count as they come, read at the times of the schedule."""
+        readings: list[Readings] = []
         done = 0
-        while done < pulled.size:
-            take = min(pulled.size - done, state.next_check - state.samples)
-            counts, sums = state.counts.copy(), state.sums.copy()
-            np.add.at(counts, pulled[done : done + take], 1.0)
-            np.add.at(
-                sums, pulled[done : done + take], outcomes[done : done + take] - state.origin
-            )  # in order: batches change nothing
-            for vector in (counts, sums):
-                vector.setflags(write=False)
-            state = replace(state, counts=counts, sums=sums)
+        while done < arms.size:
+            take = min(arms.size - done, state.next_reading - state.samples)
+            part = slice(done, done + take)
+            state = replace(state, data=state.data.plus(arms[part], outcomes[part]))
             done += take
-            if state.samples == state.next_check:
-                state = self._check(state)
-        return state
+            if state.samples < state.next_reading:
+                break
+            samples = state.samples
+            if not self.has_estimate(state):
+                state = replace(state, next_reading=samples + 1)
+                continue
+            state = self._read(replace(state, next_reading=next_reading(samples)), None)
+            readings.append(self._verdicts(state))
+        return state, tuple(readings)
+
+    def _fill(self, state: State, arms: Indices, outcomes: Vector) -> tuple[State, tuple[Readings, ...]]:
+        """Returns the state after results that fill slots of the open blocks, read as blocks close."""
+        readings: list[Readings] = []
+        for arm, outcome in zip(arms.tolist(), outcomes.tolist(), strict=True):
+            blocks = list(state.blocks)
+            for k, block in enumerate(blocks):
+                free = np.flatnonzero((block.arms == arm) & np.isnan(block.outcomes))
+                if free.size:
+                    blocks[k] = block.filled(int(free[0]), outcome)
+                    break
+            else:
+                informing = state.informing.plus(np.array([arm]), np.array([outcome]))
+                state = replace(state, informing=informing)
+                continue
+            state = replace(state, blocks=tuple(blocks))
+            while state.blocks and state.blocks[0].closed:
+                first, *rest = state.blocks
+                data = state.data.plus(first.arms, first.outcomes)
+                state = self._read(replace(state, data=data, blocks=tuple(rest)), first)
+                readings.append(self._verdicts(state))
+                if not state.blocks:
+                    state = self.open(state)
+        return state, tuple(readings)
+
+    def _read(self, state: State, block: Block | None) -> State:
+        """Returns the state after new results are seen: rules learn and are read, pulls are planned.
+
+        Every component has a result.
+        """
+        evidence = self._weighed(state)
+        memories = dict(state.stopping)
+        for name, rule in self._rules.items():
+            memories[name] = rule.observe(self._memory(state, name), block, evidence)
+        state = replace(state, best=evidence.best, stopping=memories)
+        running = {
+            rule.name for watch, (rule, _) in zip(state.watches, self._watched, strict=True) if not watch.settled
+        }
+        readings = {name: self._rules[name].read(memories[name], evidence) for name in running}
+        watches = tuple(
+            watch if watch.settled else self._look(readings[rule.name], delta, state.data.samples)
+            for watch, (rule, delta) in zip(state.watches, self._watched, strict=True)
+        )
+        return self._planned(replace(state, watches=watches), evidence, readings.get(self.rules[0][0]))
+
+    def _planned(self, state: State, evidence: Evidence, reading: Reading | None) -> State:
+        """Returns the state after the sampling rule looked at new evidence."""
+        view = self._view(evidence, reading)
+        return replace(state, sampling=self.sampling.plan(state.sampling, view))
 
     def verdict(self, state: State, watch: int = 0) -> Verdict:
         """Returns what the rule number `watch` says; 0 is the policy's own."""
-        seen = state.watches[watch]
-        rule = RULES[self.rules[watch][0]]
-        return Verdict(
-            seen.decided,
-            seen.arm,
-            seen.statistic,
-            seen.threshold,
-            state.samples,
-            seen.stopped_at,
-            seen.consistent,
-            rule.proved,
+        return self._verdicts(state)[watch]
+
+    def _verdicts(self, state: State) -> Readings:
+        samples = state.samples
+        return tuple(
+            Verdict(
+                seen.decided,
+                seen.arm,
+                seen.statistic,
+                seen.threshold,
+                samples,
+                seen.stopped_at,
+                seen.consistent,
+                rule.proved,
+                seen.candidates,
+            )
+            for seen, (rule, _) in zip(state.watches, self._watched, strict=True)
         )
 
     def estimates(self, state: State, watch: int = 0) -> Estimates:
@@ -169,18 +317,20 @@ class Policy(ABC):
         at all times, and the answer is right. Rules that are not proved have none, nor have data that contradict R.
         """
         self._check_state(state)
-        seen, (name, delta) = state.watches[watch], self.rules[watch]
+        seen, (rule, delta) = state.watches[watch], self._watched[watch]
         high = np.full(self.problem.n_arms, np.inf)
         mean, low = np.full(self.problem.n_arms, np.nan), -high
         consistent = None
-        if not self._missing(state.counts).size:
-            evidence, mean = self._evidence(state)
-            reading = self._rule(name).read(evidence)
+        received = state.received
+        if not self._missing(received.counts).size:
+            mean = estimate(self.problem, received.counts, received.means)
+        if self.has_estimate(state):
+            reading = rule.read(self._memory(state, rule.name), self._weighed(state))
             if reading.tests_R or not seen.consistent:
                 consistent = seen.consistent and reading.consistent(delta)
             ends = reading.intervals(delta) if seen.consistent else None
             if ends is not None:
-                # That means lie in the range of the outcomes is as sure as sigma, which comes of it.
+                # The means lie in the range of the outcomes, so the intervals are clipped to it.
                 range_ = self.problem.outcome_range or (-np.inf, np.inf)
                 low, high = (np.clip(each + state.origin, *range_) for each in ends)
         vectors = mean + state.origin, low, high
@@ -188,50 +338,72 @@ class Policy(ABC):
             vector.setflags(write=False)
         return Estimates(*vectors, consistent)
 
+    def shares(self, state: State) -> Vector | None:
+        """Returns the shares of the arms in the pulls to come, or in those so far; None before there is an estimate."""
+        self._check_state(state)
+        if not self.has_estimate(state):
+            return None
+        return self.sampling.shares(state.sampling, self._view(self._weighed(state)))
+
     def remaining(self, state: State, watch: int = 0) -> float:
         """Returns a forecast of the trials still to come before rule number `watch` decides; no more than a forecast.
 
         What its statistic lacks of its threshold, over what it gains per trial at the current estimate and allocation
-        (theory 6.15), and at least the results missing for the next check. 0 once settled, inf where the estimate is
+        (theory 6.15), and at least the results missing for the next reading. 0 once settled, inf where the estimate is
         tied, nan where there is no threshold yet or, as for intervals, no rate.
         """
         self._check_state(state)
-        seen, (name, delta) = state.watches[watch], self.rules[watch]
+        seen, (rule, delta) = state.watches[watch], self._watched[watch]
         if seen.settled:
             return 0.0
-        if self._missing(state.counts).size:
+        if not self.has_estimate(state):
             return math.nan
-        evidence, mu_tilde = self._evidence(state)
-        rule = self._rule(name)
-        statistic, threshold = rule.read(evidence).least_beaten(delta)
-        growth = rule.growth(self.problem, mu_tilde, evidence.best, self._current_allocation(state))
+        evidence = self._weighed(state)
+        shares = self.sampling.shares(state.sampling, self._view(evidence))
+        statistic, threshold = rule.read(self._memory(state, rule.name), evidence).least_beaten(delta)
+        growth = rule.growth(self.problem, evidence.mu_tilde, evidence.best, shares)
         if math.isinf(threshold) or math.isnan(growth):
             return math.nan
-        due = float(state.next_check - state.samples)
+        due = float(self.horizon(state) if self.in_blocks else state.next_reading - state.samples)
         if statistic > threshold:
             return due
         return max((threshold - statistic) / growth, due) if growth > TIED else math.inf
 
-    def _current_allocation(self, state: State) -> Vector:
-        """Returns the shares of the arms in the pulls to come, as far as they are known: those of the results so
-        far."""
-        return state.counts / state.samples
+    def _settled(self, state: State) -> bool:
+        return all(watch.settled for watch in state.watches)
+
+    def has_estimate(self, state: State) -> bool:
+        """Whether every component has a result that is seen: an estimate needs one in each."""
+        return not self._missing(state.data.counts).size
 
     def _missing(self, counts: Vector) -> Indices:
-        """Returns the components without a pull, or result: an estimate needs one in each."""
+        """Returns the components without a pull, or result."""
         return np.flatnonzero(np.bincount(self.problem.components, counts) == 0)
 
-    def _evidence(self, state: State) -> tuple[Evidence, Vector]:
-        """Returns what stopping rules look at, and the estimate; every component has a result."""
-        problem, data = self.problem, state.data
-        mu_tilde = estimate(problem, data.counts, data.means)
-        best = int(np.argmax(mu_tilde))
-        if problem.tolerance > 0 and mu_tilde[state.best] >= mu_tilde[best] - 0.5 * problem.tolerance:
-            best = state.best  # among right answers, changing one's mind only costs samples
-        return Evidence(problem, data, best, state.split, state.origin), mu_tilde
+    def _first_pulls(self, issued: Vector) -> Indices:
+        """Returns the first arm of every component that has no pull."""
+        components = self.problem.components
+        return np.array([np.argmax(components == c) for c in self._missing(issued)], dtype=np.intp)
+
+    def _memory(self, state: State, name: str) -> Memory:
+        """Returns what a rule remembers: nothing yet where a state of an earlier version did not have the rule."""
+        memory = state.stopping.get(name)
+        return self._rules[name].start(self.problem) if memory is None else memory
+
+    def _seen(self, state: State) -> Evidence:
+        """Returns what rules look at, with the arm recommended last."""
+        return Evidence(self.problem, state.data, state.best, state.origin)
+
+    def _weighed(self, state: State) -> Evidence:
+        """Returns what rules look at, with the arm to recommend now; every component has a result."""
+        return Evidence.weighed(self.problem, state.data, state.origin, state.best)
+
+    def _view(self, evidence: Evidence, reading: Reading | None = None) -> View:
+        lacking = None if reading is None else reading.lacking(self.delta)
+        return View(evidence, tuple(delta for _, delta in self._watched), lacking)
 
     def _check_state(self, state: State) -> None:
-        found, expected = (state.counts.size, len(state.watches)), (self.problem.n_arms, len(self.rules))
+        found, expected = (state.data.counts.size, len(state.watches)), (self.problem.n_arms, len(self._watched))
         if found != expected:
             raise InvalidInput(
                 f"`state` must be of this policy, with {expected[0]} arms and {expected[1]} stopping rules, "
@@ -266,31 +438,11 @@ class Policy(ABC):
                 )
         return pulled, outcomes
 
-    def _check(self, state: State) -> State:
-        """Returns the state after a check: new estimate, stopping rules read, pulls planned."""
-        samples = state.samples
-        if self._missing(state.counts).size:
-            return replace(state, next_check=samples + 1)
-        evidence, mu_tilde = self._evidence(state)
-        split = state.data if state.split is None and evidence.splits_here else state.split
-        open_rules = {name for watch, (name, _) in zip(state.watches, self.rules, strict=True) if not watch.settled}
-        readings = {name: self._rule(name).read(evidence) for name in open_rules}  # one serves every risk
-        watches = tuple(
-            watch if watch.settled else self._look(readings[name], delta, samples)
-            for watch, (name, delta) in zip(state.watches, self.rules, strict=True)
-        )
-        return self._plan(
-            replace(state, next_check=next_check(samples), best=evidence.best, split=split, watches=watches), mu_tilde
-        )
-
-    def _rule(self, name: str) -> StoppingRule:
-        rule = RULES[name]
-        known = self.mean_range or self.problem.outcome_range
-        return replace(rule, mean_range=known) if isinstance(rule, Mixture) and known else rule
-
     @staticmethod
     def _look(reading: Reading, delta: float, samples: int) -> Watch:
         statistic, threshold = reading.least_beaten(delta)
         consistent = reading.consistent(delta)
         settled = reading.decided(delta) or not consistent
-        return Watch(reading.arm, statistic, threshold, samples if settled else None, consistent)
+        left = reading.candidates(delta)
+        candidates = None if left is None else tuple(left.tolist())
+        return Watch(reading.arm, statistic, threshold, samples if settled else None, consistent, candidates)

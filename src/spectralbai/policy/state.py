@@ -1,60 +1,24 @@
-"""What a policy knows and says: states that only grow, and verdicts and estimates read off them."""
+"""Everything a policy needs to go on: the results seen, the open blocks, and what its rules remember."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from spectralbai.blocks import Block, Data
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
-from spectralbai.stopping import Snapshot
+from spectralbai.memory import Memory
+from spectralbai.sampling import Tracked
+from spectralbai.stopping.mixture import Split
 
-FORMAT = "spectralbai-state/1"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What a policy says at some time, for one stopping rule and one risk."""
-
-    decided: bool
-    """Whether to stop: `arm` is right with risk at most delta, if the rule is proved."""
-    arm: int
-    """The arm recommended, at any time."""
-    statistic: float
-    """Evidence against the challenger least beaten, at the last check."""
-    threshold: float
-    """What the statistic must exceed."""
-    samples: int
-    """Results received so far."""
-    stopped_at: int | None
-    """Results received when the decision fell, or when the data contradicted R."""
-    consistent: bool
-    """False once the data contradict R, at risk delta; nothing is decided then."""
-    proved: bool
-    """Whether the risk of the stopping rule is proved."""
-
-    @property
-    def progress(self) -> Literal["running", "decided", "inconsistent"]:
-        """The same in a word."""
-        return "running" if self.stopped_at is None else "decided" if self.decided else "inconsistent"
-
-
-@dataclass(frozen=True, eq=False)
-class Estimates:
-    """What is known of all means at some time, in the units of the outcomes; vectors are read-only."""
-
-    mean: Vector
-    """The constrained estimate; nan until every component has a result."""
-    low: Vector
-    """Lower ends of intervals that hold all means at all times at once with probability 1 - delta; -inf where
-    nothing is known."""
-    high: Vector
-    """Upper ends; inf where nothing is known."""
-    consistent: bool | None
-    """Whether all results so far agree with R, at risk delta; None where the rule does not test it, or not yet."""
+FORMAT = "spectralbai-state/2"
+FORMAT_1 = "spectralbai-state/1"
+"""Written by version 0.1.0: no blocks, and the memories of the tracker and the mixture only."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +30,7 @@ class Watch:
     threshold: float = math.inf
     stopped_at: int | None = None
     consistent: bool = True
+    candidates: tuple[int, ...] | None = None
 
     @property
     def settled(self) -> bool:
@@ -78,55 +43,66 @@ class Watch:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """Everything a policy needs to go on: what replaying every observation would give."""
+    """What replaying every opening of a block and every result would give."""
 
-    counts: Vector
-    """Results received per arm."""
-    sums: Vector
-    """Sum of outcomes minus `origin`, per arm."""
+    data: Data
+    """The results seen: those of closed blocks and, where pulls do not come in blocks, all received."""
     origin: float
-    """The first outcome received: only differences from it are summed, so that a common shift changes nothing."""
-    targets: Vector
-    """Cumulated target allocation at time `base`."""
-    base: int
-    """Results received when the allocation was last computed."""
-    omega: Vector
-    """Optimal allocation of the estimate then."""
-    rate: Vector
-    """What the targets grow by each pull: omega, kept above the exploration floor."""
-    next_check: int
-    """Results received at the next check."""
+    """The first outcome received: only differences from it are kept, so that a common shift changes nothing."""
+    blocks: tuple[Block, ...]
+    """The open blocks, oldest first."""
+    informing: Data
+    """Results received without a slot: they become seen when a block is opened, and are never bet on."""
+    next_reading: int
+    """Results received when rules are read next, where pulls do not come in blocks; blocks are read as they
+    close."""
     best: int
     """The arm defended."""
-    split: Snapshot | None
-    """Results at the time the mixture's prior was frozen."""
+    sampling: Memory
+    """What the sampling rule remembers."""
+    stopping: Mapping[str, Memory]
+    """What each stopping rule remembers, by its name."""
     watches: tuple[Watch, ...]
     """One per stopping rule and risk."""
 
     @property
-    def samples(self) -> int:
-        return int(self.counts.sum())
+    def counts(self) -> Vector:
+        """Results received per arm."""
+        counts: Vector = self.data.counts
+        for part in self._unseen:
+            counts = counts + part.counts
+        return counts
 
     @property
-    def data(self) -> Snapshot:
-        return Snapshot(self.counts, self.sums)
+    def samples(self) -> int:
+        """Results received."""
+        return self.data.samples + sum(part.samples for part in self._unseen)
+
+    @property
+    def received(self) -> Data:
+        """All results received, also those still sealed: for display, not for decisions."""
+        data = self.data
+        for part in self._unseen:
+            data = data + part
+        return data
+
+    @property
+    def _unseen(self) -> list[Data]:
+        sealed = [block.results for block in self.blocks]
+        return [*sealed, self.informing] if self.informing.samples else sealed
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the state in JSON-ready form; floats survive the round trip exactly."""
         return {
             "format": FORMAT,
-            "counts": [int(n) for n in self.counts],
-            "sums": self.sums.tolist(),
+            "data": self.data.as_dict(),
             "origin": self.origin,
-            "targets": self.targets.tolist(),
-            "base": self.base,
-            "omega": self.omega.tolist(),
-            "rate": self.rate.tolist(),
-            "next_check": self.next_check,
+            "blocks": [block.as_dict() for block in self.blocks],
+            "informing": self.informing.as_dict(),
+            "next_reading": self.next_reading,
             "best": self.best,
-            "split": None
-            if self.split is None
-            else {"counts": [int(n) for n in self.split.counts], "sums": self.split.sums.tolist()},
+            "sampling": self.sampling.as_dict(),
+            "stopping": {name: memory.as_dict() for name, memory in self.stopping.items()},
             "watches": [
                 {
                     "arm": w.arm,
@@ -134,49 +110,73 @@ class State:
                     "threshold": _as_json(w.threshold),
                     "stopped_at": w.stopped_at,
                     "consistent": w.consistent,
+                    "candidates": None if w.candidates is None else list(w.candidates),
                 }
                 for w in self.watches
             ],
         }
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> State:
-        """Returns the state that `as_dict` wrote."""
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            found = data.get("format") if isinstance(data, dict) else data
+    def from_dict(cls, d: dict[str, Any]) -> State:
+        """Returns the state that `as_dict` wrote, in this version or 0.1.0."""
+        found = d.get("format") if isinstance(d, dict) else d
+        if found not in (FORMAT, FORMAT_1):
             raise InvalidInput(f"a state must have the format {FORMAT!r}, got {found!r}; write it with State.as_dict")
         try:
-            split = data["split"]
-            state = cls(
-                _vector(data["counts"]),
-                _vector(data["sums"]),
-                float(data["origin"]),
-                _vector(data["targets"]),
-                int(data["base"]),
-                _vector(data["omega"]),
-                _vector(data["rate"]),
-                int(data["next_check"]),
-                int(data["best"]),
-                None if split is None else Snapshot(_vector(split["counts"]), _vector(split["sums"])),
-                tuple(
-                    Watch(w["arm"], float(w["statistic"]), float(w["threshold"]), w["stopped_at"], w["consistent"])
-                    for w in data["watches"]
-                ),
-            )
-        except (KeyError, TypeError, ValueError) as error:
+            state = cls._from_1(d) if found == FORMAT_1 else cls._from_2(d)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"a state must hold what State.as_dict writes, got a broken entry: {error}") from None
-        sizes = {vector.size for vector in (state.counts, state.sums, state.targets, state.omega, state.rate)}
+        data = (state.data, state.informing, *(block.data for block in state.blocks))
+        sizes = {vector.size for each in data for vector in (each.counts, each.sums, each.squares)}
         if len(sizes) != 1:
             raise InvalidInput(
                 f"a state must have vectors of one length, got lengths {sorted(sizes)}; write it with State.as_dict"
             )
         return state
 
+    @classmethod
+    def _from_2(cls, d: dict[str, Any]) -> State:
+        return cls(
+            Data.from_dict(d["data"]),
+            float(d["origin"]),
+            tuple(Block.from_dict(block) for block in d["blocks"]),
+            Data.from_dict(d["informing"]),
+            int(d["next_reading"]),
+            int(d["best"]),
+            Memory.from_dict(d["sampling"]),
+            {name: Memory.from_dict(memory) for name, memory in d["stopping"].items()},
+            tuple(map(_watch, d["watches"])),
+        )
 
-def _vector(values: list[float]) -> Vector:
-    vector = np.array(values, dtype=np.float64)
-    vector.setflags(write=False)
-    return vector
+    @classmethod
+    def _from_1(cls, d: dict[str, Any]) -> State:
+        def data(part: dict[str, Any]) -> Data:
+            return Data.of_sums(*(np.array(part[key], dtype=np.float64) for key in ("counts", "sums")))
+
+        targets, omega, rate = (np.array(d[key], dtype=np.float64) for key in ("targets", "omega", "rate"))
+        return cls(
+            data(d),
+            float(d["origin"]),
+            (),
+            Data.none(targets.size),
+            int(d["next_check"]),
+            int(d["best"]),
+            Tracked(targets, int(d["base"]), omega, rate),
+            {"mixture": Split(None if d["split"] is None else data(d["split"]))},
+            tuple(map(_watch, d["watches"])),
+        )
+
+
+def _watch(w: dict[str, Any]) -> Watch:
+    candidates = w.get("candidates")
+    return Watch(
+        w["arm"],
+        float(w["statistic"]),
+        float(w["threshold"]),
+        w["stopped_at"],
+        w["consistent"],
+        None if candidates is None else tuple(candidates),
+    )
 
 
 def _as_json(value: float) -> float | str:

@@ -5,52 +5,17 @@ A rule compares a statistic per challenger with a threshold; one reading of the 
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any
 
-from spectralbai.checks import Vector
-from spectralbai.problem import Problem
-from spectralbai.stopping.evidence import Evidence, Snapshot
+from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.interval_rule import Intervals
 from spectralbai.stopping.likelihood_ratio import LikelihoodRatio, PrintedRule
 from spectralbai.stopping.mixture import Mixture
 from spectralbai.stopping.reading import IntervalReading, LikelihoodReading, Reading
 
-__all__ = [
-    "RULES",
-    "Evidence",
-    "IntervalReading",
-    "LikelihoodReading",
-    "Mixture",
-    "Reading",
-    "Snapshot",
-    "StoppingRule",
-]
+__all__ = ["RULES", "IntervalReading", "LikelihoodReading", "Mixture", "Reading", "StoppingRule"]
 
-
-class StoppingRule(Protocol):
-    """A named stopping rule."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def proved(self) -> bool:
-        """Whether its risk is proved to be at most delta."""
-        ...
-
-    @property
-    def reference(self) -> str: ...
-
-    def read(self, evidence: Evidence) -> Reading:
-        """Returns what the rule makes of the evidence."""
-        ...
-
-    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-        """Returns what the statistic gains per trial at means `mu` and an allocation (n_arms,); nan if that is no
-        rate."""
-        ...
-
-
-RULES: dict[str, StoppingRule] = {
+RULES: dict[str, StoppingRule[Any]] = {
     rule.name: rule
     for rule in (
         Mixture(),

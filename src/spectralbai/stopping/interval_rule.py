@@ -2,40 +2,38 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from spectralbai.checks import Vector
+from spectralbai.evidence import Evidence
 from spectralbai.intervals import graph_intervals, plain_widths
+from spectralbai.memory import Memory
 from spectralbai.problem import Problem
-from spectralbai.stopping.evidence import Evidence
+from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.reading import IntervalReading, Reading
 
 
 @dataclass(frozen=True)
-class Intervals:
+class Intervals(StoppingRule[Memory]):
     """Stop once the confidence interval of one arm is above all others, up to the tolerance: the rule of LUCB and
     GRUB."""
 
-    name: str
-    reference: str
-    with_graph: bool
     proved: bool = True
+    with_graph: bool = field(kw_only=True)
 
-    def read(self, evidence: Evidence) -> Reading:
-        problem, data = evidence.problem, evidence.data
-        if not self.with_graph:
-            means = np.where(data.counts > 0, data.means, -np.inf)
-            return IntervalReading(
-                means, problem.tolerance, lambda delta: plain_widths(data.counts, problem.sigma, delta)
-            )
-        return IntervalReading(
-            graph_intervals(problem, data.counts, data.means, 0.5)[0],
-            problem.tolerance,
-            lambda delta: graph_intervals(problem, data.counts, data.means, delta)[1],
-        )
+    def start(self, problem: Problem) -> Memory:
+        return Memory()
 
-    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-        return math.nan  # statistic and threshold both move, and not at a rate
+    def read(self, memory: Memory, evidence: Evidence) -> Reading:
+        problem, counts, means = evidence.problem, evidence.data.counts, evidence.data.means
+        widths: Callable[[float], Vector]
+        if self.with_graph:
+            centres = graph_intervals(problem, counts, means, 0.5)[0]
+            widths = lambda delta: graph_intervals(problem, counts, means, delta)[1]  # noqa: E731
+        else:
+            centres = np.where(counts > 0, means, -np.inf)
+            widths = lambda delta: plain_widths(counts, problem.sigma, delta)  # noqa: E731
+        return IntervalReading(int(np.argmax(centres)), centres, problem.tolerance, widths)

@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
 
 from spectralbai.checks import Vector
+from spectralbai.evidence import Evidence
+from spectralbai.memory import Memory
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
-from spectralbai.stopping.evidence import Evidence
+from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.reading import LikelihoodReading, Reading
 
 
 @dataclass(frozen=True)
-class LikelihoodRatio:
+class LikelihoodRatio(StoppingRule[Memory]):
     """The constrained likelihood ratio, cost_i - misfit, against a threshold that grows with time. Not proved."""
 
-    name: str
-    reference: str
-    iterated_logarithm: bool
     proved: bool = False
+    iterated_logarithm: bool = field(kw_only=True)
 
-    def read(self, evidence: Evidence) -> Reading:
+    def start(self, problem: Problem) -> Memory:
+        return Memory()
+
+    def read(self, memory: Memory, evidence: Evidence) -> Reading:
         responses = evidence.responses
         statistic = responses.cost[responses.challengers] - responses.misfit
         return _plain_reading(evidence, evidence.best, statistic, self.iterated_logarithm)
@@ -34,14 +37,17 @@ class LikelihoodRatio:
 
 
 @dataclass(frozen=True)
-class PrintedRule:
+class PrintedRule(StoppingRule[Memory]):
     """The rule as the paper prints it: an unconstrained statistic, which cannot profit from the graph."""
 
     name: str = "paper-printed"
     reference: str = "[KG20], eq. (5): log(2t(K-1)/delta)"
     proved: bool = False
 
-    def read(self, evidence: Evidence) -> Reading:
+    def start(self, problem: Problem) -> Memory:
+        return Memory()
+
+    def read(self, memory: Memory, evidence: Evidence) -> Reading:
         problem, data = evidence.problem, evidence.data
         best = int(np.argmax(np.where(data.counts > 0, data.means, -np.inf)))
         if (data.counts == 0).any():

@@ -1,17 +1,21 @@
-"""The split mixture: the default rule, and the one that is proved and profits from the graph."""
+"""The split mixture: a proved rule that profits from the graph and needs no blocks."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
 
 import numpy as np
 
+from spectralbai.blocks import Block, Data
 from spectralbai.checks import Vector
+from spectralbai.evidence import Evidence
+from spectralbai.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.secular import misfit_and_roughness, respond_all, respond_pairs
 from spectralbai.spectrum import decompose
-from spectralbai.stopping.evidence import Evidence
+from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
 from spectralbai.stopping.likelihood_ratio import closest_cost
 from spectralbai.stopping.reading import LikelihoodReading, Reading
@@ -22,14 +26,26 @@ PRIOR_SCALES = (1 / 16, 1.0, 8.0, 64.0)
 
 PAIR_SHARE = 0.1
 """Part of the risk spent on comparing arms two by two, as if there were no graph. The threshold on the graph pays for
-all of
-its arms at once; where it says little, this is what decides, and the graph does no harm (theory 6.9)."""
+all of its arms at once; where it says little, this is what decides, and the graph does no harm (theory 6.9)."""
+
+SPLIT_EVIDENCE = 1.5
+"""The prior is frozen when rules are first read with this much evidence against every challenger."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split(Memory):
+    """When the prior was frozen."""
+
+    kind: ClassVar[str] = "split"
+
+    data: Data | None = None
+    """The results up to then; None before."""
 
 
 @dataclass(frozen=True)
-class Mixture:
-    """The split mixture: proved for any sampling rule and sub-Gaussian noise, by Ville's inequality (theory, section
-    6).
+class Mixture(StoppingRule[Split]):
+    """The split mixture: proved for any sampling rule and sub-Gaussian noise, by Ville's inequality
+    (theory, section 6).
 
     The prior is the posterior of a Gaussian mixture at the split, a function of earlier results only; statistic and
     threshold use later results only. With up to two components the test is on the whole graph at risk delta. With
@@ -42,29 +58,42 @@ class Mixture:
     reference: str = "Ville's inequality; docs/theory.md, section 6"
     proved: bool = True
     mean_range: tuple[float, float] | None = None
-    """Interval known to hold the means, if any: informs the prior, never the validity."""
+    """Interval known to hold the means, if any, such as the range of the outcomes, which is the default: informs the
+    prior, never the validity."""
 
-    def read(self, evidence: Evidence) -> Reading:
+    def start(self, problem: Problem) -> Split:
+        return Split()
+
+    def observe(self, memory: Split, block: Block | None, evidence: Evidence) -> Split:
+        if memory.data is not None:
+            return memory
+        # Any stopping time may be the split: the rule is valid for all.
         responses = evidence.responses
-        if evidence.split is None:
+        lead = responses.value - responses.misfit
+        ready = lead > SPLIT_EVIDENCE or responses.misfit > evidence.problem.n_arms + 10
+        return Split(evidence.data) if ready else memory
+
+    def read(self, memory: Split, evidence: Evidence) -> Reading:
+        responses, split = evidence.responses, memory.data
+        if split is None or split.samples == evidence.samples:
             rows = responses.challengers
             statistic = responses.cost[rows] - responses.misfit
             return LikelihoodReading(
                 evidence.best, statistic, np.full(rows.size, math.inf), np.zeros(rows.size), 0.0, math.inf
             )
         problem, blocks = evidence.problem, responses.oracle.blocks
-        later = evidence.data.since(evidence.split)
+        later = evidence.data.since(split)
         order = blocks.order
         sigma, counts, means = problem.sigma[order], later.counts[order], later.means[order]
         u = counts / sigma**2
-        before = evidence.split.counts[order] / sigma**2
+        before = split.counts[order] / sigma**2
         integrals = log_integrals(
             before,
-            evidence.split.means[order],
+            split.means[order],
             u,
             means,
             problem.R,
-            self._level(evidence.origin),
+            self._level(problem, evidence.origin),
             blocks.offsets,
             blocks.ends,
             blocks.weights,
@@ -107,7 +136,7 @@ class Mixture:
             penalty = np.log(tests) - integrals[home] - np.where(component == home, 0.0, integrals[component])
         if not problem.unstructured:
             penalty = penalty - math.log1p(-PAIR_SHARE)
-            alone = lone_integrals(before, evidence.split.means[order], u, means, self._level(evidence.origin))
+            alone = lone_integrals(before, split.means[order], u, means, self._level(problem, evidence.origin))
             both = u[best] * (u[rows] / np.maximum(u[best] + u[rows], np.finfo(float).tiny))
             plain = 0.5 * both * np.maximum(means[best] - means[rows] + problem.tolerance, 0.0) ** 2
             fee = math.log((problem.n_arms - 1) / PAIR_SHARE) - alone[best] - alone[rows]
@@ -119,12 +148,16 @@ class Mixture:
         region = Region(blocks, R, u, means, basis, theta, rough, allowed, allowed_alone)
         return LikelihoodReading(evidence.best, statistic, penalty, misfit, total_misfit, total_penalty, region)
 
+    def knowing(self, mean_range: tuple[float, float]) -> Self:
+        return replace(self, mean_range=mean_range)
+
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
         return closest_cost(problem, mu, best, allocation)
 
-    def _level(self, origin: float) -> tuple[float, float]:
+    def _level(self, problem: Problem, origin: float) -> tuple[float, float]:
         """Returns (precision, centre) of the prior on each mean: flat unless their range is known."""
-        if self.mean_range is None:
+        known = self.mean_range or problem.outcome_range
+        if known is None:
             return 0.0, 0.0
-        low, high = self.mean_range
+        low, high = known
         return (2 / (high - low)) ** 2, (low + high) / 2 - origin

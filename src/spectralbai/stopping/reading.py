@@ -3,51 +3,60 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
-from spectralbai.checks import Vector
+from spectralbai.checks import Indices, Vector
 from spectralbai.stopping.region import Region
 
 
-class Reading(Protocol):
+class Reading(ABC):
     """What a rule makes of the data at one time."""
 
-    @property
-    def arm(self) -> int:
-        """The arm defended."""
-        ...
+    arm: int
+    """The arm defended."""
 
     @property
     def tests_R(self) -> bool:
         """Whether the rule asks if the data agree with R, and has begun to."""
-        ...
+        return False
 
     def consistent(self, delta: float) -> bool:
         """Whether the data agree with R; false with probability at most delta if they do."""
-        ...
+        return True
 
+    @abstractmethod
     def decided(self, delta: float) -> bool:
         """Whether every challenger is beaten, by data that agree with R."""
-        ...
 
+    @abstractmethod
     def least_beaten(self, delta: float) -> tuple[float, float]:
         """Returns (statistic, threshold) of the challenger least beaten; (inf, 0) if no challenger can win."""
-        ...
+
+    def candidates(self, delta: float) -> Indices | None:
+        """Returns the arms that may still be best; None where the rule keeps no such set."""
+        return None
+
+    def lacking(self, delta: float) -> Vector | None:
+        """Returns what is missing to eliminate each arm, in nats; at most 0 for eliminated arms.
+
+        None where the rule does not eliminate arms one by one.
+        """
+        return None
 
     def intervals(self, delta: float) -> tuple[Vector, Vector] | None:
         """Returns the ends of intervals that hold all means, at all times at once, with probability 1 - delta.
 
         None where nothing is claimed: nothing is proved, or not yet, or the data contradict R.
         """
-        ...
+        return None
 
 
 @dataclass(frozen=True, eq=False)
-class LikelihoodReading:
+class LikelihoodReading(Reading):
     """Statistics and penalties per challenger at one time; thresholds are log(1/delta) + penalty."""
 
     arm: int
@@ -85,23 +94,13 @@ class LikelihoodReading:
 
 
 @dataclass(frozen=True, eq=False)
-class IntervalReading:
+class IntervalReading(Reading):
     """Estimates, and half the widths of their confidence intervals as a function of delta."""
 
+    arm: int
     means: Vector
     tolerance: float
     widths: Callable[[float], Vector]
-
-    @property
-    def arm(self) -> int:
-        return int(np.argmax(self.means))
-
-    @property
-    def tests_R(self) -> bool:
-        return False
-
-    def consistent(self, delta: float) -> bool:
-        return True
 
     def decided(self, delta: float) -> bool:
         statistic, threshold = self.least_beaten(delta)

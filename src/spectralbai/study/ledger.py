@@ -31,7 +31,7 @@ CHUNK = 500
 
 def due(state: State) -> int:
     """Returns the number of results at which the kept state is to be brought up to date."""
-    return min(state.next_check, state.samples + TAIL)
+    return min(state.next_reading, state.samples + TAIL)
 
 
 def insert_study(

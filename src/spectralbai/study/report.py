@@ -99,7 +99,7 @@ class Report:
         status, number = self.status, self.status.precise
         pictures = "".join(_figure(png, caption) for png, caption in self._pictures())
         arms = _table(
-            ("arm", "results", "pending", "estimate", "low", "high", "share", "optimal"),
+            ("arm", "results", "pending", "estimate", "low", "high", "share", "next"),
             (
                 (
                     arm.label,

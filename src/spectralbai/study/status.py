@@ -31,7 +31,7 @@ class ArmStatus:
     """The intervals of all arms hold at all times at once with probability 1 - delta: the event that the stopping
     rule rests on."""
     omega: float | None
-    """Its share in the optimal allocation of the estimate, at the last check that had one."""
+    """Its share in the pulls to come, as planned when rules were last read; null before."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def status_of(study: Study, at: Snapshot) -> Status:
     definition, state = study.definition, at.state
     policy, labels = definition.policy, definition.instance.labels
     verdict = policy.verdict(state)
-    seen = policy.estimates(state)
+    seen, shares = policy.estimates(state), policy.shares(state)
     sign = definition.sign
     low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
     consistent = None if seen.consistent is None else verdict.consistent and not at.doubted
@@ -174,7 +174,7 @@ def status_of(study: Study, at: Snapshot) -> Status:
             finite(sign * seen.mean[arm]),
             finite(low[arm]),
             finite(high[arm]),
-            float(state.omega[arm]) if state.base else None,
+            None if shares is None else float(shares[arm]),
         )
         for arm, label in enumerate(labels)
     )

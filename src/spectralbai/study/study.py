@@ -301,17 +301,19 @@ class Study:
                 arms, outcomes = ledger.results(state.samples, due(state))
             if state.samples + len(arms) < due(state):
                 return  # another worker has been here
-            new = policy.tell(state, arms, self.definition.rewards(outcomes))
+            new, readings = policy.advance(state, arms, self.definition.rewards(outcomes))
             verdict = policy.verdict(new)
             # A decision stands, but R is tested on: once contradicted it stays so.
             doubted = verdict.decided and (before == "doubted" or policy.estimates(new).consistent is False)
             word = "doubted" if doubted else verdict.progress
-            best = verdict.arm if new.base and verdict.consistent else None  # none before there is an estimate
+            best = (
+                verdict.arm if policy.has_estimate(new) and verdict.consistent else None
+            )  # none before there is an estimate
             with self._writing() as ledger:
                 results = ledger.progress(lock=True).results
                 if not ledger.replace_state(state.samples, new):
                     return  # another worker was faster, and goes on with it
-                if new.next_check != state.next_check:
+                if readings:
                     ledger.add_check(new.samples, new.watches[0])
                 ahead = results >= due(new)
                 claimed = time.time() + CLAIM if ahead else 0.0
@@ -337,8 +339,8 @@ class Study:
         """Returns the state with all results before its next check, and the number of later ones per arm."""
         policy = self.definition.policy
         state = self._kept(ledger)
-        arms, outcomes = ledger.results(state.samples, state.next_check - 1)
-        waiting = ledger.results_per_arm(state.next_check - 1, policy.problem.n_arms)
+        arms, outcomes = ledger.results(state.samples, state.next_reading - 1)
+        waiting = ledger.results_per_arm(state.next_reading - 1, policy.problem.n_arms)
         return policy.tell(state, arms, self.definition.rewards(outcomes)), waiting
 
     def _snapshot(self, ledger: Ledger) -> Snapshot:

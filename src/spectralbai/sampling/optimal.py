@@ -1,4 +1,4 @@
-"""SpectralTaS: track the optimal allocation of the current estimate, stop when a rule says so [KG20, Algorithm 1]."""
+"""Track the optimal allocation of the current estimate: the sampling of SpectralTaS [KG20, Algorithm 1]."""
 
 from __future__ import annotations
 
@@ -9,27 +9,30 @@ import numpy as np
 from spectralbai.allocation.interior_point import search
 from spectralbai.checks import Vector
 from spectralbai.oracle import Oracle
-from spectralbai.policy.contract import TIED
-from spectralbai.policy.tracker import Tracker
+from spectralbai.sampling.contract import View
+from spectralbai.sampling.tracking import Tracker
 
 TRACKING_TOL = 3e-2
 """Relative gap asked of the tracked allocations: the estimate they are for is never that good."""
+TIED = 1e-18
+"""Least evidence per trial worth speaking of: below it means are tied, or differ by rounding."""
 
 
-@dataclass(frozen=True, eq=False)
-class SpectralTaS(Tracker):
+@dataclass(frozen=True)
+class OptimalTracking(Tracker):
     """Tracks omega*(mu_tilde), the optimal allocation of the constrained estimate."""
 
-    def _allocation(self, mu_tilde: Vector, best: int) -> Vector:
+    def allocation(self, view: View) -> Vector:
         """Returns the allocation to track: omega*(mu_tilde), or the tied arms in equal parts where there is none.
 
         A cold start, on purpose. Where many allocations are optimal it finds a balanced one, which also tests R; the
         last allocation as a start would keep whatever imbalance early noise left, at more samples and hardly less time.
         """
-        oracle = Oracle(self.problem, mu_tilde, best)
+        problem, mu_tilde, best = view.problem, view.evidence.mu_tilde, view.evidence.best
+        oracle = Oracle(problem, mu_tilde, best)
         trial = oracle.respond(np.full(mu_tilde.size, 1 / mu_tilde.size))
         if TIED < trial.value < np.inf:
             return search(oracle, TRACKING_TOL, max_iterations=50).best.omega[oracle.blocks.position]
-        tied = mu_tilde >= mu_tilde[best] - 1e-7 * self.problem.sigma.max() - self.problem.tolerance
+        tied = mu_tilde >= mu_tilde[best] - 1e-7 * problem.sigma.max() - problem.tolerance
         shares: Vector = tied / tied.sum()
         return shares

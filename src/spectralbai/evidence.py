@@ -1,4 +1,4 @@
-"""What a stopping rule may look at: results received, and the results up to the split."""
+"""What sampling and stopping rules may look at: the results seen, and what follows from them, computed once."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from functools import cached_property
 import numpy as np
 from scipy.special import chdtri
 
+from spectralbai.blocks import Data
 from spectralbai.checks import Vector
+from spectralbai.estimation import estimate
 from spectralbai.oracle import Oracle, Responses
 from spectralbai.problem import Problem
 from spectralbai.secular import misfit_and_roughness
-
-SPLIT_EVIDENCE = 1.5
-"""The mixture's prior is frozen at the first check with this much evidence against every challenger."""
 
 SUSPICION = 0.2
 """Where the misfit is larger than it would be with this probability if R were right and every direction rough, the
@@ -23,38 +22,38 @@ decision. It makes decisions on the strength of a wrong R rare; nothing can excl
 
 
 @dataclass(frozen=True, eq=False)
-class Snapshot:
-    """Counts and sums of the results received up to some time."""
-
-    counts: Vector
-    sums: Vector
-
-    @property
-    def means(self) -> Vector:
-        """Empirical means, 0 where there are no results."""
-        return np.divide(self.sums, self.counts, out=np.zeros_like(self.sums), where=self.counts > 0)
-
-    def since(self, earlier: Snapshot) -> Snapshot:
-        """Returns the results received after `earlier`."""
-        return Snapshot(self.counts - earlier.counts, self.sums - earlier.sums)
-
-
-@dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a stopping rule may look at: results received, the arm to defend, and the results up to the split."""
+    """The results seen up to some time, and the arm to defend."""
 
     problem: Problem
-    data: Snapshot
+    data: Data
     best: int
     """The arm recommended: the best of the constrained estimate."""
-    split: Snapshot | None
-    """Results up to the time the mixture's prior was frozen; None before."""
     origin: float
     """What was subtracted from every outcome."""
 
+    @classmethod
+    def weighed(cls, problem: Problem, data: Data, origin: float, before: int) -> Evidence:
+        """Returns the evidence with the arm that it recommends; `before` is the arm recommended last.
+
+        Every component has a result. Among right answers, changing one's mind only costs samples.
+        """
+        mu_tilde = estimate(problem, data.counts, data.means)
+        best = int(np.argmax(mu_tilde))
+        if problem.tolerance > 0 and mu_tilde[before] >= mu_tilde[best] - 0.5 * problem.tolerance:
+            best = before
+        evidence = cls(problem, data, best, origin)
+        evidence.__dict__["mu_tilde"] = mu_tilde
+        return evidence
+
     @property
-    def samples(self) -> float:
-        return float(self.data.counts.sum())
+    def samples(self) -> int:
+        return self.data.samples
+
+    @cached_property
+    def mu_tilde(self) -> Vector:
+        """The constrained estimate, less the origin."""
+        return estimate(self.problem, self.data.counts, self.data.means)
 
     @cached_property
     def responses(self) -> Responses:
@@ -62,7 +61,7 @@ class Evidence:
         oracle = Oracle(self.problem, self.data.means, self.best)
         return oracle.respond(self.data.counts[oracle.blocks.order])
 
-    @property
+    @cached_property
     def doubtful_roughness(self) -> float:
         """The roughness of the results where it makes R doubtful; 0 where it does not."""
         rank = self.problem.n_arms - (self.responses.oracle.blocks.offsets.size - 1)
@@ -73,9 +72,3 @@ class Evidence:
         return float(
             misfit_and_roughness(self.problem.R, at.oracle.mu, u, at.basis, at.theta, at.rough, blocks.offsets)[1]
         )
-
-    @property
-    def splits_here(self) -> bool:
-        """Whether the mixture's prior should be frozen now. Any stopping time will do: the rule is valid for all."""
-        lead = self.responses.value - self.responses.misfit
-        return lead > SPLIT_EVIDENCE or self.responses.misfit > self.problem.n_arms + 10

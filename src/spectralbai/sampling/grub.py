@@ -3,21 +3,30 @@ rest."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numba import njit
 
 from spectralbai.checks import Indices, Matrix, Vector
-from spectralbai.errors import InvalidInput
 from spectralbai.intervals import graph_intervals, graph_precision
-from spectralbai.policy.contract import Policy
-from spectralbai.policy.state import State
+from spectralbai.memory import Memory
+from spectralbai.problem import Problem
+from spectralbai.sampling.contract import SamplingRule, View
 
 
 @dataclass(frozen=True, eq=False)
-class GRUB(Policy):
+class Active(Memory):
+    """The arms not eliminated, as 1, and the others as 0."""
+
+    kind: ClassVar[str] = "active"
+
+    arms: Vector
+
+
+@dataclass(frozen=True)
+class GRUBSampling(SamplingRule[Active]):
     """Thaker, Malu, Rao and Dasarathy (2022), Maximizing and satisficing in multi-armed bandits with graph information.
 
     Its graph elimination with maximum-variance sampling, given R and nothing else: the regulariser is 1/R and the
@@ -26,33 +35,22 @@ class GRUB(Policy):
 
     uses_delta: ClassVar[bool] = True
 
-    stopping: str = "graph-intervals"
+    def start(self, problem: Problem) -> Active:
+        return Active(np.ones(problem.n_arms))
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, _ in self.rules:
-            if name != "graph-intervals":
-                raise InvalidInput(
-                    f"`stopping` must be graph-intervals for GRUB, whose pulls follow from that rule, got {name!r}"
-                )
-
-    def _plan(self, state: State, mu_tilde: Vector) -> State:
-        """Keeps the arms not eliminated as the support of `omega`."""
-        smallest = min(delta for _, delta in self.rules)
-        means, widths = graph_intervals(self.problem, state.data.counts, state.data.means, smallest)
+    def plan(self, memory: Active, view: View) -> Active:
+        data = view.evidence.data
+        means, widths = graph_intervals(view.problem, data.counts, data.means, min(view.deltas))
         possible = means + widths >= (means - widths).max()
-        active = (state.omega > 0) & possible
-        if (
-            active.sum() <= 1
-        ):  # all others eliminated, at one time or another: those that are not now get another chance
-            active = possible
-        omega = active / active.sum()
-        omega.setflags(write=False)
-        return replace(state, omega=omega)
+        active = (memory.arms > 0) & possible
+        # All others eliminated, at one time or another: those that are not now get another chance.
+        return Active((active if active.sum() > 1 else possible).astype(np.float64))
 
-    def _pulls(self, state: State, issued: Vector, n: int, rng: np.random.Generator | None) -> Indices:
-        covariance = np.linalg.inv(graph_precision(self.problem, issued)).astype(np.float64, copy=False)
-        return _most_uncertain(covariance, 1 / self.problem.sigma**2, np.flatnonzero(state.omega), n)
+    def pulls(
+        self, memory: Active, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
+    ) -> Indices:
+        covariance = np.linalg.inv(graph_precision(view.problem, issued)).astype(np.float64, copy=False)
+        return _most_uncertain(covariance, 1 / view.problem.sigma**2, np.flatnonzero(memory.arms), n)
 
 
 @njit(cache=True)

@@ -1,0 +1,104 @@
+"""Results of pulls: what is seen, and the blocks whose results are sealed until all of them are there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from spectralbai.checks import Indices, Vector
+from spectralbai.memory import Memory
+
+
+@dataclass(frozen=True, eq=False)
+class Data(Memory):
+    """Counts, sums and sums of squares per arm of some results, each outcome less a common origin."""
+
+    kind: ClassVar[str] = "data"
+
+    counts: Vector
+    sums: Vector
+    squares: Vector
+
+    @classmethod
+    def none(cls, n_arms: int) -> Self:
+        """Returns the data before any result."""
+        return cls(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms))
+
+    @classmethod
+    def of_sums(cls, counts: Vector, sums: Vector) -> Self:
+        """Returns data whose squares are not known."""
+        return cls(counts, sums, np.full(counts.size, np.nan))
+
+    @property
+    def samples(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def means(self) -> Vector:
+        """Empirical means, 0 where there are no results."""
+        return np.divide(self.sums, self.counts, out=np.zeros_like(self.sums), where=self.counts > 0)
+
+    def plus(self, arms: Indices, outcomes: Vector) -> Data:
+        """Returns the data with further results, added one by one in their order."""
+        counts, sums, squares = self.counts.copy(), self.sums.copy(), self.squares.copy()
+        np.add.at(counts, arms, 1.0)
+        np.add.at(sums, arms, outcomes)
+        np.add.at(squares, arms, outcomes**2)
+        return Data(counts, sums, squares)
+
+    def __add__(self, other: Data) -> Data:
+        return Data(self.counts + other.counts, self.sums + other.sums, self.squares + other.squares)
+
+    def since(self, earlier: Data) -> Data:
+        """Returns the results received after `earlier`."""
+        return Data(self.counts - earlier.counts, self.sums - earlier.sums, self.squares - earlier.squares)
+
+
+@dataclass(frozen=True, eq=False)
+class Block(Memory):
+    """Pulls fixed before the first of them was handed out, and their results so far.
+
+    The results are sealed until every slot has one: no estimate, bet or plan looks at them before.
+    """
+
+    kind: ClassVar[str] = "block"
+
+    arms: Indices
+    """The arm of each slot, in the order in which the slots are handed out."""
+    outcomes: Vector
+    """The result of each slot, less the origin; nan where there is none yet."""
+    data: Data
+    """What was seen when the block was opened: all that its bets may depend on."""
+
+    @classmethod
+    def opened(cls, arms: Indices, data: Data) -> Self:
+        """Returns the block of these pulls, without results."""
+        return cls(arms, np.full(arms.size, np.nan), data)
+
+    @property
+    def free(self) -> Indices:
+        """The slots without a result."""
+        return np.flatnonzero(np.isnan(self.outcomes))
+
+    @property
+    def closed(self) -> bool:
+        return not np.isnan(self.outcomes).any()
+
+    @property
+    def counts(self) -> Vector:
+        """Slots per arm."""
+        return np.bincount(self.arms, minlength=self.data.counts.size).astype(np.float64)
+
+    @property
+    def results(self) -> Data:
+        """The results so far."""
+        told = ~np.isnan(self.outcomes)
+        return Data.none(self.data.counts.size).plus(self.arms[told], self.outcomes[told])
+
+    def filled(self, slot: int, outcome: float) -> Block:
+        """Returns the block with the result of a slot."""
+        outcomes = self.outcomes.copy()
+        outcomes[slot] = outcome
+        return replace(self, outcomes=outcomes)

@@ -1,0 +1,74 @@
+"""What a rule remembers from one block of results to the next, and its JSON form."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from spectralbai.errors import InvalidInput
+
+
+@dataclass(frozen=True, eq=False)
+class Memory:
+    """The memory of a rule: a frozen dataclass whose fields are arrays, numbers, words, memories, tuples of
+    these, or None.
+
+    A rule that remembers defines a subclass, with a `kind` of its own: the word it is written to files under. Arrays
+    become read-only. A rule that remembers nothing uses this class itself.
+    """
+
+    kind: ClassVar[str] = "nothing"
+    _kinds: ClassVar[dict[str, type[Memory]]] = {}
+
+    def __init_subclass__(cls) -> None:
+        cls._kinds[cls.kind] = cls
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the memory in JSON-ready form; floats survive the round trip exactly."""
+        return {"kind": self.kind} | {field.name: _as_json(getattr(self, field.name)) for field in fields(self)}
+
+    @classmethod
+    def from_dict(cls, d: dict[str, Any]) -> Self:
+        """Returns the memory that `as_dict` wrote."""
+        kind = cls._kinds.get(d["kind"])
+        if kind is None or not issubclass(kind, cls):
+            raise InvalidInput(
+                f"a state must hold memories of known kinds, got {d['kind']!r}; import the module of the rule "
+                "that wrote it"
+            )
+        made = kind(**{field.name: _from_json(d[field.name]) for field in fields(kind)})
+        return made
+
+
+Memory._kinds[Memory.kind] = Memory
+
+
+def _as_json(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return {"array": [_as_json(each) for each in value.tolist()]}
+    if isinstance(value, Memory):
+        return value.as_dict()
+    if isinstance(value, list | tuple):
+        return [_as_json(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"number": str(value)}
+    return value
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        if "array" in value:
+            return np.array([_from_json(each) for each in value["array"]])
+        if "number" in value:
+            return float(value["number"])
+        return Memory.from_dict(value)
+    return tuple(map(_from_json, value)) if isinstance(value, list) else value

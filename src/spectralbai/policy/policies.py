@@ -1,0 +1,120 @@
+"""The policies by name: SpectralTaS, and what to compare it with.
+
+Each is a sampling rule and a default stopping rule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
+
+from spectralbai.allocation import solve_allocation
+from spectralbai.checks import Vector
+from spectralbai.errors import InvalidInput
+from spectralbai.instance import Instance
+from spectralbai.policy.contract import Policy
+from spectralbai.sampling import (
+    FixedAllocation,
+    GRUBSampling,
+    LUCBSampling,
+    OptimalTracking,
+    SamplingRule,
+    TopTwoSampling,
+    UniformSampling,
+)
+from spectralbai.stopping import StoppingRule
+
+
+@dataclass(frozen=True, eq=False)
+class SpectralTaS(Policy):
+    """SpectralTaS [KG20, Algorithm 1]: tracks omega*(mu_tilde), the optimal allocation of the constrained estimate."""
+
+    sampling: SamplingRule[Any] = field(default=OptimalTracking(), kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class TrackAndStop(SpectralTaS):
+    """Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, with the default stopping
+    rule: what SpectralTaS is at R = inf."""
+
+    ignores_graph: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, eq=False)
+class OracleSampling(Policy):
+    """Tracks the optimal allocation of the true means from the start; the stopping rule does not know them.
+
+    It shows what not knowing the means costs.
+    """
+
+    mu: Vector = field(kw_only=True)
+    """The true means."""
+    sampling: SamplingRule[Any] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Means that R forbids are refused here, before any work.
+        omega = solve_allocation(self.problem, self.mu, tol=1e-3).omega
+        object.__setattr__(self, "sampling", FixedAllocation(omega))
+        super().__post_init__()
+
+    @classmethod
+    def on(cls, instance: Instance, **settings: Any) -> Self:
+        if instance.mu is None:
+            raise InvalidInput("`mu` must be given for the oracle to sample by, got an instance without means")
+        return cls(instance.problem, mu=instance.mu, **settings)
+
+
+@dataclass(frozen=True, eq=False)
+class Uniform(Policy):
+    """Pulls every arm equally often; the graph serves the stopping rule only."""
+
+    sampling: SamplingRule[Any] = field(default=UniformSampling(), kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class TopTwo(Policy):
+    """T3C, which knows no graph; the stopping rule is the mixture."""
+
+    ignores_graph: ClassVar[bool] = True
+
+    stopping: str | StoppingRule[Any] = "mixture"
+    sampling: SamplingRule[Any] = field(default=TopTwoSampling(), kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class LUCB(Policy):
+    """LUCB, which knows no graph. Its intervals are the anytime Gaussian ones of theory 8.1, so that its risk is
+    proved."""
+
+    ignores_graph: ClassVar[bool] = True
+
+    stopping: str | StoppingRule[Any] = "intervals"
+    sampling: SamplingRule[Any] = field(default=LUCBSampling(), kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class GRUB(Policy):
+    """GRUB, with the intervals of theory 8.3, so that its risk is proved."""
+
+    stopping: str | StoppingRule[Any] = "graph-intervals"
+    sampling: SamplingRule[Any] = field(default=GRUBSampling(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, _ in self.rules:
+            if name != "graph-intervals":
+                raise InvalidInput(
+                    f"`stopping` must be graph-intervals for GRUB, whose pulls follow from that rule, got {name!r}"
+                )
+
+
+POLICIES: dict[str, type[Policy]] = {
+    "spectral-tas": SpectralTaS,
+    "oracle": OracleSampling,
+    "uniform": Uniform,
+    "track-and-stop": TrackAndStop,
+    "top-two": TopTwo,
+    "lucb": LUCB,
+    "grub": GRUB,
+}
+"""The policies by name."""

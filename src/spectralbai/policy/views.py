@@ -1,0 +1,55 @@
+"""What a policy says: verdicts and estimates, read off a state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from spectralbai.checks import Vector
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a policy says at some time, for one stopping rule and one risk."""
+
+    decided: bool
+    """Whether to stop: `arm` is right with risk at most delta, if the rule is proved."""
+    arm: int
+    """The arm recommended, at any time."""
+    statistic: float
+    """Evidence against the challenger least beaten, when the rule was last read."""
+    threshold: float
+    """What the statistic must exceed."""
+    samples: int
+    """Results received so far."""
+    stopped_at: int | None
+    """Results seen when the decision fell, or when the data contradicted R."""
+    consistent: bool
+    """False once the data contradict R, at risk delta; nothing is decided then."""
+    proved: bool
+    """Whether the risk of the stopping rule is proved."""
+    candidates: tuple[int, ...] | None = None
+    """The arms that may still be best: at all times at once they hold the best arm with probability 1 - delta.
+
+    None for rules that keep no such set.
+    """
+
+    @property
+    def progress(self) -> Literal["running", "decided", "inconsistent"]:
+        """The same in a word."""
+        return "running" if self.stopped_at is None else "decided" if self.decided else "inconsistent"
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """What is known of all means at some time, in the units of the outcomes; vectors are read-only."""
+
+    mean: Vector
+    """The constrained estimate; nan until every component has a result."""
+    low: Vector
+    """Lower ends of intervals that hold all means at all times at once with probability 1 - delta; -inf where nothing
+    is known."""
+    high: Vector
+    """Upper ends; inf where nothing is known."""
+    consistent: bool | None
+    """Whether all results so far agree with R, at risk delta; None where the rule does not test it, or not yet."""

@@ -1,0 +1,23 @@
+"""Sampling rules: which arms the next pulls are of, one rule a file."""
+
+from spectralbai.sampling.contract import SamplingRule, View
+from spectralbai.sampling.fixed import FixedAllocation
+from spectralbai.sampling.grub import GRUBSampling
+from spectralbai.sampling.lucb import LUCBSampling
+from spectralbai.sampling.optimal import OptimalTracking
+from spectralbai.sampling.top_two import TopTwoSampling
+from spectralbai.sampling.tracking import Tracked, Tracker
+from spectralbai.sampling.uniform import UniformSampling
+
+__all__ = [
+    "FixedAllocation",
+    "GRUBSampling",
+    "LUCBSampling",
+    "OptimalTracking",
+    "SamplingRule",
+    "TopTwoSampling",
+    "Tracked",
+    "Tracker",
+    "UniformSampling",
+    "View",
+]

@@ -1,0 +1,99 @@
+"""Tracking: counts follow a target allocation that changes over time."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from spectralbai.checks import Indices, Vector
+from spectralbai.memory import Memory
+from spectralbai.problem import Problem
+from spectralbai.sampling.contract import SamplingRule, View
+
+
+@dataclass(frozen=True, eq=False)
+class Tracked(Memory):
+    """The cumulated target, and the allocation by which it grows."""
+
+    kind: ClassVar[str] = "tracked"
+
+    targets: Vector
+    """Cumulated target allocation at time `base`."""
+    base: int
+    """Results seen when the allocation was last computed."""
+    omega: Vector
+    """The allocation to follow, as it was then."""
+    rate: Vector
+    """What the targets grow by each pull: omega, kept above the exploration floor."""
+
+
+@dataclass(frozen=True)
+class Tracker(SamplingRule[Tracked]):
+    """A rule whose counts follow an allocation: C-tracking (theory, section 7)."""
+
+    def start(self, problem: Problem) -> Tracked:
+        even = np.full(problem.n_arms, 1 / problem.n_arms)
+        return Tracked(np.zeros(problem.n_arms), 0, even, even)
+
+    @abstractmethod
+    def allocation(self, view: View) -> Vector:
+        """Returns the allocation to track from now on."""
+
+    def plan(self, memory: Tracked, view: View) -> Tracked:
+        samples = view.evidence.samples
+        omega = self.allocation(view)
+        rate = project_on_floor(omega, floor(view.problem.n_arms, samples))
+        targets = memory.targets + (samples - memory.base) * memory.rate
+        return Tracked(targets, samples, omega, rate)
+
+    def pulls(
+        self, memory: Tracked, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
+    ) -> Indices:
+        targets = memory.targets + (issued.sum() - memory.base) * memory.rate
+        return next_pulls(targets, memory.rate, issued, n)
+
+    def shares(self, memory: Tracked, view: View) -> Vector:
+        return memory.rate
+
+
+def floor(n_arms: int, samples: int) -> float:
+    """Returns the exploration floor epsilon_t = (K^2 + t)^(-1/2) / 2 of [GK16, Lemma 7]."""
+    return float(0.5 / np.sqrt(n_arms**2 + samples))
+
+
+def project_on_floor(omega: Vector, epsilon: float) -> Vector:
+    """Returns the point of {omega >= epsilon, sum = 1} closest to omega in sup-norm: max(omega - c, epsilon)
+    (theory 7.2)."""
+    ordered = np.sort(omega)[::-1]
+    # With the m largest entries above the floor, c = (their sum + (K - m) epsilon - 1) / m; m is the largest
+    # consistent one.
+    m = np.arange(1, omega.size + 1)
+    c = (np.cumsum(ordered) + (omega.size - m) * epsilon - 1) / m
+    size = int(np.flatnonzero(ordered - c >= epsilon)[-1])
+    projected: Vector = np.maximum(omega - c[size], epsilon)
+    projected /= projected.sum()
+    return projected
+
+
+@njit(cache=True)
+def next_pulls(targets: Vector, rate: Vector, issued: Vector, n: int) -> Indices:
+    """Returns the next n arms of C-tracking: each the arm furthest behind its target, which grows by `rate` a pull.
+
+    `targets` are the cumulated targets at the number of pulls already issued (theory 7.1).
+    """
+    pulls = np.empty(n, dtype=np.intp)
+    counts = issued.copy()
+    for k in range(n):
+        arm = 0
+        lag = -np.inf
+        for a in range(rate.size):
+            behind = targets[a] + (k + 1) * rate[a] - counts[a]
+            if behind > lag:
+                arm, lag = a, behind
+        pulls[k] = arm
+        counts[arm] += 1.0
+    return pulls

@@ -1,0 +1,19 @@
+"""Uniform sampling: what adapting the pulls is worth, everything else being equal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spectralbai.checks import Vector
+from spectralbai.sampling.contract import View
+from spectralbai.sampling.tracking import Tracker
+
+
+@dataclass(frozen=True)
+class UniformSampling(Tracker):
+    """Pulls every arm equally often."""
+
+    def allocation(self, view: View) -> Vector:
+        return np.full(view.problem.n_arms, 1 / view.problem.n_arms)

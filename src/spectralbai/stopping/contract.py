@@ -1,0 +1,59 @@
+"""The contract of a stopping rule: what it remembers, how it learns, and how it is read."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, Generic, Self, TypeVar
+
+from spectralbai.blocks import Block
+from spectralbai.checks import Vector
+from spectralbai.errors import InvalidInput
+from spectralbai.evidence import Evidence
+from spectralbai.memory import Memory
+from spectralbai.problem import Problem
+from spectralbai.stopping.reading import Reading
+
+M = TypeVar("M", bound=Memory)
+
+
+@dataclass(frozen=True)
+class StoppingRule(ABC, Generic[M]):
+    """A named stopping rule; M is the type of its memory.
+
+    A rule has settings only; what it learns is in its memory, which `observe` brings up to date after each block.
+    Reading changes nothing, and one reading serves every risk.
+    """
+
+    bets: ClassVar[bool] = False
+    """Whether the rule bets on blocks: pulls fixed before they are handed out, results sealed until all are there."""
+
+    name: str
+    reference: str
+    """Where the rule comes from."""
+    proved: bool
+    """Whether its risk is proved to be at most delta."""
+
+    @abstractmethod
+    def start(self, problem: Problem) -> M:
+        """Returns the memory before any result."""
+
+    def observe(self, memory: M, block: Block | None, evidence: Evidence) -> M:
+        """Returns the memory after a closed block, whose results `evidence` holds.
+
+        `block` is None where pulls do not come in blocks.
+        """
+        return memory
+
+    @abstractmethod
+    def read(self, memory: M, evidence: Evidence) -> Reading:
+        """Returns what the rule makes of the evidence; every component has a result."""
+
+    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
+        """Returns what the statistic gains per trial at means `mu` and an allocation (n_arms,); nan if that is no
+        rate."""
+        return float("nan")
+
+    def knowing(self, mean_range: tuple[float, float]) -> Self:
+        """Returns the rule for means known to lie in an interval."""
+        raise InvalidInput(f"`mean_range` belongs to the rule mixture, got it with {self.name}; leave it out")
