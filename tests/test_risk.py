@@ -17,7 +17,7 @@ from scipy.stats import beta
 
 from spectralbai import Graph, Problem
 from spectralbai.checks import Vector
-from spectralbai.spectrum import Blocks
+from spectralbai.spectral import Components
 from spectralbai.stopping import Evidence, LikelihoodReading, Mixture, Snapshot, integrals
 from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES
 
@@ -70,32 +70,28 @@ def uncovered(kind: Kind, split: Snapshot, data: Snapshot, mean_range: tuple[flo
     arms, which have their own part of the risk.
     """
     problem, mu = kind.problem, np.array(kind.mu)
-    blocks = Blocks.from_problem(problem)
+    components = Components.from_problem(problem)
     later = data.since(split)
-    sigma, order = problem.sigma[blocks.order], blocks.order
-    u, means = later.counts[order] / sigma**2, later.means[order]
+    u = later.counts / problem.sigma**2
     logs = integrals.log_integrals(
-        split.counts[order] / sigma**2,
-        split.means[order],
+        components,
+        split.counts / problem.sigma**2,
+        split.means,
         u,
-        means,
+        later.means,
         problem.R,
         Mixture(mean_range=mean_range)._level(0.0),
-        blocks.offsets,
-        blocks.ends,
-        blocks.weights,
-        blocks.edge_offsets,
         np.array(PRIOR_SCALES),
     )
-    excess = logs + np.bincount(blocks.component, 0.5 * u * (means - mu[order]) ** 2)
+    excess = logs + np.bincount(components.of_arm, 0.5 * u * (later.means - mu) ** 2)
     risk = DELTA if problem.unstructured else (1 - PAIR_SHARE) * DELTA
     if not problem.unstructured and pairs_uncovered(kind, split, data, DELTA * PAIR_SHARE, mean_range):
         return True
     if excess.size <= 2:
         return bool(excess.sum() > -math.log(risk))
-    home = blocks.component[blocks.position[int(np.argmax(mu))]]
+    home = components.of_arm[np.argmax(mu)]
     tests = [excess[home] + excess[c] for c in range(excess.size) if c != home]
-    if np.count_nonzero(blocks.component == home) > 1:
+    if components.sizes[home] > 1:
         tests.append(excess[home])
     return max(tests) > math.log(len(tests) / risk)
 

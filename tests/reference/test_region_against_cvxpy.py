@@ -13,7 +13,7 @@ import pytest
 
 from spectralbai import Graph, Problem
 from spectralbai.checks import Vector
-from spectralbai.spectrum import Blocks
+from spectralbai.spectral import Components
 from spectralbai.stopping import Evidence, LikelihoodReading, Mixture, Snapshot
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
 from spectralbai.stopping.mixture import PRIOR_SCALES
@@ -51,19 +51,15 @@ class Case:
     def integrals(self) -> Vector:
         """The log integrals per component: tested by themselves elsewhere."""
         assert self.evidence.split is not None
-        blocks, split, sigma = Blocks.from_problem(self.problem), self.evidence.split, self.problem.sigma
-        before = split.counts / sigma**2
+        split = self.evidence.split
         return log_integrals(
-            before,
+            Components.from_problem(self.problem),
+            split.counts / self.problem.sigma**2,
             split.means,
             self.u,
             self.means,
             self.problem.R,
             (0.0, 0.0),
-            blocks.offsets,
-            blocks.ends,
-            blocks.weights,
-            blocks.edge_offsets,
             np.array(PRIOR_SCALES),
         )
 
