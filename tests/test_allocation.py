@@ -221,8 +221,7 @@ def test_arms_that_get_no_pulls_have_smaller_entries_in_the_optimal_mixture() ->
     mu = np.array([0.9, 0.5, 0.5])
     found = solve_allocation(problem, mu)
     assert found.omega[2] < 1e-6
-    oracle = Oracle(problem, mu, 0)
-    responses = oracle.respond(found.omega[oracle.blocks.order])
+    responses = Oracle(problem, mu, 0).respond(found.omega)
     gradients = responses.gradient[responses.challengers] / found.lower
     least = linprog(
         np.array([0.0, 0.0, 1.0]),
@@ -231,7 +230,7 @@ def test_arms_that_get_no_pulls_have_smaller_entries_in_the_optimal_mixture() ->
         A_eq=np.array([[1.0, 1.0, 0.0]]),
         b_eq=np.ones(1),
     )
-    mixed = (least.x[:2] @ gradients)[oracle.blocks.position]
+    mixed = least.x[:2] @ gradients
     np.testing.assert_allclose(mixed[:2], 1, rtol=1e-4)
     assert mixed[2] < 0.1
 

@@ -9,7 +9,8 @@ import pytest
 
 from spectralbai import Graph, Problem
 from spectralbai.allocation.curvature import curvature
-from spectralbai.oracle import Oracle, Responses
+from spectralbai.oracle import Oracle
+from spectralbai.spectral import Responses
 
 
 def random_oracle(seed: int, room: float, n_arms: int = 7) -> Oracle:

@@ -203,8 +203,7 @@ def test_the_forecast_is_what_is_missing_over_what_a_trial_brings() -> None:
     assert state.samples == state.sampling.base, "a reading, so that the verdict is of the present data"
     verdict = policy.verdict(state)
     mu = estimate(PAPER, state.counts, state.data.means)
-    oracle = Oracle(PAPER, mu, state.best)
-    growth = oracle.respond(state.sampling.rate[oracle.blocks.order]).value
+    growth = Oracle(PAPER, mu, state.best).respond(state.sampling.rate).value
     assert policy.remaining(state) == pytest.approx((verdict.threshold - verdict.statistic) / growth)
     assert policy.remaining(state) > 10
 

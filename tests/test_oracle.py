@@ -11,8 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spectralbai import Graph, InvalidInput, Problem, closest_alternative
+from spectralbai.allocation.certificate import certified_lower
+from spectralbai.allocation.curvature import curvature
 from spectralbai.checks import Vector
-from spectralbai.oracle import Oracle, Responses
+from spectralbai.oracle import Oracle
+from spectralbai.spectral import Responses
 
 SEEDS = st.integers(0, 10**6)
 EXAMPLES = settings(max_examples=40, deadline=None, derandomize=True)
@@ -28,21 +31,19 @@ class Case:
     best: int
 
     def respond(self) -> Answer:
-        oracle = Oracle(self.problem, self.mu, self.best)
-        return Answer(self, oracle.respond(self.omega[oracle.blocks.order]))
+        return Answer(self, Oracle(self.problem, self.mu, self.best).respond(self.omega))
 
 
 class Answer:
-    """The responses to a case, back in the order of the arms."""
+    """The responses to a case."""
 
     def __init__(self, case: Case, responses: Responses) -> None:
-        position = responses.oracle.blocks.position
         self.challengers = [i for i in range(case.problem.n_arms) if i != case.best]
-        self.cost = responses.cost[position]
-        self.gamma = responses.gamma[position]
-        self.nu = responses.nu[position]
-        self.gradient = responses.gradient[np.ix_(position, position)]
-        self.lam = case.mu - responses.gap[np.ix_(position, position)]
+        self.cost = responses.cost
+        self.gamma = responses.gamma
+        self.nu = responses.nu
+        self.gradient = responses.gradient
+        self.lam = case.mu - responses.gap
         self.misfit = responses.misfit
 
 
@@ -423,10 +424,9 @@ def test_a_guess_of_gamma_changes_no_answer() -> None:
     for seed in range(30):
         case = random_case(seed, decades=4.0, zeros=0.2)
         oracle = Oracle(case.problem, case.mu, case.best)
-        omega = case.omega[oracle.blocks.order]
-        cold = oracle.respond(omega)
-        for start in (cold.gamma, cold.gamma * 1e-6, cold.gamma * 1e6, np.full(omega.size, 1.0)):
-            warm = oracle.respond(omega, start)
+        cold = oracle.respond(case.omega)
+        for start in (cold.gamma, cold.gamma * 1e-6, cold.gamma * 1e6, np.full(case.omega.size, 1.0)):
+            warm = oracle.respond(case.omega, start)
             np.testing.assert_allclose(warm.cost, cold.cost, rtol=1e-11, atol=1e-20)
             np.testing.assert_allclose(warm.gamma, cold.gamma, rtol=1e-9, atol=1e-14)
 
@@ -442,6 +442,24 @@ def test_the_closest_alternative_is_the_cheapest_challengers() -> None:
         np.testing.assert_array_equal(alternative.lam, answer.lam[alternative.challenger])
     mu = np.array([0.1, 0.9, 0.3])
     assert closest_alternative(Problem(Graph.from_edges(3, [(0, 1)]), 1.0), mu, [1, 1, 1]).challenger == 2
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_renumbered_oracle_gives_the_same_answers_under_other_names(seed: int) -> None:
+    case = random_case(seed, sigma_decades=0.5, n_components=3)
+    oracle = Oracle(case.problem, case.mu, case.best)
+    order = oracle.components.order
+    assert not oracle.components.in_order
+    here, there = oracle.respond(case.omega), oracle.renumbered().respond(case.omega[order])
+    np.testing.assert_array_equal(there.cost, here.cost[order])
+    np.testing.assert_array_equal(there.gap, here.gap[np.ix_(order, order)])
+    np.testing.assert_array_equal(there.gradient, here.gradient[np.ix_(order, order)])
+    np.testing.assert_array_equal(there.decomposition.basis, here.decomposition.basis[order])
+    assert there.misfit == here.misfit
+    assert certified_lower(there) == pytest.approx(certified_lower(here), rel=1e-12)
+    p = np.ones(case.mu.size)
+    p[case.best] = 0.0
+    np.testing.assert_array_equal(curvature(there, p[order]), curvature(here, p)[np.ix_(order, order)])
 
 
 def test_an_oracle_is_unbeatable_only_if_the_tolerance_empties_every_alternative() -> None:

@@ -122,8 +122,8 @@ def test_a_smaller_R_gives_smaller_intervals_and_an_infinite_one_those_without_a
         assert (inner[0] >= outer[0] - 1e-9).all() and (inner[1] <= outer[1] + 1e-9).all()
     assert nested[0] is not None and nested[-1] is not None
     assert (nested[0][1] - nested[0][0] < 0.99 * (nested[-1][1] - nested[-1][0])).any()
-    radius = (region.penalty - math.log(DELTA))[region.blocks.component]
-    half = np.sqrt(2 * radius / region.u)[region.blocks.position]
+    radius = (region.penalty - math.log(DELTA))[region.decomposition.components.of_arm]
+    half = np.sqrt(2 * radius / region.decomposition.u)
     np.testing.assert_allclose(nested[-1][1] - nested[-1][0], 2 * half, rtol=1e-6)
 
 

@@ -19,7 +19,7 @@ from spectralbai import Graph, Problem
 from spectralbai.blocks import Data
 from spectralbai.checks import Vector
 from spectralbai.evidence import Evidence
-from spectralbai.spectrum import Blocks
+from spectralbai.spectral import Components
 from spectralbai.stopping import LikelihoodReading, Mixture, integrals
 from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES, Split
 
@@ -72,32 +72,28 @@ def uncovered(kind: Kind, split: Data, data: Data, mean_range: tuple[float, floa
     arms, which have their own part of the risk.
     """
     problem, mu = kind.problem, np.array(kind.mu)
-    blocks = Blocks.from_problem(problem)
+    components = Components.from_problem(problem)
     later = data.since(split)
-    sigma, order = problem.sigma[blocks.order], blocks.order
-    u, means = later.counts[order] / sigma**2, later.means[order]
+    u = later.counts / problem.sigma**2
     logs = integrals.log_integrals(
-        split.counts[order] / sigma**2,
-        split.means[order],
+        components,
+        split.counts / problem.sigma**2,
+        split.means,
         u,
-        means,
+        later.means,
         problem.R,
-        Mixture(mean_range=mean_range)._level(kind.problem, 0.0),
-        blocks.offsets,
-        blocks.ends,
-        blocks.weights,
-        blocks.edge_offsets,
+        Mixture(mean_range=mean_range)._level(problem, 0.0),
         np.array(PRIOR_SCALES),
     )
-    excess = logs + np.bincount(blocks.component, 0.5 * u * (means - mu[order]) ** 2)
+    excess = logs + np.bincount(components.of_arm, 0.5 * u * (later.means - mu) ** 2)
     risk = DELTA if problem.unstructured else (1 - PAIR_SHARE) * DELTA
     if not problem.unstructured and pairs_uncovered(kind, split, data, DELTA * PAIR_SHARE, mean_range):
         return True
     if excess.size <= 2:
         return bool(excess.sum() > -math.log(risk))
-    home = blocks.component[blocks.position[int(np.argmax(mu))]]
+    home = components.of_arm[np.argmax(mu)]
     tests = [excess[home] + excess[c] for c in range(excess.size) if c != home]
-    if np.count_nonzero(blocks.component == home) > 1:
+    if components.sizes[home] > 1:
         tests.append(excess[home])
     return max(tests) > math.log(len(tests) / risk)
 

@@ -12,12 +12,11 @@ from scipy.stats import multivariate_normal
 
 from spectralbai import Graph, Problem
 from spectralbai.blocks import Data
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.checks import Vector
 from spectralbai.evidence import Evidence
 from spectralbai.memory import Memory
 from spectralbai.oracle import Oracle
-from spectralbai.secular import misfit_and_roughness, respond_all, respond_pairs
-from spectralbai.spectrum import Blocks, decompose
+from spectralbai.spectral import Components
 from spectralbai.stopping import RULES, Mixture
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
 from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES, Split
@@ -28,19 +27,9 @@ FLAT = (0.0, 0.0)
 def integrals(
     problem: Problem, before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float] = FLAT
 ) -> Vector:
-    """Returns `log_integrals` for arms in their own order; weights are counts / sigma^2."""
-    blocks = Blocks.from_problem(problem)
-    ordered = [vector[blocks.order] for vector in (before, means_before, u, means)]
-    return log_integrals(
-        *ordered,
-        problem.R,
-        level,
-        blocks.offsets,
-        blocks.ends,
-        blocks.weights,
-        blocks.edge_offsets,
-        np.array(PRIOR_SCALES),
-    )
+    """Returns `log_integrals` at the scales of the rule; weights are counts / sigma^2."""
+    components = Components.from_problem(problem)
+    return log_integrals(components, before, means_before, u, means, problem.R, level, np.array(PRIOR_SCALES))
 
 
 def log_integral_on_a_grid(
@@ -151,88 +140,6 @@ def test_integrals_know_no_units_and_no_origin(units: float) -> None:
     scaled = Problem(graph, 0.3 * units**2)
     there = integrals(scaled, before / units**2, units * (means_before + 1e3), u / units**2, units * (means + 1e3))
     np.testing.assert_allclose(there, here, rtol=1e-9)
-
-
-# Best responses on two components.
-
-
-def random_components(seed: int) -> tuple[Problem, Vector, Vector, int]:
-    """Returns (problem, counts, means, best) with components of 1 to 4 arms; means are often rougher than R, counts
-    often 0."""
-    rng = np.random.default_rng(seed)
-    sizes = rng.integers(1, 5, int(rng.integers(3, 6)))
-    edges, first = [], 0
-    for size in sizes.tolist():
-        for b in range(first + 1, first + size):
-            edges += [
-                (a, b, float(10 ** rng.uniform(-1, 1))) for a in range(first, b) if a == b - 1 or rng.random() < 0.3
-            ]
-        first += size
-    shuffle = rng.permutation(first)
-    graph = Graph.from_edges(first, [(int(shuffle[a]), int(shuffle[b]), w) for a, b, w in edges])
-    means = rng.standard_normal(first)
-    R = math.inf if seed % 7 == 0 else float(graph.smoothness(means) * 10 ** rng.uniform(-2, 0.5)) or 1.0
-    tolerance = float(rng.choice([0.0, 0.3]))
-    problem = Problem(graph, R, sigma=10 ** rng.uniform(-0.5, 0.5, first), tolerance=tolerance)
-    counts = np.where(rng.random(first) < 0.25, 0.0, np.ceil(10 ** rng.uniform(0, 4, first)))
-    return problem, counts, means, int(rng.integers(first))
-
-
-def kernel_input(
-    problem: Problem, counts: Vector, means: Vector
-) -> tuple[Blocks, Vector, Vector, tuple[Matrix, Vector, Vector]]:
-    blocks = Blocks.from_problem(problem)
-    u = (counts / problem.sigma**2)[blocks.order]
-    return (
-        blocks,
-        u,
-        means[blocks.order],
-        decompose(u, blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets),
-    )
-
-
-def restricted(problem: Problem, arms: Indices) -> Problem:
-    """Returns the problem on some arms only."""
-    place = {int(a): k for k, a in enumerate(arms)}
-    pairs = zip(problem.graph.pairs.tolist(), problem.graph.weights.tolist(), strict=True)
-    edges = [(place[a], place[b], w) for (a, b), w in pairs if a in place and b in place]
-    return Problem(Graph.from_edges(arms.size, edges), problem.R, problem.sigma[arms], problem.tolerance)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_responses_on_two_components_are_those_of_the_smaller_problem(seed: int) -> None:
-    problem, counts, means, best = random_components(seed)
-    blocks, u, mu, spectrum = kernel_input(problem, counts, means)
-    at = int(blocks.position[best])
-    cost, misfit = respond_pairs(at, problem.R, problem.tolerance, mu, u, *spectrum, blocks.offsets, blocks.component)
-    whole = respond_all(
-        at, problem.R, problem.tolerance, mu, u, *spectrum, blocks.offsets, blocks.component, np.zeros(mu.size)
-    )[4]
-    assert (cost <= whole * (1 + 1e-9) + 1e-9).all(), "leaving components out can only cost less"
-    for i in range(mu.size):
-        if i == at:
-            continue
-        kept = np.isin(blocks.component, blocks.component[[i, at]])
-        arms = np.sort(blocks.order[kept])
-        smaller = restricted(problem, arms)
-        oracle = Oracle(smaller, means[arms], int(np.searchsorted(arms, best)))
-        responses = oracle.respond(counts[arms][oracle.blocks.order])
-        there = responses.cost[oracle.blocks.position[np.searchsorted(arms, blocks.order[i])]]
-        assert cost[i] == pytest.approx(there, rel=1e-7, abs=1e-9)
-        assert misfit[i] == pytest.approx(responses.misfit, rel=1e-7, abs=1e-9)
-
-
-@pytest.mark.parametrize("seed", range(1, 21))
-def test_misfit_and_roughness_of_results(seed: int) -> None:
-    problem, counts, means, best = random_components(seed)
-    blocks, u, mu, spectrum = kernel_input(problem, counts, means)
-    misfit, roughness = misfit_and_roughness(problem.R, mu, u, *spectrum, blocks.offsets)
-    oracle = Oracle(problem, means, best)
-    assert misfit == pytest.approx(oracle.respond(counts[blocks.order]).misfit, rel=1e-7, abs=1e-9)
-    assert misfit_and_roughness(roughness * (1 + 1e-9), mu, u, *spectrum, blocks.offsets)[0] <= 1e-9 * (1 + misfit)
-    if misfit > 1e-9:
-        assert roughness > problem.R
-        assert misfit_and_roughness(0.99 * roughness, mu, u, *spectrum, blocks.offsets)[0] > 1e-9
 
 
 # Named rules.

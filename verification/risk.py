@@ -26,7 +26,7 @@ from scipy.stats import beta
 import spectralbai as sb
 from spectralbai.policy import State
 from spectralbai.simulate import Noise, _noise
-from spectralbai.spectrum import Blocks
+from spectralbai.spectral import Components
 from spectralbai.stopping import Mixture
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
 from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES
@@ -108,32 +108,26 @@ def uncovered(kind: Kind, state: State) -> bool:
     split = state.stopping["mixture"].data
     if split is None:
         return False
-    problem, blocks = kind.problem, Blocks.from_problem(kind.problem)
-    order = blocks.order
+    problem, components = kind.problem, Components.from_problem(kind.problem)
     later = state.data.since(split)
-    sigma, mu = problem.sigma[order], np.array(kind.mu)[order] - state.origin
-    u, means = later.counts[order] / sigma**2, later.means[order]
+    mu, level = np.array(kind.mu) - state.origin, Mixture()._level(problem, state.origin)
+    u, before = later.counts / problem.sigma**2, split.counts / problem.sigma**2
+    spent = 0.5 * u * (later.means - mu) ** 2
     excess = log_integrals(
-        split.counts[order] / sigma**2, split.means[order], u, means, problem.R,
-        Mixture()._level(problem, state.origin), blocks.offsets, blocks.ends, blocks.weights,
-        blocks.edge_offsets, np.array(PRIOR_SCALES),
-    ) + np.bincount(blocks.component, 0.5 * u * (means - mu) ** 2)  # fmt: skip
+        components, before, split.means, u, later.means, problem.R, level, np.array(PRIOR_SCALES)
+    ) + np.bincount(components.of_arm, spent)
     share = 1.0
     if not problem.unstructured:
         share = 1 - PAIR_SHARE
         best = int(np.argmax(mu))
-        level = Mixture()._level(problem, state.origin)
-        alone = (
-            lone_integrals(split.counts[order] / sigma**2, split.means[order], u, means, level)
-            + 0.5 * u * (means - mu) ** 2
-        )
+        alone = lone_integrals(before, split.means, u, later.means, level) + spent
         if (alone[best] + np.delete(alone, best)).max() > math.log((mu.size - 1) / (PAIR_SHARE * DELTA)):
             return True
     if excess.size <= 2:
         return bool(excess.sum() > -math.log(share * DELTA))
-    home = blocks.component[int(np.argmax(mu))]
+    home = components.of_arm[np.argmax(mu)]
     tests = [excess[home] + excess[c] for c in range(excess.size) if c != home]
-    if np.count_nonzero(blocks.component == home) > 1:
+    if components.sizes[home] > 1:
         tests.append(excess[home])
     return bool(max(tests) > math.log(len(tests) / (share * DELTA)))
 

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike
 from spectralbai.checks import Vector, check_vector, check_weights_of_arms
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
-from spectralbai.secular import project
-from spectralbai.spectrum import Blocks, decompose
+from spectralbai.spectral import Components, decompose
 
 
 def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
@@ -23,11 +22,10 @@ def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
     there, and unobserved arms take the least rough values. Observed means that are smooth enough come back as they are.
     """
     counts = check_weights_of_arms("counts", counts, problem.n_arms)
-    blocks = Blocks.from_problem(problem)
-    ordered = counts[blocks.order]
-    empty = np.flatnonzero(np.add.reduceat(ordered, blocks.offsets[:-1]) == 0)
-    if empty.size:
-        arm = blocks.order[blocks.offsets[empty[0]]]
+    component = Components.from_problem(problem).of_arm
+    unseen = np.bincount(component, counts)[component] == 0
+    if unseen.any():
+        arm = int(np.argmax(unseen))
         raise InvalidInput(
             f"`counts` must have an observation in each component of the graph, got none in that of arm {arm}; pull "
             "it once"
@@ -43,8 +41,6 @@ def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
             return mu_hat
     else:
         room = problem.R
-    u = ordered / problem.sigma[blocks.order] ** 2
-    basis, theta, rough = decompose(u, blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets)
-    mu_tilde = project(room, mu_hat[blocks.order], u, basis, theta, rough, blocks.offsets)[blocks.position]
+    mu_tilde = decompose(problem, counts).project(mu_hat, room)
     mu_tilde.setflags(write=False)
     return mu_tilde

@@ -11,9 +11,8 @@ from scipy.special import chdtri
 from spectralbai.blocks import Data
 from spectralbai.checks import Vector
 from spectralbai.estimation import estimate
-from spectralbai.oracle import Oracle, Responses
 from spectralbai.problem import Problem
-from spectralbai.secular import misfit_and_roughness
+from spectralbai.spectral import Decomposition, Responses, decompose
 
 SUSPICION = 0.2
 """Where the misfit is larger than it would be with this probability if R were right and every direction rough, the
@@ -56,19 +55,20 @@ class Evidence:
         return estimate(self.problem, self.data.counts, self.data.means)
 
     @cached_property
+    def decomposition(self) -> Decomposition:
+        """The decomposition for the counts of all results."""
+        return decompose(self.problem, self.data.counts)
+
+    @cached_property
     def responses(self) -> Responses:
         """Costs of all challengers on all results."""
-        oracle = Oracle(self.problem, self.data.means, self.best)
-        return oracle.respond(self.data.counts[oracle.blocks.order])
+        means = self.data.means
+        return self.decomposition.respond(means, self.best, self.problem.room_for(means), self.problem.tolerance)
 
     @cached_property
     def doubtful_roughness(self) -> float:
         """The roughness of the results where it makes R doubtful; 0 where it does not."""
-        rank = self.problem.n_arms - (self.responses.oracle.blocks.offsets.size - 1)
+        rank = self.decomposition.components.rank
         if rank == 0 or self.responses.misfit <= 0.5 * float(chdtri(rank, SUSPICION)):
             return 0.0
-        at, blocks = self.responses, self.responses.oracle.blocks
-        u = at.omega / at.oracle.sigma**2
-        return float(
-            misfit_and_roughness(self.problem.R, at.oracle.mu, u, at.basis, at.theta, at.rough, blocks.offsets)[1]
-        )
+        return self.decomposition.roughness(self.data.means)

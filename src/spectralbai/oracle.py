@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Indices, Matrix, Vector, check_arm, check_vector, check_weights_of_arms
+from spectralbai.checks import Vector, check_arm, check_vector, check_weights_of_arms
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
-from spectralbai.secular import respond_all
-from spectralbai.spectrum import Blocks, decompose
+from spectralbai.spectral import Components, Decomposition, Responses
 from spectralbai.threads import one_thread
 
 
@@ -30,84 +29,40 @@ class Alternative:
     """f(omega) = sum_a omega_a (mu_a - lam_a)^2 / (2 sigma_a^2)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Responses:
-    """The best responses of every challenger to one allocation; arms stand in component order.
-
-    Row i belongs to the challenger at position i. A challenger that cannot win (its set of alternatives is empty)
-    has infinite cost, and its row no other meaning. The row of the best arm holds the closest smooth means; its cost
-    is infinite too.
-    """
-
-    oracle: Oracle
-    omega: Vector
-    basis: Matrix
-    theta: Vector
-    rough: Vector
-    gamma: Vector
-    nu: Vector
-    coef: Matrix
-    """Coordinates of the alternatives in `basis`, centres of the components apart."""
-    gap: Matrix
-    """mu - lam, one row per challenger."""
-    cost: Vector
-    """f_i(omega)."""
-    misfit: float
-    """The least cost of any smooth means: 0 if mu is smooth."""
-
-    @property
-    def value(self) -> float:
-        """f(omega), the least cost; inf if no challenger can win."""
-        return float(self.cost.min())
-
-    @property
-    def challengers(self) -> Indices:
-        """Positions of the challengers that can win."""
-        return np.flatnonzero(np.isfinite(self.cost))
-
-    @cached_property
-    def gradient(self) -> Matrix:
-        """d^i = k(mu, lam^i), the gradient of f_i, one row per challenger (theory 2.5)."""
-        return 0.5 * (self.gap / self.oracle.sigma) ** 2
-
-
 class Oracle:
     """Best responses to any allocation, for one problem, one vector of means and one best arm."""
 
     def __init__(self, problem: Problem, mu: Vector, best: int) -> None:
-        self.problem = problem
-        self.blocks = Blocks.from_problem(problem)
-        self.mu = mu[self.blocks.order]
-        self.sigma = problem.sigma[self.blocks.order]
-        self.best = int(self.blocks.position[best])
+        self.components = Components.from_problem(problem)
+        self.mu = mu
+        self.sigma = problem.sigma
+        self.best = best
         self.R = problem.room_for(mu)
+        self.tolerance = problem.tolerance
 
     @property
     def unbeatable(self) -> bool:
         """Whether no smooth means let another arm beat the best one by more than the tolerance."""
-        return self.problem.tolerance > 0 and not self.respond(np.ones(self.mu.size)).challengers.size
+        return self.tolerance > 0 and not self.respond(np.ones(self.mu.size)).challengers.size
 
     def respond(self, omega: Vector, start: Vector | None = None) -> Responses:
-        """Returns the best responses to `omega` (in component order); `start` holds guesses of the gammas."""
-        blocks = self.blocks
-        u = omega / self.sigma**2
-        basis, theta, rough = decompose(u, blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets)
-        if start is None:
-            start = np.zeros(omega.size)
-        gamma, nu, coef, gap, cost, misfit = respond_all(
-            self.best,
-            self.R,
-            self.problem.tolerance,
-            self.mu,
-            u,
-            basis,
-            theta,
-            rough,
-            blocks.offsets,
-            blocks.component,
-            start,
-        )
-        return Responses(self, omega, basis, theta, rough, gamma, nu, coef, gap, cost, misfit)
+        """Returns the best responses to `omega`; `start` holds guesses of the gammas."""
+        decomposition = Decomposition.of(self.components, omega, self.sigma)
+        return decomposition.respond(self.mu, self.best, self.R, self.tolerance, start)
+
+    def renumbered(self) -> Oracle:
+        """Returns the same oracle with its arms numbered in component order.
+
+        Solvers work on this one: arms need no translation at every step, and results do not depend on how the
+        components of the graph are interleaved. `components.ordered` and `components.restored` of the oracle it comes
+        from translate what goes in and what comes out.
+        """
+        other = copy(self)
+        other.components = self.components.renumbered
+        other.mu = self.components.ordered(self.mu)
+        other.sigma = self.components.ordered(self.sigma)
+        other.best = int(self.components.position[self.best])
+        return other
 
 
 def closest_alternative(problem: Problem, mu: ArrayLike, omega: ArrayLike, best: int | None = None) -> Alternative:
@@ -123,14 +78,15 @@ def closest_alternative(problem: Problem, mu: ArrayLike, omega: ArrayLike, best:
     omega = check_weights_of_arms("omega", omega, problem.n_arms)
     best = problem.best_arm(mu) if best is None else check_arm("best", best, problem.n_arms)
     oracle = Oracle(problem, mu, best)
-    blocks = oracle.blocks
     with one_thread():
-        responses = oracle.respond(omega[blocks.order])
-    winner = int(np.argmin(responses.cost))
+        responses = oracle.respond(omega)
+    # Of challengers that cost the same, as where omega leaves moves free, the first in component order.
+    winner = int(oracle.components.order[np.argmin(oracle.components.ordered(responses.cost))])
     if not np.isfinite(responses.cost[winner]):
         raise InvalidInput(
             f"`tolerance` = {problem.tolerance:g} with R = {problem.R:g} lets no other arm beat arm {best}: "
             "there is no alternative; lower the tolerance or raise R"
         )
-    lam = (oracle.mu - responses.gap[winner])[blocks.position]
-    return Alternative(lam, int(blocks.order[winner]), float(responses.gamma[winner]), float(responses.cost[winner]))
+    return Alternative(
+        mu - responses.gap[winner], winner, float(responses.gamma[winner]), float(responses.cost[winner])
+    )

@@ -14,7 +14,8 @@ from scipy.optimize import linprog
 
 from spectralbai import Graph, Problem, solve_allocation
 from spectralbai.allocation.certificate import certified_lower, certified_upper, feasible_gaps, feasible_gradients
-from spectralbai.oracle import Oracle, Responses
+from spectralbai.oracle import Oracle
+from spectralbai.spectral import Responses
 
 STORED = {
     stored["name"]: stored
@@ -42,10 +43,10 @@ def case(name: str) -> tuple[Problem, np.ndarray]:
     return Problem(graph, R, sigma, 0.1 if name == "tolerance" else 0.0), mu
 
 
-def edges_of(oracle: Oracle) -> list[tuple[int, int, Fraction]]:
+def edges_of(responses: Responses) -> list[tuple[int, int, Fraction]]:
+    components = responses.decomposition.components
     return [
-        (int(a), int(b), Fraction(float(w)))
-        for (a, b), w in zip(oracle.blocks.ends, oracle.blocks.weights, strict=True)
+        (int(a), int(b), Fraction(float(w))) for (a, b), w in zip(components.pairs, components.weights, strict=True)
     ]
 
 
@@ -67,14 +68,14 @@ def exact_solve(matrix: list[list[Fraction]], rhs: list[Fraction]) -> list[Fract
 
 def exact_dual(responses: Responses, i: int) -> Fraction:
     """Returns the least value of the Lagrangian of challenger i at its computed multipliers, a lower bound of f_i."""
-    oracle = responses.oracle
-    n_arms, best, mu = oracle.mu.size, oracle.best, rational(oracle.mu)
-    u = [w / s**2 for w, s in zip(rational(responses.omega), rational(oracle.sigma), strict=True)]
+    n_arms, best, mu = responses.means.size, responses.best, rational(responses.means)
+    sigma = rational(responses.decomposition.sigma)
+    u = [w / s**2 for w, s in zip(rational(responses.omega), sigma, strict=True)]
     gamma, nu = Fraction(float(responses.gamma[i])), Fraction(float(responses.nu[i]))
     assert gamma >= 0
     assert nu >= 0
     matrix = [[u[a] if a == b else Fraction(0) for b in range(n_arms)] for a in range(n_arms)]
-    for a, b, w in edges_of(oracle):
+    for a, b, w in edges_of(responses):
         for x, y in ((a, b), (b, a)):
             matrix[x][x] += 2 * gamma * w
             matrix[x][y] -= 2 * gamma * w
@@ -82,29 +83,30 @@ def exact_dual(responses: Responses, i: int) -> Fraction:
     rhs[best] -= nu
     rhs[i] += nu
     lam = exact_solve(matrix, rhs)
-    smooth = sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(oracle)), Fraction(0))
+    smooth = sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(responses)), Fraction(0))
     cost = sum((x * (m - y) ** 2 / 2 for x, m, y in zip(u, mu, lam, strict=True)), Fraction(0))
-    short = lam[best] - lam[i] + Fraction(oracle.problem.tolerance)
-    return cost + gamma * (smooth - Fraction(oracle.R)) + nu * short
+    short = lam[best] - lam[i] + Fraction(responses.tolerance)
+    return cost + gamma * (smooth - Fraction(responses.R)) + nu * short
 
 
 def exact_upper(responses: Responses, p: np.ndarray) -> Fraction:
     """Returns max_a (sum_i p_i d^i)_a over alternatives whose constraints are verified exactly."""
-    oracle = responses.oracle
-    mu, sigma = rational(oracle.mu), rational(oracle.sigma)
+    mu, sigma = rational(responses.means), rational(responses.decomposition.sigma)
     shares = rational(p)
     mixed = [Fraction(0)] * len(mu)
     for i, share, gap in zip(responses.challengers, shares, feasible_gaps(responses), strict=True):
         lam = [m - g for m, g in zip(mu, rational(gap), strict=True)]
-        assert sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(oracle)), Fraction(0)) <= Fraction(oracle.R)
-        assert lam[i] >= lam[oracle.best] + Fraction(oracle.problem.tolerance)
+        assert sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(responses)), Fraction(0)) <= Fraction(
+            responses.R
+        )
+        assert lam[i] >= lam[responses.best] + Fraction(responses.tolerance)
         mixed = [x + share * ((m - y) / s) ** 2 / 2 for x, m, y, s in zip(mixed, mu, lam, sigma, strict=True)]
     return max(mixed) / sum(shares)
 
 
-def allocations(oracle: Oracle, mu: np.ndarray) -> list[np.ndarray]:
+def allocations(problem: Problem, mu: np.ndarray) -> list[np.ndarray]:
     rng = np.random.default_rng(7)
-    optimal = solve_allocation(oracle.problem, mu).omega[oracle.blocks.order]
+    optimal = solve_allocation(problem, mu).omega
     return [optimal, np.full(mu.size, 1 / mu.size), rng.dirichlet(np.full(mu.size, 0.3))]
 
 
@@ -121,7 +123,7 @@ def alone(responses: Responses, i: int) -> Responses:
 def test_lower_bounds_stay_below_the_exact_dual_value(name: str) -> None:
     problem, mu = case(name)
     oracle = Oracle(problem, mu, int(np.argmax(mu)))
-    for omega in allocations(oracle, mu):
+    for omega in allocations(problem, mu):
         responses = oracle.respond(omega)
         for i in responses.challengers:
             lower, exact = certified_lower(alone(responses, int(i))), exact_dual(responses, int(i))
@@ -151,7 +153,7 @@ def test_lower_bounds_hold_at_alternatives_that_are_off_the_constraints(name: st
     problem, mu = case(name)
     oracle = Oracle(problem, mu, int(np.argmax(mu)))
     responses = oracle.respond(np.full(mu.size, 1 / mu.size))
-    u = responses.omega / oracle.sigma**2
+    u = responses.decomposition.u
     level = oracle.mu[oracle.best]
     for stretch in (-1e-3, -1e-6, 1e-6, 1e-3):
         gap = responses.gap - stretch * (oracle.mu - level - responses.gap)
@@ -168,7 +170,7 @@ def test_lower_bounds_hold_at_alternatives_that_are_off_the_constraints(name: st
 def test_upper_bounds_come_from_alternatives_that_are_exactly_feasible(name: str) -> None:
     problem, mu = case(name)
     oracle = Oracle(problem, mu, int(np.argmax(mu)))
-    for omega in allocations(oracle, mu):
+    for omega in allocations(problem, mu):
         responses = oracle.respond(omega)
         p = np.random.default_rng(1).uniform(1, 5, responses.challengers.size)  # need not sum to one
         exact = exact_upper(responses, p)
@@ -217,8 +219,7 @@ def test_the_stored_interval_of_geometric_weighted_ends_too_low() -> None:
     mu = np.array(stored["mu"])
     found = solve_allocation(problem, mu, tol=1e-9)
     assert found.status == "certified"
-    oracle = Oracle(problem, mu, int(np.argmax(mu)))
-    responses = oracle.respond(found.omega[oracle.blocks.order])
+    responses = Oracle(problem, mu, int(np.argmax(mu))).respond(found.omega)
     p = mixture_of(responses)
     time = 1 / exact_upper(responses, p)
     assert float(time) == pytest.approx(1429.702604, rel=2e-9)

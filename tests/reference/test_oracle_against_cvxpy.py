@@ -87,13 +87,12 @@ def test_every_challenger_costs_what_the_cone_solver_finds(
     n_components: int,
 ) -> None:
     problem, mu, omega, best = random_case(seed, relative_R, decades, zeros, tolerance, sigma_decades, n_components)
-    oracle = Oracle(problem, mu, best)
-    responses = oracle.respond(omega[oracle.blocks.order])
+    responses = Oracle(problem, mu, best).respond(omega)
     largest = float((omega / problem.sigma**2).max())
     for challenger in range(problem.n_arms):
         if challenger == best:
             continue
-        cost = responses.cost[oracle.blocks.position[challenger]]
+        cost = responses.cost[challenger]
         known = np.isfinite(cost) and cost > 1e-14 * largest
         scale = cost if known else 1e-9 * largest
         found = cone_cost(problem, mu, omega, best, challenger, scale)

@@ -15,7 +15,7 @@ from spectralbai import Graph, Problem
 from spectralbai.blocks import Data
 from spectralbai.checks import Vector
 from spectralbai.evidence import Evidence
-from spectralbai.spectrum import Blocks
+from spectralbai.spectral import Components
 from spectralbai.stopping import LikelihoodReading, Mixture
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
 from spectralbai.stopping.mixture import PRIOR_SCALES, Split
@@ -53,19 +53,15 @@ class Case:
     @property
     def integrals(self) -> Vector:
         """The log integrals per component: tested by themselves elsewhere."""
-        blocks, split, sigma = Blocks.from_problem(self.problem), self.split, self.problem.sigma
-        before = split.counts / sigma**2
+        split = self.split
         return log_integrals(
-            before,
+            Components.from_problem(self.problem),
+            split.counts / self.problem.sigma**2,
             split.means,
             self.u,
             self.means,
             self.problem.R,
             (0.0, 0.0),
-            blocks.offsets,
-            blocks.ends,
-            blocks.weights,
-            blocks.edge_offsets,
             np.array(PRIOR_SCALES),
         )
 

@@ -18,7 +18,7 @@ def closed_form(oracle: Oracle) -> Outcome:
     others = np.arange(oracle.mu.size) != oracle.best
     noise = oracle.sigma[others] ** 2
     noise_best = float(oracle.sigma[oracle.best] ** 2)
-    lead = (oracle.mu[oracle.best] - oracle.mu[others] + oracle.problem.tolerance) ** 2
+    lead = (oracle.mu[oracle.best] - oracle.mu[others] + oracle.tolerance) ** 2
     # c = 2 f / omega_best; in units of its largest value, where x_a of the closest arm is infinite
     largest = float(lead.min()) / noise_best
 

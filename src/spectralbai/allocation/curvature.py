@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from spectralbai.checks import Indices, Matrix, Vector
-from spectralbai.oracle import Responses
+from spectralbai.spectral import Responses
 
 NODE_RATIO = 2.0
 """Ratio of neighbouring nodes when M(gamma)^-1 is interpolated; 1/x over such an interval is off by at most 13 %."""
@@ -19,21 +19,18 @@ def curvature(responses: Responses, p: Vector, ratio: float = NODE_RATIO) -> Mat
     in gamma, so it is interpolated between nodes `ratio` apart: a few products for all, and never too small a
     Hessian, which costs Newton's method nothing but a little speed. `ratio` = 1 puts a node at every gamma: exact.
     """
-    oracle = responses.oracle
-    return _curvature(
-        p,
+    decomposition, to = responses.decomposition, responses.decomposition.components
+    hessian: Matrix = _curvature(
+        to.ordered(p),
         ratio,
-        oracle.best,
-        responses.omega / oracle.sigma**2,
-        responses.gap / oracle.sigma**2,
-        responses.basis,
-        responses.theta,
-        responses.rough,
-        oracle.blocks.offsets,
-        responses.gamma,
-        responses.nu,
-        responses.coef,
+        int(to.position[responses.best]),
+        to.ordered(responses.gap / decomposition.sigma**2, axes=2),
+        to.ordered(responses.gamma),
+        to.ordered(responses.nu),
+        to.ordered(responses.coef),
+        *decomposition.factors,
     )
+    return to.restored(hessian, axes=2)
 
 
 @njit(cache=True)
@@ -41,15 +38,15 @@ def _curvature(
     p: Vector,
     ratio: float,
     best: int,
-    u: Vector,
     e: Matrix,
+    gamma: Vector,
+    nu: Vector,
+    coef: Matrix,
+    u: Vector,
     basis: Matrix,
     theta: Vector,
     rough: Vector,
     offsets: Indices,
-    gamma: Vector,
-    nu: Vector,
-    coef: Matrix,
 ) -> Matrix:
     n_arms = p.size
     n_components = offsets.size - 1

@@ -15,7 +15,8 @@ from numba import njit
 from spectralbai.allocation.certificate import MARGIN, Outcome, certified_lower, certified_upper, feasible_gradients
 from spectralbai.allocation.curvature import curvature
 from spectralbai.checks import Matrix, Vector
-from spectralbai.oracle import Oracle, Responses
+from spectralbai.oracle import Oracle
+from spectralbai.spectral import Responses
 
 BOUNDARY = 0.95
 """Fraction of the way to the boundary that a step may go."""
@@ -60,8 +61,8 @@ def interior_point(
 ) -> Outcome:
     """Returns an allocation with certified bounds, a relative `tol` apart unless it stops early.
 
-    `start` is a guess of the allocation (in component order); the search also ends once `upper` falls to `enough`,
-    when the caller knows a better value.
+    `start` is a guess of the allocation; the search also ends once `upper` falls to `enough`, when the caller knows a
+    better value.
     """
     # The certificate's room for rounding is taken out of the gap asked of the search.
     best, ceiling, iterations = search(oracle, max(0.99 * tol - 4 * MARGIN, 0.0), max_iterations, start, enough)

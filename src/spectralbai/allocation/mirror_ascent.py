@@ -48,5 +48,5 @@ def mirror_ascent(oracle: Oracle, tol: float, max_iterations: int) -> Outcome:
 
 def lipschitz(oracle: Oracle) -> float:
     """Returns L >= max k(mu_a, lam_a) over best responses, the Lipschitz constant of f for the 1-norm."""
-    spread = float(oracle.mu.max() - oracle.mu.min()) + oracle.problem.tolerance
+    spread = float(oracle.mu.max() - oracle.mu.min()) + oracle.tolerance
     return float(0.5 * (spread / oracle.sigma.min()) ** 2)

@@ -18,6 +18,7 @@ from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
+from spectralbai.spectral import Components
 from spectralbai.threads import one_thread
 
 Solver = Literal["auto", "closed-form", "interior-point", "mirror-ascent"]
@@ -81,7 +82,8 @@ def _solve_for(
     enough: float,
 ) -> Allocation:
     """Returns the allocation for one answer; stops early once its value is known to be below `enough`."""
-    oracle = Oracle(problem, mu, best)
+    components = Components.from_problem(problem)
+    oracle = Oracle(problem, mu, best).renumbered()
     limit = MAX_ITERATIONS[solver] if max_iterations is None else max_iterations
     with one_thread():
         outcome: Outcome
@@ -96,8 +98,8 @@ def _solve_for(
         elif solver == "mirror-ascent":
             outcome = mirror_ascent(oracle, tol, limit)
         else:
-            outcome = interior_point(oracle, tol, limit, None if start is None else start[oracle.blocks.order], enough)
-    omega = outcome.omega[oracle.blocks.position]
+            outcome = interior_point(oracle, tol, limit, None if start is None else components.ordered(start), enough)
+    omega = components.restored(outcome.omega)
     omega.setflags(write=False)
     lower = max(outcome.lower, 0.0)
     status: Status = "certified" if outcome.upper <= lower * (1 + tol) else "unfinished"

@@ -32,7 +32,8 @@ class OptimalTracking(Tracker):
         oracle = Oracle(problem, mu_tilde, best)
         trial = oracle.respond(np.full(mu_tilde.size, 1 / mu_tilde.size))
         if TIED < trial.value < np.inf:
-            return search(oracle, TRACKING_TOL, max_iterations=50).best.omega[oracle.blocks.position]
+            found = search(oracle.renumbered(), TRACKING_TOL, max_iterations=50)
+            return oracle.components.restored(found.best.omega)
         tied = mu_tilde >= mu_tilde[best] - 1e-7 * problem.sigma.max() - problem.tolerance
         shares: Vector = tied / tied.sum()
         return shares

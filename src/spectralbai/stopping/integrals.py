@@ -9,23 +9,20 @@ import numpy as np
 from numba import njit
 
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.spectral import Components
 
 STIFFEST = 1e10
 """Limit on kappa trace(L) / total weight before the split: nearly rigid, and still far from singular."""
 
 
-@njit(cache=True)
 def log_integrals(
+    components: Components,
     before: Vector,
     means_before: Vector,
     u: Vector,
     means: Vector,
     R: float,
     level: tuple[float, float],
-    offsets: Indices,
-    ends: Indices,
-    weights: Vector,
-    edge_offsets: Indices,
     scales: Vector,
 ) -> Vector:
     """Returns, per component, log of the integral of exp(-sum_a u_a (means_a - lam_a)^2 / 2) over the frozen prior.
@@ -34,6 +31,36 @@ def log_integrals(
     the posterior of a flat level and roughness precision kappa_k given the results before the split, weighted by how
     well kappa_k explains them (theory 6.4-6.6).
     """
+    logs: Vector = _log_integrals(
+        components.ordered(before),
+        components.ordered(means_before),
+        components.ordered(u),
+        components.ordered(means),
+        R,
+        level,
+        scales,
+        components.offsets,
+        components.ends,
+        components.weights,
+        components.edge_offsets,
+    )
+    return logs
+
+
+@njit(cache=True)
+def _log_integrals(
+    before: Vector,
+    means_before: Vector,
+    u: Vector,
+    means: Vector,
+    R: float,
+    level: tuple[float, float],
+    scales: Vector,
+    offsets: Indices,
+    ends: Indices,
+    weights: Vector,
+    edge_offsets: Indices,
+) -> Vector:
     precision, middle = level
     n_components = offsets.size - 1
     result = np.zeros(n_components)

@@ -52,8 +52,7 @@ class PrintedRule(StoppingRule[Memory]):
         best = int(np.argmax(np.where(data.counts > 0, data.means, -np.inf)))
         if (data.counts == 0).any():
             return _plain_reading(evidence, best, np.zeros(problem.n_arms - 1), False)
-        oracle = Oracle(_without_graph(problem), data.means, best)
-        responses = oracle.respond(data.counts[oracle.blocks.order])
+        responses = Oracle(_without_graph(problem), data.means, best).respond(data.counts)
         return _plain_reading(evidence, best, responses.cost[responses.challengers], False)
 
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
@@ -63,8 +62,7 @@ class PrintedRule(StoppingRule[Memory]):
 def closest_cost(problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
     """Returns what the closest alternative to the means `mu` costs per trial (theory 2.2): the growth of likelihood
     ratios."""
-    oracle = Oracle(problem, mu, best)
-    return oracle.respond(allocation[oracle.blocks.order]).value
+    return Oracle(problem, mu, best).respond(allocation).value
 
 
 @lru_cache(maxsize=32)

@@ -13,8 +13,7 @@ from spectralbai.checks import Vector
 from spectralbai.evidence import Evidence
 from spectralbai.memory import Memory
 from spectralbai.problem import Problem
-from spectralbai.secular import misfit_and_roughness, respond_all, respond_pairs
-from spectralbai.spectrum import decompose
+from spectralbai.spectral import decompose
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
 from spectralbai.stopping.likelihood_ratio import closest_cost
@@ -81,62 +80,31 @@ class Mixture(StoppingRule[Split]):
             return LikelihoodReading(
                 evidence.best, statistic, np.full(rows.size, math.inf), np.zeros(rows.size), 0.0, math.inf
             )
-        problem, blocks = evidence.problem, responses.oracle.blocks
+        problem, best = evidence.problem, evidence.best
         later = evidence.data.since(split)
-        order = blocks.order
-        sigma, counts, means = problem.sigma[order], later.counts[order], later.means[order]
-        u = counts / sigma**2
-        before = split.counts[order] / sigma**2
-        integrals = log_integrals(
-            before,
-            split.means[order],
-            u,
-            means,
-            problem.R,
-            self._level(problem, evidence.origin),
-            blocks.offsets,
-            blocks.ends,
-            blocks.weights,
-            blocks.edge_offsets,
-            np.array(PRIOR_SCALES),
-        )
-        best = int(blocks.position[evidence.best])
-        basis, theta, rough = decompose(u, blocks.offsets, blocks.ends, blocks.weights, blocks.edge_offsets)
-        total_misfit = misfit_and_roughness(problem.R, means, u, basis, theta, rough, blocks.offsets)[0]
+        decomposition, means = decompose(problem, later.counts), later.means
+        components, u = decomposition.components, decomposition.u
+        before, level = split.counts / problem.sigma**2, self._level(problem, evidence.origin)
+        integrals = log_integrals(components, before, split.means, u, means, problem.R, level, np.array(PRIOR_SCALES))
+        total_misfit = decomposition.misfit(means, problem.R)
         R = max(problem.R, evidence.doubtful_roughness)
         total_penalty = -float(integrals.sum())
-        sizes = np.diff(blocks.offsets)
-        allowed, allowed_alone = graph_penalties(integrals, sizes), None
+        allowed, allowed_alone = graph_penalties(integrals, components.sizes), None
         if integrals.size <= 2:
-            cost = respond_all(
-                best,
-                R,
-                problem.tolerance,
-                means,
-                u,
-                basis,
-                theta,
-                rough,
-                blocks.offsets,
-                blocks.component,
-                np.zeros(u.size),
-            )[4]
+            cost = decomposition.respond(means, best, R, problem.tolerance).cost
             rows = np.flatnonzero(np.isfinite(cost))
             statistic = cost[rows]
             penalty, misfit = np.full(rows.size, total_penalty), np.full(rows.size, total_misfit)
         else:
-            cost, misfit = respond_pairs(
-                best, R, problem.tolerance, means, u, basis, theta, rough, blocks.offsets, blocks.component
-            )
+            cost, misfit = decomposition.respond_pairs(means, best, R, problem.tolerance)
             rows = np.flatnonzero(np.isfinite(cost))
             statistic, misfit = cost[rows], misfit[rows]
-            component = blocks.component[rows]
-            tests = number_of_tests(sizes)[component]
-            home = blocks.component[best]
+            component, home = components.of_arm[rows], components.of_arm[best]
+            tests = number_of_tests(components.sizes)[component]
             penalty = np.log(tests) - integrals[home] - np.where(component == home, 0.0, integrals[component])
         if not problem.unstructured:
             penalty = penalty - math.log1p(-PAIR_SHARE)
-            alone = lone_integrals(before, split.means[order], u, means, self._level(problem, evidence.origin))
+            alone = lone_integrals(before, split.means, u, means, level)
             both = u[best] * (u[rows] / np.maximum(u[best] + u[rows], np.finfo(float).tiny))
             plain = 0.5 * both * np.maximum(means[best] - means[rows] + problem.tolerance, 0.0) ** 2
             fee = math.log((problem.n_arms - 1) / PAIR_SHARE) - alone[best] - alone[rows]
@@ -145,7 +113,7 @@ class Mixture(StoppingRule[Split]):
                 np.where(better, *each) for each in ((plain, statistic), (fee, penalty), (0.0, misfit))
             )
             allowed, allowed_alone = allowed - math.log1p(-PAIR_SHARE), lone_penalties(alone) - math.log(PAIR_SHARE)
-        region = Region(blocks, R, u, means, basis, theta, rough, allowed, allowed_alone)
+        region = Region(decomposition, R, means, allowed, allowed_alone)
         return LikelihoodReading(evidence.best, statistic, penalty, misfit, total_misfit, total_penalty, region)
 
     def knowing(self, mean_range: tuple[float, float]) -> Self:

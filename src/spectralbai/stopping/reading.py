@@ -73,7 +73,7 @@ class LikelihoodReading(Reading):
 
     @property
     def tests_R(self) -> bool:
-        return self.region is not None and bool((self.region.rough > 0).any())
+        return self.region is not None and bool((self.region.decomposition.rough > 0).any())
 
     def consistent(self, delta: float) -> bool:
         return self.total_misfit <= self.total_penalty - math.log(delta)

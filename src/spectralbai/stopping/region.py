@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spectralbai.checks import Indices, Matrix, Vector
-from spectralbai.secular import centre_means
-from spectralbai.spectrum import Blocks
+from spectralbai.spectral import Decomposition
 
 PRICES = 128
 """Prices of smoothness tried at once. Every price gives valid ends: more of them can only make intervals tighter."""
@@ -54,25 +53,23 @@ def _largest_other(x: Vector) -> Vector:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """Where the true means lie, at all times at once, with probability 1 - delta; arms stand in component order."""
+    """Where the true means lie, at all times at once, with probability 1 - delta."""
 
-    blocks: Blocks
+    decomposition: Decomposition
+    """That of the counts of the results that the tests use."""
     R: float
     """Largest S that the tests allow."""
-    u: Vector
     means: Vector
-    basis: Matrix
-    theta: Vector
-    rough: Vector
+    """Means of these results."""
     penalty: Vector
     """What the results of each component may cost less log(1/delta), (n_components,); of all at once with up to two."""
     lone_penalty: Vector | None
     """The same for each arm by itself, if the risk has a part for it."""
 
     def intervals(self, delta: float) -> tuple[Vector, Vector] | None:
-        """Returns the ends of the intervals of all arms, in their own order; None if no means with S <= R are left."""
+        """Returns the ends of the intervals of all arms; None if no means with S <= R are left."""
         radius = self.penalty - math.log(delta)
-        low, high = np.full(self.u.size, -np.inf), np.full(self.u.size, np.inf)
+        low, high = np.full(self.means.size, -np.inf), np.full(self.means.size, np.inf)
         prices = self._prices(radius)
         for _ in range(2):  # over all scales, then over those that matter
             lows, highs = self._ends(prices, radius)
@@ -85,19 +82,20 @@ class Region:
             prices = np.geomspace(useful.min() / step, useful.max() * step, PRICES)
         if self.lone_penalty is not None:
             with np.errstate(divide="ignore"):
-                half = np.sqrt(2 * (self.lone_penalty - math.log(delta)) / self.u)  # (6.14)
+                half = np.sqrt(2 * (self.lone_penalty - math.log(delta)) / self.decomposition.u)  # (6.14)
             low, high = np.maximum(low, self.means - half), np.minimum(high, self.means + half)
         if (low > high).any():
             return None
-        return low[self.blocks.position], high[self.blocks.position]
+        return low, high
 
     def _prices(self, radius: Vector) -> Vector:
         """Returns prices of smoothness around those at which a direction bends or the whole of R is worth the
         radius."""
-        curved = self.rough > 0
+        theta, rough = self.decomposition.theta, self.decomposition.rough
+        curved = rough > 0
         if not curved.any():
             return np.zeros(1)
-        bends = np.where(self.theta > 0, self.theta, 1.0)[curved] / self.rough[curved]
+        bends = np.where(theta > 0, theta, 1.0)[curved] / rough[curved]
         with np.errstate(over="ignore"):
             scales = np.append(bends, np.clip(2 * radius / self.R, bends.min() / EXTREME, bends.max() * EXTREME))
         return np.append(0.0, np.geomspace(scales.min() / MARGIN, scales.max() * MARGIN, PRICES))
@@ -108,23 +106,22 @@ class Region:
 
         They are crossed where the ellipsoid, hence the region, is empty.
         """
-        offsets, component = self.blocks.offsets, self.blocks.component
-        centre, _, y = centre_means(self.means, self.u, self.basis, self.theta, offsets)
-        bend = self.rough[:, None] * prices
-        stiffness = self.theta[:, None] + bend
+        decomposition, components = self.decomposition, self.decomposition.components
+        level, y = decomposition.coordinates(self.means)
+        theta = decomposition.theta
+        bend = decomposition.rough[:, None] * prices
+        stiffness = theta[:, None] + bend
         inverse = np.divide(1.0, stiffness, out=np.zeros_like(stiffness), where=stiffness > 0)
-        energy = np.divide(0.5 * y**2, self.theta, out=np.zeros_like(y), where=self.theta > 0)
-        least = np.add.reduceat(energy[:, None] * bend * inverse, offsets[:-1], axis=0)
+        energy = np.divide(0.5 * y**2, theta, out=np.zeros_like(y), where=theta > 0)
+        least = np.add.reduceat(energy[:, None] * bend * inverse, components.offsets[:-1], axis=0)
         if radius.size <= 2:
             least = least.sum(axis=0)
         with np.errstate(over="ignore"):  # an infinite ellipsoid says nothing, which is true
             room = 0.5 * prices * self.R if math.isfinite(self.R) else 0.0  # without a graph the price is 0
         slack = np.minimum(radius[:, None] + room - least, np.finfo(float).max / 4)
-        squares = self.basis**2
-        variance = squares @ inverse
-        variance[squares @ (stiffness == 0).astype(np.float64) > 0] = np.inf  # nothing holds the arm
-        half = np.where(slack > 0, np.sqrt(2 * np.maximum(slack, np.finfo(float).tiny)), -np.inf)[component] * np.sqrt(
-            variance
-        )
-        middle = self.basis @ (y[:, None] * inverse) + (centre[component] + self.means[0])[:, None]
+        reach = np.where(slack > 0, np.sqrt(2 * np.maximum(slack, np.finfo(float).tiny)), -np.inf)
+        variance = decomposition.diagonal(inverse)
+        variance[decomposition.diagonal((stiffness == 0).astype(np.float64)) > 0] = np.inf  # nothing holds the arm
+        half = reach[components.of_arm] * np.sqrt(variance)
+        middle = decomposition.combine(y[:, None] * inverse) + level[:, None]
         return middle - half, middle + half

@@ -1,4 +1,4 @@
-"""One decomposition for every best response: diag(u) and the Laplacian diagonalised together.
+"""diag(u) and the Laplacian diagonalised together, compiled.
 
 With u = omega / sigma^2 >= 0, each component of the graph that has some weight gets a basis B with
 
@@ -9,68 +9,15 @@ so that M(gamma) = diag(u) + 2 gamma L becomes diag(theta + 2 gamma rough) for e
 u^-1/2 L u^-1/2, is not safe: it divides by small weights. Here D = diag(u) + t L is factorised
 instead, and its known eigenvector, the constant one, is deflated exactly.
 
-Arms are ordered by component throughout this module, so that every matrix is block diagonal.
+Arms stand in component order, so that every matrix is block diagonal.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
-
 import numpy as np
 from numba import njit
-from scipy import sparse
 
 from spectralbai.checks import Indices, Matrix, Vector
-from spectralbai.problem import Problem
-
-
-@dataclass(frozen=True, eq=False)
-class Blocks:
-    """The graph with its arms ordered by component, as the compiled kernels want it."""
-
-    order: Indices
-    """order[k] is the arm at position k."""
-    position: Indices
-    """position[a] is where arm a stands: the inverse of `order`."""
-    offsets: Indices
-    """Component c holds the positions offsets[c] to offsets[c + 1] - 1."""
-    component: Indices
-    """Component of each position."""
-    ends: Indices
-    """Edges as pairs of positions, grouped by component: shape (n_edges, 2)."""
-    weights: Vector
-    """Weights of these edges."""
-    edge_offsets: Indices
-    """Component c holds the edges edge_offsets[c] to edge_offsets[c + 1] - 1."""
-
-    @cached_property
-    def incidence(self) -> sparse.csr_array:
-        """Signed incidence matrix: one row per edge, +1 at its first end and -1 at its second."""
-        n_edges = len(self.weights)
-        rows = np.repeat(np.arange(n_edges), 2)
-        return sparse.csr_array(
-            (np.tile([1.0, -1.0], n_edges), (rows, self.ends.ravel())), shape=(n_edges, len(self.order))
-        )
-
-    @classmethod
-    @lru_cache(maxsize=32)  # problems are immutable and compared by identity
-    def from_problem(cls, problem: Problem) -> Blocks:
-        """Returns the blocks of the problem's graph, or of the edgeless one if R is infinite."""
-        n_arms = problem.n_arms
-        if problem.unstructured:
-            labels, pairs, weights = np.arange(n_arms), np.zeros((0, 2), dtype=np.intp), np.zeros(0)
-        else:
-            labels, pairs, weights = problem.graph.components, problem.graph.pairs, problem.graph.weights
-        order = np.argsort(labels, kind="stable")
-        position = np.empty_like(order)
-        position[order] = np.arange(n_arms)
-        offsets = np.searchsorted(labels[order], np.arange(labels.max() + 2))
-        ends = position[pairs]
-        edge_component = labels[pairs[:, 0]]
-        by_component = np.argsort(edge_component, kind="stable")
-        edge_offsets = np.searchsorted(edge_component[by_component], np.arange(labels.max() + 2))
-        return cls(order, position, offsets, labels[order], ends[by_component], weights[by_component], edge_offsets)
 
 
 @njit(cache=True)
@@ -89,7 +36,7 @@ def invert_lower(factor: Matrix) -> Matrix:
 
 
 @njit(cache=True)
-def decompose(
+def diagonalise(
     u: Vector, offsets: Indices, ends: Indices, weights: Vector, edge_offsets: Indices
 ) -> tuple[Matrix, Vector, Vector]:
     """Returns (basis, theta, rough); the first column of each block is its constant vector.
@@ -153,8 +100,7 @@ def decompose(
         block = reflected @ right.T
         singular[max(size - 1 - zeros, 0) :] = 0.0  # diag(u) loses one rank per zero
         # On arms that a vector hardly touches, the left vectors are more accurate; sqrt(u) is orthogonal to them all.
-        # With
-        # singular = 0 the vector lives on the arms without weight, exactly.
+        # With singular = 0 the vector lives on the arms without weight, exactly.
         mean = np.zeros(size - 1)
         for a in range(size):
             share = np.sqrt(u[low + a]) / total

@@ -1,6 +1,7 @@
 """Root searches for the price of smoothness gamma, compiled: one challenger, every challenger, or none.
 
-All kernels that call one another stand in this file: the cache of compiled code follows the file it was made from.
+Arms stand in component order. All kernels that call one another stand in this file: the cache of compiled code follows
+the file it was made from.
 """
 
 from __future__ import annotations
@@ -161,16 +162,19 @@ def project(R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough
 
 
 @njit(cache=True)
-def misfit_and_roughness(
-    R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices
-) -> tuple[float, float]:
-    """Returns (misfit, roughness): the least cost of means with S <= R, and the least S of means that cost nothing."""
+def misfit(R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices) -> float:
+    """Returns the least cost of means with S <= R."""
     y = centre_means(mu, u, basis, theta, offsets)[2]
-    nothing = np.zeros(mu.size)
     coef = np.zeros(mu.size)
-    solve_secular(0.0, R, y, theta, rough, nothing, -1.0, coef)
-    misfit = _coordinate_cost(y, theta, coef)
-    return misfit, secular(0.0, y, theta, rough, nothing, -1.0, coef)[0]
+    solve_secular(0.0, R, y, theta, rough, np.zeros(mu.size), -1.0, coef)
+    return _coordinate_cost(y, theta, coef)
+
+
+@njit(cache=True)
+def roughness(mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices) -> float:
+    """Returns the least S of means that cost nothing."""
+    y = centre_means(mu, u, basis, theta, offsets)[2]
+    return secular(0.0, y, theta, rough, np.zeros(mu.size), -1.0, np.zeros(mu.size))[0]
 
 
 @njit(cache=True)

@@ -1,0 +1,114 @@
+"""The graph with its arms ordered by component: the one place that knows this order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from spectralbai.checks import Indices, Vector
+from spectralbai.problem import Problem
+
+
+@dataclass(frozen=True, eq=False)
+class Components:
+    """The connected components of a graph, and its arms in an order that makes every matrix block diagonal.
+
+    The compiled kernels work in component order: an arm is then a *position*. Everyone else numbers arms as the
+    problem does and lets `ordered` and `restored` translate.
+    """
+
+    order: Indices
+    """order[k] is the arm at position k."""
+    position: Indices
+    """position[a] is where arm a stands: the inverse of `order`."""
+    offsets: Indices
+    """Component c holds the positions offsets[c] to offsets[c + 1] - 1."""
+    component: Indices
+    """Component of each position."""
+    ends: Indices
+    """Edges as pairs of positions, grouped by component: shape (n_edges, 2)."""
+    weights: Vector
+    """Weights of these edges."""
+    edge_offsets: Indices
+    """Component c holds the edges edge_offsets[c] to edge_offsets[c + 1] - 1."""
+
+    @classmethod
+    @lru_cache(maxsize=32)  # problems are immutable and compared by identity
+    def from_problem(cls, problem: Problem) -> Components:
+        """Returns the components of the problem's graph, or of the edgeless one if R is infinite."""
+        n_arms = problem.n_arms
+        if problem.unstructured:
+            labels, pairs, weights = np.arange(n_arms), np.zeros((0, 2), dtype=np.intp), np.zeros(0)
+        else:
+            labels, pairs, weights = problem.graph.components, problem.graph.pairs, problem.graph.weights
+        order = np.argsort(labels, kind="stable")
+        position = np.empty_like(order)
+        position[order] = np.arange(n_arms)
+        offsets = np.searchsorted(labels[order], np.arange(labels.max() + 2))
+        ends = position[pairs]
+        edge_component = labels[pairs[:, 0]]
+        by_component = np.argsort(edge_component, kind="stable")
+        edge_offsets = np.searchsorted(edge_component[by_component], np.arange(labels.max() + 2))
+        return cls(order, position, offsets, labels[order], ends[by_component], weights[by_component], edge_offsets)
+
+    @cached_property
+    def sizes(self) -> Indices:
+        """Number of arms of each component."""
+        return np.diff(self.offsets)
+
+    @property
+    def n_components(self) -> int:
+        return self.offsets.size - 1
+
+    @property
+    def rank(self) -> int:
+        """Rank of the Laplacian: the number of directions that have a roughness."""
+        return self.order.size - self.n_components
+
+    @cached_property
+    def of_arm(self) -> Indices:
+        """Component of each arm."""
+        return self.component[self.position]
+
+    @cached_property
+    def pairs(self) -> Indices:
+        """Edges as pairs of arms, in the order of `weights`: shape (n_edges, 2)."""
+        return self.order[self.ends]
+
+    @cached_property
+    def incidence(self) -> sparse.csr_array:
+        """Signed incidence matrix: one row per edge, +1 at its first arm and -1 at its second."""
+        n_edges = len(self.weights)
+        rows = np.repeat(np.arange(n_edges), 2)
+        return sparse.csr_array(
+            (np.tile([1.0, -1.0], n_edges), (rows, self.pairs.ravel())), shape=(n_edges, self.order.size)
+        )
+
+    @cached_property
+    def in_order(self) -> bool:
+        """Whether the arms already stand in component order."""
+        return bool((self.order == np.arange(self.order.size)).all())
+
+    @cached_property
+    def renumbered(self) -> Components:
+        """The same graph with each arm named by its position: `ordered` and `restored` then change nothing."""
+        identity = np.arange(self.order.size)
+        return self if self.in_order else replace(self, order=identity, position=identity)
+
+    def ordered(self, x: NDArray[Any], axes: int = 1) -> NDArray[Any]:
+        """Returns `x`, whose first `axes` axes run over arms, in component order; fit for a compiled kernel."""
+        # A kernel is compiled anew for arrays that are read-only or not contiguous: copy those in any case.
+        return x if self.in_order and x.flags.carray else _permuted(x, self.order, axes)
+
+    def restored(self, x: NDArray[Any], axes: int = 1) -> NDArray[Any]:
+        """Returns `x`, whose first `axes` axes are in component order, arm by arm again."""
+        return x if self.in_order else _permuted(x, self.position, axes)
+
+
+def _permuted(x: NDArray[Any], by: Indices, axes: int) -> NDArray[Any]:
+    return x[by] if axes == 1 else x[np.ix_(*(by,) * axes)]
