@@ -512,7 +512,7 @@ def test_simulate_refuses_what_it_cannot_use(run: RunCommand, file: Path, tmp_pa
     (tmp_path / "outside.json").write_text(json.dumps(outside))
     file.write_text(HEAD + '[[instances]]\nfile = "outside.json"\n' + TAS)
     refused = run("simulate", str(file), "--out", str(tmp_path / "out"))
-    assert refused.code == 1 and '[[instances]] number 1: "mu" must lie between 0 and 1' in refused.stderr
+    assert refused.code == 1 and "[[instances]] number 1: `mu` must lie in [0, 1] as the outcomes do" in refused.stderr
 
 
 def test_compare_and_plot_refuse_what_is_not_there(

@@ -16,6 +16,7 @@ LAYERS = [
     {"errors"},
     {"checks", "threads", "software"},
     {"graph"},
+    {"noise"},
     {"problem"},
     {"instance"},
     {"instances", "history", "records"},

@@ -206,12 +206,7 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
         if instance.mu is None:
             raise InvalidInput('"mu" is missing, the mean of each arm to simulate from; add it to the file')
         instance.problem.best_arm(instance.mu)
-        low, high = instance.problem.outcome_range or (-math.inf, math.inf)
-        if instance.mu.min() < low or instance.mu.max() > high:
-            raise InvalidInput(
-                f'"mu" must lie between {low:g} and {high:g} as the outcomes do, got {instance.mu.min():g} to '
-                f"{instance.mu.max():g}"
-            )
+        instance.problem.noise.check_means("mu", instance.mu)
     except SpectralBAIError as error:
         raise InvalidInput(f"{place}: {error}") from None
     if name is not None and (not isinstance(name, str) or not name.strip()):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -11,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Indices, Vector, check_arm, check_delta, check_integer, check_vector
+from spectralbai.checks import Indices, Vector, check_arm, check_delta, check_integer, check_interval, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
 from spectralbai.instance import Instance
@@ -63,7 +62,7 @@ class Policy(ABC):
                 raise InvalidInput(f"`stopping` must be one of {', '.join(RULES)}, got {name!r}")
             check_delta(delta)
         if self.mean_range is not None:
-            replace(self.problem, outcome_range=self.mean_range)  # checks it
+            check_interval("mean_range", self.mean_range)
 
     @property
     def rules(self) -> tuple[tuple[str, float], ...]:
@@ -243,28 +242,12 @@ class Policy(ABC):
             values, given = (np.atleast_1d(np.asarray(each)) for each in (arms, rewards))
         except (TypeError, ValueError):  # ragged
             raise InvalidInput("`arms` and `rewards` must be two lists of one length, got lists within lists") from None
-        if given.dtype.kind not in "biuf":  # numpy would turn strings and None into numbers
-            raise InvalidInput(f"`rewards` must be numbers, got {reprlib.repr(rewards)}; leave missing results out")
-        outcomes = given.astype(np.float64)
-        if values.ndim != 1 or values.shape != outcomes.shape:
+        if values.ndim != 1 or values.shape != given.shape:
             raise InvalidInput(
-                f"`arms` and `rewards` must be two lists of one length, got shapes {values.shape} and {outcomes.shape}"
+                f"`arms` and `rewards` must be two lists of one length, got shapes {values.shape} and {given.shape}"
             )
         pulled = np.array([check_arm("arms", arm, self.problem.n_arms) for arm in values.tolist()], dtype=np.intp)
-        bad = np.flatnonzero(~np.isfinite(outcomes))
-        if bad.size:
-            raise InvalidInput(
-                f"`rewards` must be finite, got {outcomes[bad[0]]} at position {bad[0]}; leave missing results out"
-            )
-        if self.problem.outcome_range is not None:
-            low, high = self.problem.outcome_range
-            bad = np.flatnonzero((outcomes < low) | (outcomes > high))
-            if bad.size:
-                value, at = outcomes[bad[0]], bad[0]
-                raise InvalidInput(
-                    f"`rewards` must lie in [{low:g}, {high:g}], got {value:g} at position {at}; widen the range"
-                )
-        return pulled, outcomes
+        return pulled, self.problem.noise.check_outcomes("rewards", rewards)
 
     def _check(self, state: State) -> State:
         """Returns the state after a check: new estimate, stopping rules read, pulls planned."""
