@@ -72,7 +72,8 @@ def test_what_is_no_number_is_no_outcome(noise: Noise) -> None:
         assert found == f"`x` must be numbers, got {words}; leave missing results out"
 
 
-def test_a_place_is_named_as_it_is_and_an_argument_in_quotes() -> None:
+def test_a_place_is_named_as_it_is_and_an_option_in_quotes() -> None:
+    assert refusal(SCORES.check_outcome, "--outcome", 7).startswith("`--outcome` must lie in [-1, 3], got 7;")
     assert refusal(SCORES.check_outcome, "line 3", 7).startswith("line 3 must lie in [-1, 3], got 7;")
     assert refusal(SCORES.check_outcome, "$.x", 7).startswith("$.x must lie")
 

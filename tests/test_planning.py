@@ -288,7 +288,7 @@ def test_what_the_commands_cannot_use_is_refused_and_nothing_is_written(run: Run
         ),
         (
             ("--arms", str(good), "--features", "x", "--neighbors", "1", "--guess", "x", "--low", "0", "--high", "1"),
-            "--guess must lie in [0, 1] as the outcomes do, got 2 at arm 1",
+            "`--guess` must lie in [0, 1] as the outcomes do, got 2 at arm 1",
         ),
     ):
         refused = run("instance", *arguments, "--out", str(tmp_path / "new" / "i.json"))
