@@ -209,10 +209,11 @@ def test_scores_have_the_mean_and_the_spread_asked_for(spread: float) -> None:
     assert np.array_equal(drawn, SCORES.draws(mu, spread)(np.random.default_rng(0), PULLS))
 
 
-def test_scores_stay_in_a_range_whose_ends_are_rounded() -> None:
-    noise = Bounded(0.1, 0.7)
-    drawn = noise.draws(np.array([0.7 - 1e-9, 0.1 + 1e-9]), 1e-5)(np.random.default_rng(0), np.repeat([0, 1], 4000))
-    assert noise.check_outcomes("drawn", drawn).size == 8000
+def test_scores_do_not_leave_the_range_by_rounding() -> None:
+    noise = Bounded(-0.3, 0.1)
+    assert noise.low + (noise.high - noise.low) > noise.high
+    drawn = noise.draws(np.array([0.09]), 0.06)(np.random.default_rng(0), np.zeros(4000, dtype=np.intp))
+    assert drawn.max() == noise.high
 
 
 @pytest.mark.parametrize(

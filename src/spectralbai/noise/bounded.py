@@ -76,18 +76,18 @@ class Bounded(Noise):
 
     def _scores(self, mu: Vector, spread: float) -> Draw:
         """Returns draws of the Beta distributions on the range with means `mu` and standard deviation `spread`."""
-        low, width = self.low, self.high - self.low
-        share, most = (mu - low) / width, np.sqrt((mu - low) * (self.high - mu))
+        low, high, width = self.low, self.high, self.high - self.low
+        share, most = (mu - low) / width, np.sqrt((mu - low) * (high - mu))
         if not (spread < most).all():
             arm = int(np.argmin(most))
             raise InvalidInput(
-                f"`noise` must be below {most[arm]:.6g}, the largest spread of outcomes in [{low:g}, {self.high:g}] "
+                f"`noise` must be below {most[arm]:.6g}, the largest spread of outcomes in [{low:g}, {high:g}] "
                 f"with mean {mu[arm]:g} at arm {arm}, got {spread:g}; lower it"
             )
         ratio = np.minimum(most / spread, math.sqrt(SHARPEST))
         sharpness = (ratio - 1) * (ratio + 1)  # a + b, from spread^2 = (mu - low)(high - mu) / (a + b + 1)
         a, b = share * sharpness, (1 - share) * sharpness
-        return lambda rng, arms: np.minimum(low + width * rng.beta(a[arms], b[arms]), low + width)
+        return lambda rng, arms: np.minimum(low + width * rng.beta(a[arms], b[arms]), high)
 
     def negated(self) -> Self:
         return type(self)(-self.high, -self.low)
