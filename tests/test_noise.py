@@ -45,8 +45,8 @@ def test_truth_values_are_clicks() -> None:
 @pytest.mark.parametrize(
     ("noise", "bad", "must"),
     [
-        (GAUSS, 1e76, "must lie in [-1e+75, 1e+75], got 1e+76{}; measure in other units"),
-        (GAUSS, -1e76, "must lie in [-1e+75, 1e+75], got -1e+76{}; measure"),
+        (GAUSS, 1e76, "must be between -1e75 and 1e75, got 1e+76{}; measure in other units"),
+        (GAUSS, -1e76, "must be between -1e75 and 1e75, got -1e+76{}; measure"),
         (SCORES, 3.5, "must lie in [-1, 3], got 3.5{}; correct it or widen the range"),
         (SCORES, -1.5, "must lie in [-1, 3], got -1.5{}; correct it or widen the range"),
         (SCORES, 3.00000001, "must lie in [-1, 3], got 3.00000001{}; correct it"),

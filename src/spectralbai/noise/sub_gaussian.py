@@ -75,4 +75,4 @@ class SubGaussian(Noise):
 
     @property
     def _rule(self) -> tuple[str, str]:
-        return f"lie in [{-LARGEST:g}, {LARGEST:g}]", "measure in other units"
+        return "be between -1e75 and 1e75", "measure in other units"
