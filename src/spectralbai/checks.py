@@ -1,6 +1,6 @@
 """Checks shared by the public boundary: each returns a clean value or raises `InvalidInput`.
 
-`name` is an argument or option, or a place: a path such as $.mu inside a JSON document, or several words.
+`name` is an argument or option, or a place: a path such as $.mu inside a JSON document, a line of a table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Indices = NDArray[np.intp]
 
 def subject(name: str) -> str:
     """Returns the name as a message begins with it: arguments and options in backquotes, places as they are."""
-    return name if name.startswith("$") or " " in name else f"`{name}`"
+    return name if name.startswith(("$", "line ")) else f"`{name}`"
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
