@@ -109,6 +109,29 @@ def test_a_campaign_survives_its_json_form() -> None:
     assert campaign.seed_of(first, 2) == again.seed_of(other, 2)
 
 
+def test_noise_says_how_outcomes_in_a_range_are_drawn(tmp_path: Path) -> None:
+    scores = Instance(Problem.bounded(Graph.from_edges(3, [(1, 2)]), R=0.05), [0.95, 0.1, 0.2])
+    text = HEAD + '[[instances]]\nfile = "scores.json"\nsweep = { noise = ["bernoulli", 0.02] }\n' + TAS
+    campaign = Campaign.from_toml(text, lambda name: scores)
+    assert [each.noise for each in campaign.instances] == ["bernoulli", 0.02]
+    restored = Campaign.from_dict(json.loads(json.dumps(campaign.as_dict())))
+    assert restored.as_dict() == campaign.as_dict() and restored.instances[1].noise == 0.02
+    with Results.begin(tmp_path, text, campaign) as results:
+        run_campaign(campaign, results)
+        rows = list(results.rows())
+    policy = {delta: POLICIES["spectral-tas"](scores.problem, delta) for delta in campaign.deltas}
+    for noise in ("bernoulli", 0.02):
+        of_noise = [row for row in rows if row.instance == f"scores.json noise={noise}"]
+        assert len(of_noise) == 6
+        for row in of_noise:
+            assert row.tau == simulate.run(policy[row.delta], [0.95, 0.1, 0.2], row.seed, noise=noise).tau
+    for bad in ("0.5", '"gaussian"', "[0.02]"):
+        with pytest.raises(InvalidInput, match="number 1: `noise` must be"):
+            Campaign.from_toml(HEAD + f'[[instances]]\nfile = "x"\nnoise = {bad}\n' + TAS, lambda name: scores)
+    with pytest.raises(InvalidInput, match="number 1: `noise` must be gaussian"):
+        parse(HEAD + CLIQUES + "noise = 0.02\n" + TAS)
+
+
 def test_seeds_differ_between_runs_cells_and_campaigns_and_not_with_what_else_is_in_the_file() -> None:
     campaign, alone = parse(SMALL), parse(HEAD + CLIQUES + TAS)
     seeds = {campaign.seed_of(each, run) for each in campaign.trajectories for run in range(50)}
@@ -512,7 +535,7 @@ def test_simulate_refuses_what_it_cannot_use(run: RunCommand, file: Path, tmp_pa
     (tmp_path / "outside.json").write_text(json.dumps(outside))
     file.write_text(HEAD + '[[instances]]\nfile = "outside.json"\n' + TAS)
     refused = run("simulate", str(file), "--out", str(tmp_path / "out"))
-    assert refused.code == 1 and '[[instances]] number 1: "mu" must lie between 0 and 1' in refused.stderr
+    assert refused.code == 1 and "[[instances]] number 1: `mu` must lie in [0, 1] as the outcomes do" in refused.stderr
 
 
 def test_compare_and_plot_refuse_what_is_not_there(

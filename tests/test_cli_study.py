@@ -175,7 +175,7 @@ def test_the_storage_may_come_from_the_environment(
         (("tell", "pages", "TICKET", "high"), 'the outcome must be a number, got "high"; decimals have a point'),
         (("tell", "pages", "TICKET", "0,5"), 'the outcome must be a number, got "0,5"; decimals have a point'),
         (("tell", "pages", "TICKET", "nan"), "`outcome` must be a finite number, got nan"),
-        (("tell", "pages", "TICKET", "1.5"), "`outcome` must lie in [-1, 1], the range of the instance, got 1.5"),
+        (("tell", "pages", "TICKET", "1.5"), "`outcome` must lie in [-1, 1], got 1.5; correct it"),
         (("tell", "pages", "-", "0.5"), "leave the outcome out"),
         (("abandon", "pages", "0123"), '"0123" is no ticket of the study "pages"'),
         (
@@ -195,7 +195,7 @@ def test_the_storage_may_come_from_the_environment(
         ),
         (
             ("import", "pages", "far.csv", "--origin", "x"),
-            'far.csv: line 2, column "outcome": outcomes lie in [-1, 1], got 3',
+            'far.csv: line 2, column "outcome": an outcome must lie in [-1, 1], got 3; correct it',
         ),
         (("import", "x", "cut.json"), "cut.json: line 1, column"),
         (("import", "x", "instance.json"), "error: an exported study must have the format 'spectralbai-export/1'"),

@@ -105,7 +105,7 @@ def instances(draw: st.DrawFn) -> Instance:
         problem = Problem(graph, R, sigma, tolerance)
     else:
         low = draw(st.floats(-1e9, 1e9))
-        problem = Problem.bounded(graph, R, low, low + draw(st.floats(1e-3, 1e9)), tolerance)
+        problem = Problem.bounded(graph, R, low, low + draw(st.floats(1e-3, 1e9)), tolerance, draw(st.booleans()))
     mu = draw(st.none() | st.lists(finite, min_size=n_arms, max_size=n_arms))
     labels = draw(
         st.none() | st.lists(st.text(min_size=1).filter(str.strip), min_size=n_arms, max_size=n_arms, unique=True)
@@ -122,7 +122,7 @@ def test_an_instance_survives_json_exactly(instance: Instance) -> None:
     assert np.array_equal(new.graph.pairs, old.graph.pairs)
     assert np.array_equal(new.graph.weights, old.graph.weights)
     assert (new.R, new.tolerance, new.outcome_range) == (old.R, old.tolerance, old.outcome_range)
-    assert np.array_equal(new.sigma, old.sigma)
+    assert np.array_equal(new.sigma, old.sigma) and type(new.noise) is type(old.noise)
     assert restored.labels == instance.labels
     if instance.mu is None:
         assert restored.mu is None
@@ -140,6 +140,8 @@ def test_the_json_form_is_the_documented_one() -> None:
     assert vague.as_dict() == document(edges=[[1, 2, 2.0]], mu=..., R="inf", sigma=[1.0, 2.0, 3.0], tolerance=0.1)
     bounded = Instance(Problem.bounded(GRAPH, 0.01, 0, 5), labels=labels)
     assert bounded.as_dict() == document(edges=[[1, 2, 2.0]], mu=..., sigma=..., low=0.0, high=5.0)
+    clicks = Instance(Problem.bounded(GRAPH, 0.01, 0, 1, binary=True), labels=labels)
+    assert clicks.as_dict() == document(edges=[[1, 2, 2.0]], mu=..., sigma=..., low=0.0, high=1.0, binary=True)
 
 
 def test_optional_keys_have_their_defaults() -> None:
@@ -166,14 +168,6 @@ def test_low_and_high_stand_in_place_of_sigma() -> None:
     problem = Instance.from_dict(document(sigma=..., low=-1, high=2)).problem
     assert problem.sigma.tolist() == [1.5, 1.5, 1.5]
     assert problem.outcome_range == (-1.0, 2.0)
-
-
-def test_a_range_of_means_with_another_sigma_cannot_be_written() -> None:
-    with pytest.raises(
-        InvalidInput,
-        match=re.escape("`sigma` must be (high - low)/2 for an instance with a outcome_range to be written, got [0.3"),
-    ):
-        Instance(Problem(GRAPH, 0.01, sigma=0.3, outcome_range=(0.0, 1.0))).as_dict()
 
 
 @pytest.mark.parametrize(
@@ -252,6 +246,11 @@ def test_a_range_of_means_with_another_sigma_cannot_be_written() -> None:
         ({"high": 1}, '$ has both "sigma" and "high"; give sigma, or low and high'),
         ({"sigma": ..., "low": 0}, '$ lacks the key "high"; low and high go together'),
         ({"sigma": ..., "high": 0}, '$ lacks the key "low"; low and high go together'),
+        ({"binary": True}, '$ has both "sigma" and "binary"; give sigma, or low and high'),
+        ({"binary": False}, '$ has both "sigma" and "binary"; give sigma, or low and high'),
+        ({"sigma": ..., "binary": True}, '$ lacks the key "low"; binary goes with low and high'),
+        ({"sigma": ..., "low": 0, "binary": True}, '$ lacks the key "high"; low and high go together'),
+        ({"sigma": ..., "low": 0, "high": 1, "binary": 1}, "$.binary must be true or false, got 1"),
         ({"sigma": ..., "low": 1, "high": 0}, "$.low must be below $.high by a finite amount, got 1.0 and 0.0"),
         ({"sigma": ..., "low": -1e308, "high": 1e308}, "$.low must be below $.high by a finite amount"),
         ({"sigma": ..., "low": math.nan, "high": 0}, "$.low must be a finite number, got nan"),

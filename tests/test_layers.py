@@ -16,7 +16,7 @@ LAYERS = [
     {"errors"},
     {"checks", "threads", "software"},
     {"graph", "memory"},
-    {"blocks"},
+    {"noise", "blocks"},
     {"problem"},
     {"instance"},
     {"instances", "history", "records"},

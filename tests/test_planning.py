@@ -14,6 +14,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.history import implied_R, roughness_from
+from spectralbai.noise import Binary
 from spectralbai.planning import BATCH
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
@@ -222,6 +223,13 @@ def test_page_variants_in_groups_with_bernoulli_outcomes(run: Run, tmp_path: Pat
     shown = run("plan", str(out), "--delta", "0.1", "--runs", "4", "--jobs", "1")
     assert shown.code == 0 and "The graph" in shown.stdout and "with the graph" in shown.stdout
     assert "too small for these means" in shown.stdout
+    clicks = made_instance(run, out, *files, "--R", "0.002", "--binary")
+    assert clicks.problem.noise == Binary(0, 1)
+    assert "outcomes 0 or 1" in run("plan", str(out), "--quick").stdout
+    scores = made_instance(run, out, *files, "--R", "0.002", "--low", "-1", "--high", "1", "--binary")
+    assert scores.problem.noise == Binary(-1, 1)
+    for other in ("--sigma", "--low"):
+        assert run("instance", *files, "--R", "0.002", "--binary", other, "1", "--out", str(out)).code == 1
 
 
 def test_a_grid_of_hyper_parameters(run: Run, tmp_path: Path) -> None:
@@ -280,7 +288,7 @@ def test_what_the_commands_cannot_use_is_refused_and_nothing_is_written(run: Run
         ),
         (
             ("--arms", str(good), "--features", "x", "--neighbors", "1", "--guess", "x", "--low", "0", "--high", "1"),
-            "--guess: guesses must lie",
+            "`--guess` must lie in [0, 1] as the outcomes do, got 2 at arm 1",
         ),
     ):
         refused = run("instance", *arguments, "--out", str(tmp_path / "new" / "i.json"))

@@ -288,7 +288,7 @@ def test_with_a_tolerance_no_arm_can_exceed_the_answer_is_immediate() -> None:
         ([0], [-math.inf], "`rewards` must be finite, got -inf at position 0"),
         ([0], ["0.5"], "`rewards` must be numbers, got ['0.5']"),
         ([0], [None], "`rewards` must be numbers, got [None]; leave missing results out"),
-        ([0, 0], [0.5, 1.5], "`rewards` must lie in [0, 1], got 1.5 at position 1; widen the range"),
+        ([0, 0], [0.5, 1.5], "`rewards` must lie in [0, 1], got 1.5 at position 1; correct it or widen the range"),
     ],
 )
 def test_bad_results_are_refused_with_the_reason(arms: Any, rewards: Any, message: str) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
+from spectralbai.noise import Binary, Bounded, Noise, SubGaussian
 from spectralbai.problem import Problem
 
 GRAPH = Graph.from_edges(3, [(1, 2, 2.0)])
@@ -41,6 +42,7 @@ def test_a_problem_is_frozen_and_can_be_replaced_with_a_checked_copy() -> None:
         problem.R = 1.0  # type: ignore[misc]  # the refusal under test
     other = dataclasses.replace(problem, R=math.inf)
     assert (other.R, other.tolerance, other.sigma.tolist()) == (math.inf, 0.1, [1.0, 2.0, 3.0])
+    assert dataclasses.replace(problem, sigma=1).sigma.tolist() == [1.0, 1.0, 1.0]
     with pytest.raises(InvalidInput, match="`R` must be non-negative"):
         dataclasses.replace(problem, R=-1.0)
 
@@ -51,6 +53,18 @@ def test_bounded_outcomes_have_sigma_half_their_range() -> None:
     assert problem.outcome_range == (-1.0, 4.0)
     assert problem.tolerance == 0.2
     assert Problem.bounded(GRAPH, 0.01).sigma.tolist() == [0.5, 0.5, 0.5]
+
+
+@pytest.mark.parametrize(("binary", "kind"), [(False, Bounded), (True, Binary)])
+def test_a_copy_of_a_bounded_problem_has_its_noise(binary: bool, kind: type[Noise]) -> None:
+    problem = Problem.bounded(GRAPH, 0.01, low=-1, high=4, binary=binary)
+    assert type(problem.noise) is kind
+    other = dataclasses.replace(problem, R=0.5, tolerance=0.1)
+    assert other.noise is problem.noise
+    assert (other.R, other.tolerance, other.outcome_range) == (0.5, 0.1, (-1.0, 4.0))
+    assert other.sigma.tolist() == [2.5, 2.5, 2.5]
+    with pytest.raises(InvalidInput, match="`sigma` is given by the range of the outcomes"):
+        dataclasses.replace(problem, sigma=1.0)
 
 
 def test_a_problem_is_unstructured_without_edges_or_with_infinite_R() -> None:
@@ -111,12 +125,9 @@ def test_a_tie_for_the_best_is_refused_unless_there_is_a_tolerance() -> None:
         ({"sigma": [1.0, math.inf, 1.0]}, "`sigma` must be finite, got inf at arm 1"),
         ({"sigma": [1.0, 1.0]}, "`sigma` must have shape (n_arms,) = (3,), got (2,); give one entry per arm"),
         ({"sigma": [[1.0], [1.0, 2.0]]}, "`sigma` must hold one number per arm, got [[1.0], [1.0, 2.0]]"),
+        ({"noise": 1.0}, "`noise` must be a spectralbai.noise.Noise, got float; or give `sigma`"),
+        ({"noise": SubGaussian.of(1.0, 2)}, "`sigma` must have shape (n_arms,) = (3,), got (2,)"),
         ({"sigma": [True, True, True]}, "`sigma` must hold one number per arm, got [True, True, True]"),
-        ({"outcome_range": 1.0}, "`outcome_range` must be (low, high), got 1.0"),
-        ({"outcome_range": (0.0, 0.5, 1.0)}, "`outcome_range` must be (low, high), got (0.0, 0.5, 1.0)"),
-        ({"outcome_range": (1.0, 1.0)}, "`low` must be below `high` by a finite amount, got low = 1.0 and high = 1.0"),
-        ({"outcome_range": ("a", 1.0)}, "`low` must be a finite number, got 'a'; give a number"),
-        ({"outcome_range": (0.0, math.inf)}, "`high` must be a finite number, got inf"),
     ],
 )
 def test_a_bad_hypothesis_is_refused(changes: dict[str, Any], message: str) -> None:
@@ -128,12 +139,19 @@ def test_a_bad_hypothesis_is_refused(changes: dict[str, Any], message: str) -> N
 @pytest.mark.parametrize(
     ("low", "high", "message"),
     [
-        (1.0, 0.0, "`low` must be below `high` by a finite amount, got low = 1.0 and high = 0.0"),
+        (1.0, 0.0, "`low` must be below `high` by a finite amount, got 1.0 and 0.0"),
         (0.0, 0.0, "`low` must be below `high`"),
         (-1e308, 1e308, "`low` must be below `high`"),
         (math.nan, 1.0, "`low` must be a finite number, got nan"),
         (-math.inf, 1.0, "`low` must be a finite number, got -inf"),
         (0.0, math.inf, "`high` must be a finite number, got inf"),
+        (
+            0.0,
+            1e76,
+            "`low` and `high` must be 2e-75 or more apart and between -1e75 and 1e75, got 0 and 1e+76; measure",
+        ),
+        (-1e76, 0.0, "`low` and `high` must be"),
+        (0.0, 1e-75, "`low` and `high` must be"),
         (False, 1.0, "`low` must be a finite number, got False; give a number"),
         (0.0, "1", "`high` must be a finite number, got '1'; give a number"),
     ],
@@ -141,6 +159,11 @@ def test_a_bad_hypothesis_is_refused(changes: dict[str, Any], message: str) -> N
 def test_a_bad_range_of_outcomes_is_refused(low: Any, high: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(message)):
         Problem.bounded(GRAPH, 0.01, low, high)
+
+
+def test_binary_is_yes_or_no() -> None:
+    with pytest.raises(InvalidInput, match="`binary` must be True or False, got 1"):
+        Problem.bounded(GRAPH, 0.01, binary=1)  # type: ignore[arg-type]  # the refusal under test
 
 
 @pytest.mark.parametrize("sigma", [1e-80, 1e80, [1.0, 1e-300, 1.0]])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from spectralbai import InvalidInput
+from spectralbai.noise import Bounded
 from spectralbai.records import Table, arms_from, edges_from, observations_from, standardise
 
 ARMS = "dose,mg,age\nlow,5,1.5\nmid,10,2.5\nhigh,20,2\n"
@@ -66,8 +67,8 @@ def test_edges_name_arms_with_weights_or_without() -> None:
 def test_observations_are_arms_and_outcomes() -> None:
     arms, outcomes = observations_from(Table.from_text("label,outcome\nb,1\na,0.5\nb,-2\n"), ("a", "b"))
     assert arms.tolist() == [1, 0, 1] and outcomes.tolist() == [1, 0.5, -2]
-    with pytest.raises(InvalidInput, match='line 3, column "y": outcomes lie in .0, 1., got 7'):
-        observations_from(Table.from_text("label,y\nb,1\na,7\n"), ("a", "b"), (0.0, 1.0))
+    with pytest.raises(InvalidInput, match='line 3, column "y": an outcome must lie in .0, 1., got 7; correct it'):
+        observations_from(Table.from_text("label,y\nb,1\na,7\n"), ("a", "b"), Bounded(0.0, 1.0))
 
 
 def read_arms(text: str) -> object:

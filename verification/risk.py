@@ -24,8 +24,8 @@ from rich.table import Table
 from scipy.stats import beta
 
 import spectralbai as sb
+from spectralbai.noise import Drawing
 from spectralbai.policy import State
-from spectralbai.simulate import Noise, _noise
 from spectralbai.spectral import Components
 from spectralbai.stopping import Mixture
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
@@ -43,7 +43,7 @@ class Kind:
     name: str
     problem: sb.Problem
     mu: tuple[float, ...]
-    noise: Noise | None = None
+    noise: Drawing | None = None
 
 
 class Seen(NamedTuple):
@@ -136,7 +136,7 @@ def run(kind: Kind, seed: int) -> Seen:
     """Returns what the run of one seed shows; coverage is looked at whenever the rule looks."""
     policy = sb.SpectralTaS(kind.problem, DELTA)
     mu = np.array(kind.mu)
-    draw = _noise(policy, mu, kind.noise)
+    draw = kind.problem.noise.draws(mu, kind.noise)
     rng, state, failed = np.random.default_rng(seed), policy.init(), False
     while state.samples < MAX_SAMPLES and (arms := policy.ask(state, state.next_reading - state.samples)).size:
         before = state.stopping["mixture"].data

@@ -1,6 +1,6 @@
 """Checks shared by the public boundary: each returns a clean value or raises `InvalidInput`.
 
-`name` is an argument, or a path such as $.mu inside a JSON document.
+`name` is an argument or option, or a place: a path such as $.mu inside a JSON document, a line of a table.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 
-def _subject(name: str) -> str:
-    return name if name.startswith("$") else f"`{name}`"
+def subject(name: str) -> str:
+    """Returns the name as a message begins with it: arguments and options in backquotes, places as they are."""
+    return name if name.startswith(("$", "line ")) else f"`{name}`"
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
@@ -34,22 +35,41 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
 def check_number(name: str, value: Any, rule: str, *, low: float, strict: bool, allow_inf: bool = False) -> float:
     """Returns `value` as a float above `low` (strictly or not); `rule` completes "`name` must be ..."."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise InvalidInput(f"{_subject(name)} must be {rule}, got {reprlib.repr(value)}; give a number")
+        raise InvalidInput(f"{subject(name)} must be {rule}, got {reprlib.repr(value)}; give a number")
     try:
         number = float(value)
     except OverflowError:  # an int beyond the floats
         number = math.inf if value > 0 else -math.inf
     in_range = number > low if strict else number >= low
     if not in_range or (math.isinf(number) and not allow_inf):
-        raise InvalidInput(f"{_subject(name)} must be {rule}, got {number if math.isinf(number) else value}")
+        raise InvalidInput(f"{subject(name)} must be {rule}, got {number if math.isinf(number) else value}")
     return number
 
 
 def check_integer(name: str, value: Any, low: int) -> int:
     """Returns `value` as an int of at least `low`."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
-        raise InvalidInput(f"{_subject(name)} must be a whole number of at least {low}, got {reprlib.repr(value)}")
+        raise InvalidInput(f"{subject(name)} must be a whole number of at least {low}, got {reprlib.repr(value)}")
     return int(value)
+
+
+def check_ends(low: Any, high: Any, names: tuple[str, str] = ("low", "high")) -> tuple[float, float]:
+    """Returns the ends of an interval as floats, `low` below `high` by a finite amount."""
+    low, high = (
+        check_number(name, value, "a finite number", low=-math.inf, strict=True)
+        for name, value in zip(names, (low, high), strict=True)
+    )
+    if not 0 < (high - low) / 2 < math.inf:
+        first, second = map(subject, names)
+        raise InvalidInput(f"{first} must be below {second} by a finite amount, got {low!r} and {high!r}")
+    return low, high
+
+
+def check_interval(name: str, value: Any) -> tuple[float, float]:
+    """Returns `value` as an interval (low, high)."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise InvalidInput(f"{subject(name)} must be (low, high), got {reprlib.repr(value)}")
+    return check_ends(*value)
 
 
 def check_delta(delta: Any) -> float:
@@ -80,6 +100,16 @@ def check_vector(name: str, value: ArrayLike, n_arms: int) -> Vector:
     return vector
 
 
+def check_numbers(name: str, values: Any, n_arms: int, rule: str, *, low: float) -> list[float]:
+    """Returns a list of numbers above `low`, one per arm, as a JSON document holds it."""
+    if not isinstance(values, list | tuple):
+        raise InvalidInput(f"{subject(name)} must be a list of {n_arms} numbers, got {reprlib.repr(values)}")
+    numbers = [check_number(f"{name}[{arm}]", value, rule, low=low, strict=True) for arm, value in enumerate(values)]
+    if len(numbers) != n_arms:
+        raise InvalidInput(f"{subject(name)} must hold one number per arm, got {len(numbers)} for {n_arms} arms")
+    return numbers
+
+
 def check_weights_of_arms(name: str, value: ArrayLike, n_arms: int) -> Vector:
     """Returns `value` (an allocation or counts) as non-negative numbers, one per arm, not all zero."""
     vector = check_vector(name, value, n_arms)
@@ -94,5 +124,5 @@ def check_weights_of_arms(name: str, value: ArrayLike, n_arms: int) -> Vector:
 def check_arm(name: str, value: Any, n_arms: int) -> int:
     """Returns `value` as the 0-based index of an arm."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < n_arms:
-        raise InvalidInput(f"{_subject(name)} must be an arm between 0 and {n_arms - 1}, got {reprlib.repr(value)}")
+        raise InvalidInput(f"{subject(name)} must be an arm between 0 and {n_arms - 1}, got {reprlib.repr(value)}")
     return int(value)

@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Vector, check_arm, check_integer, check_number, check_vector, did_you_mean
+from spectralbai.checks import Vector, check_arm, check_integer, check_number, check_numbers, check_vector, did_you_mean
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
+from spectralbai.noise import noise_from_dict
 from spectralbai.problem import Problem
 
 FORMAT = "spectralbai-instance/1"
 REQUIRED = ("format", "n_arms", "edges", "R")
-KEYS = (*REQUIRED, "mu", "sigma", "low", "high", "tolerance", "labels")
+KEYS = (*REQUIRED, "mu", "sigma", "low", "high", "binary", "tolerance", "labels")
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -58,7 +58,7 @@ class Instance:
             "edges": [[a, b, w] for (a, b), w in zip(graph.pairs.tolist(), graph.weights.tolist(), strict=True)],
             **({} if self.mu is None else {"mu": self.mu.tolist()}),
             "R": "inf" if math.isinf(problem.R) else problem.R,
-            **_noise_as_dict(problem),
+            **problem.noise.as_dict(),
             "tolerance": problem.tolerance,
             "labels": list(self.labels),
         }
@@ -71,40 +71,10 @@ class Instance:
         graph = Graph.from_edges(n_arms, _edges_from(d["edges"], n_arms))
         R = math.inf if d["R"] == "inf" else _non_negative("$.R", d["R"], ' or "inf"')
         tolerance = _non_negative("$.tolerance", d.get("tolerance", 0.0))
-        mu = _numbers_from("$.mu", d["mu"], n_arms, "a finite number", low=-math.inf) if "mu" in d else None
+        mu = check_numbers("$.mu", d["mu"], n_arms, "a finite number", low=-math.inf) if "mu" in d else None
         labels = _check_labels("$.labels", d["labels"], n_arms) if "labels" in d else None
-        if "low" in d:
-            low, high = (
-                check_number(f"$.{key}", d[key], "a finite number", low=-math.inf, strict=True)
-                for key in ("low", "high")
-            )
-            if not 0 < (high - low) / 2 < math.inf:
-                raise InvalidInput(f"$.low must be below $.high by a finite amount, got {low} and {high}")
-            return cls(Problem.bounded(graph, R, low, high, tolerance), mu, labels)
-        sigma = d.get("sigma", 1.0)
-        rule = "a finite positive number"
-        if isinstance(sigma, list | tuple):
-            return cls(Problem(graph, R, _numbers_from("$.sigma", sigma, n_arms, rule, low=0.0), tolerance), mu, labels)
-        return cls(
-            Problem(
-                graph, R, check_number("$.sigma", sigma, f"{rule} or a list of them", low=0.0, strict=True), tolerance
-            ),
-            mu,
-            labels,
-        )
-
-
-def _noise_as_dict(problem: Problem) -> dict[str, Any]:
-    sigma = problem.sigma
-    if problem.outcome_range is None:
-        return {"sigma": float(sigma[0]) if (sigma == sigma[0]).all() else sigma.tolist()}
-    low, high = problem.outcome_range
-    if not np.array_equal(sigma, np.full(problem.n_arms, (high - low) / 2)):
-        raise InvalidInput(
-            "`sigma` must be (high - low)/2 for an instance with a outcome_range to be written, got "
-            f"{reprlib.repr(sigma.tolist())}"
-        )
-    return {"low": low, "high": high}
+        problem = Problem(graph, R, tolerance=tolerance, noise=noise_from_dict(d, n_arms))
+        return cls(problem, mu, labels)
 
 
 def _check_keys(d: Mapping[str, Any]) -> None:
@@ -123,11 +93,6 @@ def _check_keys(d: Mapping[str, Any]) -> None:
     for key in REQUIRED:
         if key not in d:
             raise InvalidInput(f"$ lacks the key {_quote(key)}; add it")
-    for key, other in (("low", "high"), ("high", "low")):
-        if key in d and "sigma" in d:
-            raise InvalidInput(f"$ has both {_quote('sigma')} and {_quote(key)}; give sigma, or low and high")
-        if key in d and other not in d:
-            raise InvalidInput(f"$ lacks the key {_quote(other)}; low and high go together")
 
 
 def _check_labels(name: str, labels: Any, n_arms: int) -> tuple[str, ...]:
@@ -172,15 +137,6 @@ def _edges_from(edges: Any, n_arms: int) -> list[tuple[int, int, float]]:
             )
         clean[pair] = weight
     return [(a, b, weight) for (a, b), weight in clean.items()]
-
-
-def _numbers_from(path: str, values: Any, n_arms: int, rule: str, low: float) -> list[float]:
-    if not isinstance(values, list | tuple):
-        raise InvalidInput(f"{path} must be a list of {n_arms} numbers, got {reprlib.repr(values)}")
-    numbers = [check_number(f"{path}[{arm}]", value, rule, low=low, strict=True) for arm, value in enumerate(values)]
-    if len(numbers) != n_arms:
-        raise InvalidInput(f"{path} must hold one number per arm, got {len(numbers)} for {n_arms} arms")
-    return numbers
 
 
 def _non_negative(path: str, value: Any, alternative: str = "") -> float:

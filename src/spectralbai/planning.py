@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
 from spectralbai.allocation import samples_needed, solve_allocation
-from spectralbai.checks import Vector, check_arm, check_delta, check_integer, check_vector
+from spectralbai.checks import Vector, check_arm, check_delta, check_integer
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
 from spectralbai.history import RoughnessEstimate, SigmaEstimate, roughness_from, sigma_from
@@ -195,11 +195,7 @@ def plan(
                 f'"{tied[0]}" and "{tied[1]}" are tied at {mu.max():g}: no number of trials tells them apart; give a '
                 "tolerance"
             )
-        low, high = problem.outcome_range or (-math.inf, math.inf)
-        if mu.min() < low or mu.max() > high:
-            raise InvalidInput(
-                f'"mu" must lie in the range [{low:g}, {high:g}] of the outcomes, got {mu.min():g} to {mu.max():g}'
-            )
+        problem.noise.check_means("mu", mu)
 
     without = replace(problem, R=math.inf)
     deltas = (delta, *(each for each in DELTAS if each != delta))
@@ -258,7 +254,11 @@ def _from_observations(
     )
     if outcomes is None or not pulled.size:
         raise InvalidInput("`arms` and `outcomes` must be two lists of one length, at least 1")
-    values = check_vector("outcomes", outcomes, pulled.size)
+    values = problem.noise.check_outcomes("outcomes", outcomes)
+    if values.size != pulled.size:
+        raise InvalidInput(
+            f"`arms` and `outcomes` must be two lists of one length, got {pulled.size} and {values.size}"
+        )
     counts = np.bincount(pulled, minlength=problem.n_arms).astype(float)
     means = np.bincount(pulled, values, problem.n_arms) / np.maximum(counts, 1)
     missing = np.flatnonzero(counts == 0)
@@ -266,16 +266,9 @@ def _from_observations(
         raise InvalidInput(
             f'every arm needs an observation, got none of "{instance.labels[missing[0]]}"; observe it, or guess "mu"'
         )
-    low, high = problem.outcome_range or (-math.inf, math.inf)
-    outside = np.flatnonzero((values < low) | (values > high))
-    if outside.size:
-        raise InvalidInput(
-            f"`outcomes` must lie in [{low:g}, {high:g}], got {values[outside[0]]:g} at position {outside[0]}; widen "
-            "the range"
-        )
     if problem.R == 0:
         raise InvalidInput("`R` must be positive to plan from observations, got 0")
-    mu = np.clip(estimate(problem, counts, means), low, high)
+    mu = np.clip(estimate(problem, counts, means), *(problem.outcome_range or (-math.inf, math.inf)))
     sigma = sigma_from(pulled, values) if (counts >= 2).any() else None
     return mu, sigma, roughness_from(problem.graph, problem.sigma, counts, means, instance.labels)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,71 +12,81 @@ from numpy.typing import ArrayLike
 from spectralbai.checks import Indices, Vector, check_number, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
+from spectralbai.noise import Binary, Bounded, Noise, SubGaussian
 
+UNIT = np.float64(1.0)
+"""The sigma of a problem that names no noise; known by identity, so that an explicit sigma = 1 is told from it."""
 ROUNDING = 1e-12
 """Relative slack within which S(mu) = R counts as S(mu) <= R."""
 
 
 @dataclass(frozen=True, eq=False, init=False)
 class Problem:
-    """What is known before any trial: mu' L mu <= R, noise of standard deviation sigma, and which answers are right."""
+    """What is known before any trial: mu' L mu <= R, what outcomes are like, and which answers are right."""
 
     graph: Graph
     R: float
     """Bound on the smoothness mu' L mu, from 0 to `math.inf` (ignore the graph)."""
-    sigma: Vector
-    """Standard deviation (or sub-Gaussian constant) of one outcome, one per arm; a single number stands for all
-    arms."""
     tolerance: float
     """Any arm whose mean is within `tolerance` of the best is a right answer."""
-    outcome_range: tuple[float, float] | None
-    """Interval known to hold every outcome, hence every mean, if any; set by `Problem.bounded`."""
+    noise: Noise
+    """What outcomes can be; sub-Gaussian unless set by `Problem.bounded`."""
 
     def __init__(
         self,
         graph: Graph,
         R: float,
-        sigma: ArrayLike = 1.0,
+        sigma: ArrayLike = UNIT,
         tolerance: float = 0.0,
-        outcome_range: tuple[float, float] | None = None,
+        noise: Noise | None = None,
     ) -> None:
+        """`sigma` is the standard deviation (or sub-Gaussian constant) of one outcome, a number or one per arm;
+        `noise`, given instead, says what else outcomes are, and is what `dataclasses.replace` hands on."""
         if not isinstance(graph, Graph):
             raise InvalidInput(f"`graph` must be a spectralbai.Graph, got {type(graph).__name__}; use Graph.from_edges")
         R = check_number("R", R, "non-negative (math.inf ignores the graph)", low=0.0, strict=False, allow_inf=True)
         tolerance = check_number("tolerance", tolerance, "a finite non-negative number", low=0.0, strict=False)
-        if isinstance(sigma, str) or not hasattr(sigma, "__len__"):
-            sigma = np.full(
-                graph.n_arms,
-                check_number("sigma", sigma, "a finite positive number, or one per arm", low=0.0, strict=True),
+        if noise is None:
+            noise = SubGaussian.of(sigma, graph.n_arms)
+        elif not isinstance(noise, Noise):
+            raise InvalidInput(
+                f"`noise` must be a spectralbai.noise.Noise, got {type(noise).__name__}; or give `sigma`"
             )
-        sigma = check_vector("sigma", sigma, graph.n_arms)
-        if not (sigma > 0).all():
-            arm = int(np.argmin(sigma))
-            raise InvalidInput(f"`sigma` must be positive, got {sigma[arm]} at arm {arm}")
-        for arm in (int(np.argmin(sigma)), int(np.argmax(sigma))):
-            if not 1e-75 <= sigma[arm] <= 1e75:
+        elif sigma is not UNIT:  # as dataclasses.replace(problem, sigma=...) has it
+            if noise.outcome_range is not None:
                 raise InvalidInput(
-                    f"`sigma` must be between 1e-75 and 1e75, got {sigma[arm]:g} at arm {arm}; measure in other units"
+                    "`sigma` is given by the range of the outcomes; use Problem(graph, R, sigma) instead"
                 )
-        if outcome_range is not None:
-            if not isinstance(outcome_range, tuple | list) or len(outcome_range) != 2:
-                raise InvalidInput(f"`outcome_range` must be (low, high), got {outcome_range!r}")
-            outcome_range = _check_range(*outcome_range)
-        for name, value in (
-            ("graph", graph),
-            ("R", R),
-            ("sigma", sigma),
-            ("tolerance", tolerance),
-            ("outcome_range", outcome_range),
-        ):
+            noise = SubGaussian.of(sigma, graph.n_arms)
+        noise.sigmas(graph.n_arms)  # refuses the noise of another number of arms
+        for name, value in (("graph", graph), ("R", R), ("tolerance", tolerance), ("noise", noise)):
             object.__setattr__(self, name, value)
 
     @classmethod
-    def bounded(cls, graph: Graph, R: float, low: float = 0.0, high: float = 1.0, tolerance: float = 0.0) -> Problem:
+    def bounded(
+        cls,
+        graph: Graph,
+        R: float,
+        low: float = 0.0,
+        high: float = 1.0,
+        tolerance: float = 0.0,
+        binary: bool = False,
+    ) -> Problem:
         """Returns the problem of outcomes in [low, high]: sigma = (high - low)/2 by Hoeffding's lemma, means in the
-        range."""
-        low, high = _check_range(low, high)
-        return cls(graph, R, sigma=(high - low) / 2, tolerance=tolerance, outcome_range=(low, high))
+        range. `binary` says that only its two ends occur, as with clicks."""
+        if not isinstance(binary, bool):
+            raise InvalidInput(f"`binary` must be True or False, got {binary!r}")
+        return cls(graph, R, tolerance=tolerance, noise=(Binary if binary else Bounded)(low, high))
+
+    @cached_property
+    def sigma(self) -> Vector:
+        """Standard deviation (or sub-Gaussian constant) of one outcome of each arm, (n_arms,)."""
+        return self.noise.sigmas(self.n_arms)
+
+    @property
+    def outcome_range(self) -> tuple[float, float] | None:
+        """Interval known to hold every outcome, hence every mean, if any."""
+        return self.noise.outcome_range
 
     @property
     def n_arms(self) -> int:
@@ -121,13 +132,3 @@ class Problem:
                 "set a tolerance > 0 if either will do"
             )
         return best
-
-
-def _check_range(low: float, high: float) -> tuple[float, float]:
-    low, high = (
-        check_number(name, value, "a finite number", low=-math.inf, strict=True)
-        for name, value in (("low", low), ("high", high))
-    )
-    if not 0 < (high - low) / 2 < math.inf:
-        raise InvalidInput(f"`low` must be below `high` by a finite amount, got low = {low!r} and high = {high!r}")
-    return low, high

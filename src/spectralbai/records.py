@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ import numpy as np
 
 from spectralbai.checks import Indices, Matrix, Vector, did_you_mean
 from spectralbai.errors import InvalidInput
+from spectralbai.noise import Noise
 
 SEPARATORS = (",", ";", "\t")
 LARGEST = 1e100
@@ -175,11 +175,9 @@ def edges_from(
     return known, edges
 
 
-def observations_from(
-    table: Table, labels: Sequence[str], outcome_range: tuple[float, float] | None = None
-) -> tuple[Indices, Vector]:
+def observations_from(table: Table, labels: Sequence[str], noise: Noise | None = None) -> tuple[Indices, Vector]:
     """Returns (arms, outcomes) of a table with a column of labels and one of outcomes, in this order; or so named,
-    among others."""
+    among others. Outcomes that `noise` does not allow are refused."""
     names = ("label", "outcome") if {"label", "outcome"} <= set(table.columns) else table.columns
     if len(names) != 2:
         raise InvalidInput(f"observations need the two columns label and outcome, got {', '.join(table.columns)}")
@@ -187,12 +185,9 @@ def observations_from(
     cells = table.labels(names[0])
     arms = [_arm(arm_of, cell, line, names[0]) for cell, line in zip(cells, table.lines, strict=True)]
     outcomes = table.numbers(names[1])
-    low, high = outcome_range or (-math.inf, math.inf)
-    for outcome, line in zip(outcomes.tolist(), table.lines, strict=True):
-        if not low <= outcome <= high:
-            raise InvalidInput(
-                f'line {line}, column "{names[1]}": outcomes lie in [{low:g}, {high:g}], got {outcome:g}'
-            )
+    if noise is not None:
+        for outcome, line in zip(outcomes.tolist(), table.lines, strict=True):
+            noise.check_outcome(f'line {line}, column "{names[1]}": an outcome', outcome)
     return np.array(arms, dtype=np.intp), outcomes
 
 

@@ -60,9 +60,7 @@ def test_a_study_of_the_least_mean_mirrors_one_of_the_largest(storage: str) -> N
 def test_the_range_of_outcomes_is_the_users_whatever_the_goal(storage: str) -> None:
     with sb.Study.create("clicks", CLICKS, 0.05, storage, goal="min") as study:
         ticket = study.ask()[0]
-        with pytest.raises(
-            sb.InvalidInput, match=r"`outcome` must lie in \[0, 1\], the range of the instance, got -0.5"
-        ):
+        with pytest.raises(sb.InvalidInput, match=r"`outcome` must lie in \[0, 1\], got -0.5; correct it"):
             study.tell(ticket, -0.5)
         study.tell(ticket, 1.0)
         study.tell(study.ask()[0], 0.0)
@@ -366,10 +364,6 @@ def test_names_and_labels_are_only_ever_data(storage: str, name: str) -> None:
         ({"goal": "largest"}, "`goal` must be max or min, got 'largest'"),
         ({"stopping": "soon"}, "`stopping` must be a stopping rule or one of mixture"),
         ({"instance": sb.Instance(sb.Problem(GRAPH, R=0.0))}, "`R` must be positive"),
-        (
-            {"instance": sb.Instance(sb.Problem(GRAPH, R=1.0, sigma=0.1, outcome_range=(0, 1)))},
-            "`sigma` must be (high - low)/2",
-        ),
         (
             {"instance": sb.Instance(INSTANCE.problem, None, ["two\nlines", "b", "c", "d", "e"])},
             "a label must be one line without blanks",

@@ -17,6 +17,7 @@ from spectralbai.checks import Vector, check_delta, check_integer, check_number,
 from spectralbai.errors import InvalidInput, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.instances import KINDS
+from spectralbai.noise import Drawing
 from spectralbai.policy import POLICIES, Policy
 
 FORMAT = "spectralbai-campaign/1"
@@ -32,6 +33,8 @@ class NamedInstance:
 
     name: str
     instance: Instance
+    noise: Drawing | None = None
+    """How outcomes are drawn, where there is a choice."""
 
     @property
     def mu(self) -> Vector:
@@ -139,7 +142,14 @@ class Campaign:
             "deltas": list(self.deltas),
             "seed": self.seed,
             "max_samples": self.max_samples,
-            "instances": [{"name": each.name, "instance": each.instance.as_dict()} for each in self.instances],
+            "instances": [
+                {
+                    "name": each.name,
+                    "instance": each.instance.as_dict(),
+                    **({} if each.noise is None else {"noise": each.noise}),
+                }
+                for each in self.instances
+            ],
             "policies": [{"name": each.name, "kind": each.kind, "settings": each.settings} for each in self.policies],
         }
 
@@ -147,7 +157,8 @@ class Campaign:
     def from_dict(cls, data: dict[str, Any]) -> Campaign:
         """Returns the campaign that `as_dict` wrote."""
         instances = tuple(
-            NamedInstance(each["name"], Instance.from_dict(each["instance"])) for each in data["instances"]
+            NamedInstance(each["name"], Instance.from_dict(each["instance"]), each.get("noise"))
+            for each in data["instances"]
         )
         policies = tuple(NamedPolicy(each["name"], each["kind"], each["settings"]) for each in data["policies"])
         return cls(data["runs"], tuple(data["deltas"]), instances, policies, data["seed"], data["max_samples"])
@@ -183,12 +194,12 @@ def _instances(
 
 
 def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], Instance] | None) -> NamedInstance:
-    name, kind, file, R = (table.pop(key, None) for key in ("name", "kind", "file", "R"))
+    name, kind, file, R, noise = (table.pop(key, None) for key in ("name", "kind", "file", "R", "noise"))
     try:
         if file is not None:
             if kind is not None:
                 raise InvalidInput("kind and file are both given; keep one")
-            _check_keys("the table", table, ("name", "file", "R"), ())
+            _check_keys("the table", table, ("name", "file", "R", "noise"), ())
             if not isinstance(file, str):
                 raise InvalidInput(f"file must be a path in quotes, got {file!r}")
             if read_instance is None:
@@ -198,7 +209,7 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
             generator = KINDS[_one_of("kind", kind, KINDS)]
             parameters = inspect.signature(generator).parameters
             required = [key for key, parameter in parameters.items() if parameter.default is parameter.empty]
-            _check_keys("the table", table, tuple(parameters), tuple(required), others=("name", "kind", "R"))
+            _check_keys("the table", table, tuple(parameters), tuple(required), others=("name", "kind", "R", "noise"))
             instance = generator(**table)
         if R is not None:
             number = check_number("R", R, "a positive number or inf", low=0.0, strict=True, allow_inf=True)
@@ -206,17 +217,12 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
         if instance.mu is None:
             raise InvalidInput('"mu" is missing, the mean of each arm to simulate from; add it to the file')
         instance.problem.best_arm(instance.mu)
-        low, high = instance.problem.outcome_range or (-math.inf, math.inf)
-        if instance.mu.min() < low or instance.mu.max() > high:
-            raise InvalidInput(
-                f'"mu" must lie between {low:g} and {high:g} as the outcomes do, got {instance.mu.min():g} to '
-                f"{instance.mu.max():g}"
-            )
+        instance.problem.noise.draws(instance.mu, noise)  # what cannot be drawn is refused now
     except SpectralBAIError as error:
         raise InvalidInput(f"{place}: {error}") from None
     if name is not None and (not isinstance(name, str) or not name.strip()):
         raise InvalidInput(f"{place}: name must be a string that is not blank, got {name!r}")
-    return NamedInstance(name or kind or str(file), instance)
+    return NamedInstance(name or kind or str(file), instance, noise)
 
 
 def _policy(place: str, table: dict[str, Any]) -> NamedPolicy:

@@ -14,6 +14,7 @@ from spectralbai import simulate
 from spectralbai.campaign.definition import Campaign, NamedPolicy, Trajectory
 from spectralbai.campaign.results import Results, Row
 from spectralbai.instance import Instance
+from spectralbai.noise import Drawing
 from spectralbai.policy import Policy
 
 CHUNK_SECONDS = 0.5
@@ -31,6 +32,7 @@ class Task(NamedTuple):
     deltas: tuple[float, ...]
     seed: int
     max_samples: int
+    noise: Drawing | None
 
 
 Finished = tuple[list[simulate.Run], float]
@@ -90,8 +92,9 @@ def _finish(
 
     def task(trajectory: Trajectory, run: int) -> Task:
         policy, seed = trajectory.policy, campaign.seed_of(trajectory, run)
-        text = texts[trajectory.instance.name]
-        return Task(text, policy.kind, json.dumps(policy.settings), trajectory.deltas, seed, campaign.max_samples)
+        text, settings = texts[trajectory.instance.name], json.dumps(policy.settings)
+        noise = trajectory.instance.noise
+        return Task(text, policy.kind, settings, trajectory.deltas, seed, campaign.max_samples, noise)
 
     if executor is None:
         for trajectory, run in todo:
@@ -121,7 +124,7 @@ def work(task: Task) -> Finished:
     """Simulates one run, on a worker: a function of the task alone, the time apart."""
     policy, mu = _policy(task.instance, task.kind, task.settings, task.deltas)
     begin = time.perf_counter()
-    watched = simulate.watch(policy, mu, task.seed, task.max_samples)
+    watched = simulate.watch(policy, mu, task.seed, task.max_samples, task.noise)
     return watched, time.perf_counter() - begin
 
 

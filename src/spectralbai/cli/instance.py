@@ -40,6 +40,9 @@ def instance(
     sigma: Annotated[float | None, typer.Option(help="Standard deviation of one outcome; 1 if not given.")] = None,
     low: Annotated[float | None, typer.Option(help="Least possible outcome, instead of --sigma.")] = None,
     high: Annotated[float | None, typer.Option(help="Largest possible outcome, instead of --sigma.")] = None,
+    binary: Annotated[
+        bool, typer.Option("--binary", help="Only --low and --high occur, 0 and 1 if not given: clicks, cures.")
+    ] = False,
     tolerance: Annotated[float, typer.Option(help="An option this close to the best is as good.")] = 0.0,
     out: Annotated[
         Path, typer.Option(help="The instance file to write; a picture goes beside it.", metavar="FILE")
@@ -51,13 +54,14 @@ def instance(
     Examples:
       spectralbai instance --arms doses.csv --features dose --neighbors 1 --step 0.1 --sigma 0.5
       spectralbai instance --edges similar.csv --R 0.01 --low 0 --high 1
+      spectralbai instance --edges similar.csv --R 0.01 --binary
 
     Features are standardised: each gets mean 0 and standard deviation 1, so that none outweighs the others by its unit.
     """
     from spectralbai.history import implied_R
     from spectralbai.instance import Instance
 
-    _check_options(arms, features, edges, guess, R, step, sigma, low, high)
+    _check_options(arms, features, edges, guess, R, step, sigma, low, high, binary)
     if not out.name or out.suffix == ".png":
         raise InvalidInput(
             f'--out must name a file for the instance, such as options.json, got "{out}"; its picture gets the ending '
@@ -84,14 +88,10 @@ def instance(
             'R = inf: the graph says nothing yet; choose --R or --step, with the help of "spectralbai plan '
             '--observations"'
         )
-    problem = _problem(graph, R, sigma, low, high, tolerance)
-    if (
-        mu is not None
-        and problem.outcome_range is not None
-        and not (problem.outcome_range[0] <= min(mu) <= max(mu) <= problem.outcome_range[1])
-    ):
-        raise InvalidInput(f"--guess: guesses must lie between --low and --high, got {min(mu):g} to {max(mu):g}")
+    problem = _problem(graph, R, sigma, low, high, binary, tolerance)
     made = Instance(problem, mu, labels)
+    if made.mu is not None:
+        problem.noise.check_means("--guess", made.mu)
     check_directory("--out", out.parent, (out.name, picture.name))
     write_whole(picture, plots.as_png(plots.plot_graph(made)))
     write_whole(out, (json.dumps(made.as_dict(), indent=1, ensure_ascii=False) + "\n").encode())
@@ -115,6 +115,7 @@ def _check_options(
     sigma: float | None,
     low: float | None,
     high: float | None,
+    binary: bool,
 ) -> None:
     if arms is None and edges is None:
         raise InvalidInput("--arms or --edges is needed: a CSV file of options, or of pairs of similar ones")
@@ -128,8 +129,8 @@ def _check_options(
         raise InvalidInput("--features and --edges both make the graph; keep one")
     if R is not None and step is not None:
         raise InvalidInput("--R and --step both set R; keep one")
-    if sigma is not None and (low is not None or high is not None):
-        raise InvalidInput("--sigma and --low, --high both describe the noise; keep one")
+    if sigma is not None and (low is not None or high is not None or binary):
+        raise InvalidInput("--sigma and --low, --high, --binary both describe the noise; keep one")
     if (low is None) != (high is None):
         raise InvalidInput("--low and --high go together; give both")
 
@@ -162,10 +163,12 @@ def _read(
 
 
 def _problem(
-    graph: Graph, R: float, sigma: float | None, low: float | None, high: float | None, tolerance: float
+    graph: Graph, R: float, sigma: float | None, low: float | None, high: float | None, binary: bool, tolerance: float
 ) -> Problem:
     from spectralbai.problem import Problem
 
+    if binary and low is None:
+        low, high = 0.0, 1.0
     if low is not None and high is not None:
-        return Problem.bounded(graph, R, low, high, tolerance)
+        return Problem.bounded(graph, R, low, high, tolerance, binary)
     return Problem(graph, R, 1.0 if sigma is None else sigma, tolerance)

@@ -59,7 +59,7 @@ def plan(
     arms, outcomes = None, None
     if observations is not None:
         with read_table(observations) as table:
-            arms, outcomes = observations_from(table, instance.labels, instance.problem.outcome_range)
+            arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
     make = partial(planning.plan, instance, delta, arms=arms, outcomes=outcomes, seed=seed)
 
     def simulated() -> Plan:
@@ -80,12 +80,7 @@ def plan(
 
 def _setting(made: Plan) -> Iterator[str]:
     problem = made.instance.problem
-    noise = f"outcomes in [{problem.outcome_range[0]:g}, {problem.outcome_range[1]:g}]" if problem.outcome_range else ""
-    sigma = problem.sigma
-    noise = noise or (
-        f"sigma {sigma[0]:g}" if (sigma == sigma[0]).all() else f"sigma {sigma.min():g} to {sigma.max():g}"
-    )
-    yield f"{problem.n_arms} arms, {problem.graph.n_edges} edges, {noise}"
+    yield f"{problem.n_arms} arms, {problem.graph.n_edges} edges, {problem.noise.described()}"
     yield f"R = {problem.R:g}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
     if made.source == "random signals":
         rough = max(problem.smoothness(mu) for mu in made.signals)

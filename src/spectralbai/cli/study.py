@@ -271,7 +271,7 @@ def _import_results(name: str, file: Path, origin: str | None, storage: str | No
     with _open(name, storage) as study:
         instance = study.definition.instance
         with read_table(file) as table:
-            arms, outcomes = observations_from(table, instance.labels, instance.problem.outcome_range)
+            arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
         _check_foreign(study, table, origin)
         with progress("weighing results") as show:
             new = study.add([instance.labels[arm] for arm in arms], outcomes.tolist(), origin, show)

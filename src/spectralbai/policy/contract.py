@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import reprlib
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spectralbai.blocks import Block, Data
-from spectralbai.checks import Indices, Vector, check_arm, check_delta, check_integer, check_vector
+from spectralbai.checks import Indices, Vector, check_arm, check_delta, check_integer, check_interval, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
 from spectralbai.evidence import Evidence
@@ -80,7 +79,7 @@ class Policy:
                 raise InvalidInput(f"`stopping` must be a stopping rule or one of {', '.join(RULES)}, got {rule!r}")
             check_delta(delta)
         if self.mean_range is not None:
-            replace(self.problem, outcome_range=self.mean_range)  # checks it
+            check_interval("mean_range", self.mean_range)
         if self.in_blocks and self.sampling.most_at_once is not None:
             raise InvalidInput(
                 f"`stopping` = {self.rules[0][0]} bets on blocks of pulls, and {type(self).__name__} looks at every "
@@ -415,28 +414,12 @@ class Policy:
             values, given = (np.atleast_1d(np.asarray(each)) for each in (arms, rewards))
         except (TypeError, ValueError):  # ragged
             raise InvalidInput("`arms` and `rewards` must be two lists of one length, got lists within lists") from None
-        if given.dtype.kind not in "biuf":  # numpy would turn strings and None into numbers
-            raise InvalidInput(f"`rewards` must be numbers, got {reprlib.repr(rewards)}; leave missing results out")
-        outcomes = given.astype(np.float64)
-        if values.ndim != 1 or values.shape != outcomes.shape:
+        if values.ndim != 1 or values.shape != given.shape:
             raise InvalidInput(
-                f"`arms` and `rewards` must be two lists of one length, got shapes {values.shape} and {outcomes.shape}"
+                f"`arms` and `rewards` must be two lists of one length, got shapes {values.shape} and {given.shape}"
             )
         pulled = np.array([check_arm("arms", arm, self.problem.n_arms) for arm in values.tolist()], dtype=np.intp)
-        bad = np.flatnonzero(~np.isfinite(outcomes))
-        if bad.size:
-            raise InvalidInput(
-                f"`rewards` must be finite, got {outcomes[bad[0]]} at position {bad[0]}; leave missing results out"
-            )
-        if self.problem.outcome_range is not None:
-            low, high = self.problem.outcome_range
-            bad = np.flatnonzero((outcomes < low) | (outcomes > high))
-            if bad.size:
-                value, at = outcomes[bad[0]], bad[0]
-                raise InvalidInput(
-                    f"`rewards` must lie in [{low:g}, {high:g}], got {value:g} at position {at}; widen the range"
-                )
-        return pulled, outcomes
+        return pulled, self.problem.noise.check_outcomes("rewards", rewards)
 
     @staticmethod
     def _look(reading: Reading, delta: float, samples: int) -> Watch:

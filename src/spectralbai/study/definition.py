@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spectralbai.checks import Vector, check_delta, check_number, did_you_mean
+from spectralbai.checks import Vector, check_delta, did_you_mean
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from spectralbai.policy import SpectralTaS
 
 FORMAT = "spectralbai-study/1"
-LARGEST = 1e75
-"""Of outcomes: their squares over the least sigma allowed must still be numbers."""
 
 Goal = Literal["max", "min"]
 
@@ -59,20 +57,13 @@ class Definition:
         from spectralbai.policy import SpectralTaS  # compiled code: not needed to tell most results
 
         problem = self.instance.problem
-        if self.goal == "min" and problem.outcome_range is not None:
-            low, high = problem.outcome_range
-            problem = replace(problem, outcome_range=(-high, -low))
+        if self.goal == "min":
+            problem = replace(problem, noise=problem.noise.negated())
         return SpectralTaS(problem, self.delta, self.stopping)
 
     def check_outcome(self, outcome: Any) -> float:
         """Returns an outcome as a number that the instance allows."""
-        value = check_number("outcome", outcome, "a finite number", low=-LARGEST, strict=False)
-        if value > LARGEST:
-            raise InvalidInput(f"`outcome` must be at most {LARGEST:g}, got {value:g}; measure in other units")
-        low, high = self.instance.problem.outcome_range or (-LARGEST, LARGEST)
-        if not low <= value <= high:
-            raise InvalidInput(f"`outcome` must lie in [{low:g}, {high:g}], the range of the instance, got {value:g}")
-        return value
+        return self.instance.problem.noise.check_outcome("outcome", outcome)
 
     def check_arm(self, label: Any) -> int:
         """Returns the arm of a label."""

@@ -141,11 +141,7 @@ class Report:
         yield "tolerance", f"{problem.tolerance:g}"
         yield "graph", f"{in_words(problem.graph.n_edges, 'edge')}, {in_words(problem.graph.n_components, 'component')}"
         yield "smoothness R", "inf: the graph is not used" if math.isinf(problem.R) else f"{problem.R:g}"
-        if problem.outcome_range is not None:
-            yield "outcomes", f"between {problem.outcome_range[0]:g} and {problem.outcome_range[1]:g}"
-        else:
-            low, high = float(problem.sigma.min()), float(problem.sigma.max())
-            yield "noise sigma", f"{low:g}" if low == high else f"{low:g} to {high:g}"
+        yield "noise", problem.noise.described()
         yield (
             "stopping rule",
             f"{status.stopping} ({'risk proved' if status.proved else 'risk NOT proved'}; {self.reference})",

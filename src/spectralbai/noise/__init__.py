@@ -1,0 +1,9 @@
+"""What outcomes are: which are allowed, what variance they have, how they are drawn, written and negated."""
+
+from spectralbai.noise.binary import Binary
+from spectralbai.noise.bounded import Bounded
+from spectralbai.noise.contract import Draw, Drawing, Noise
+from spectralbai.noise.document import noise_from_dict
+from spectralbai.noise.sub_gaussian import SubGaussian
+
+__all__ = ["Binary", "Bounded", "Draw", "Drawing", "Noise", "SubGaussian", "noise_from_dict"]

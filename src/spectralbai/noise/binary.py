@@ -1,0 +1,47 @@
+"""Clicks and cures: one of two outcomes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from spectralbai.checks import Vector
+from spectralbai.errors import InvalidInput
+from spectralbai.noise.bounded import Bounded
+from spectralbai.noise.contract import PSEUDO_COUNTS, Draw, Drawing
+
+
+@dataclass(frozen=True)
+class Binary(Bounded):
+    """Outcomes are `low` or `high`, nothing between: the mean of an arm says all about it."""
+
+    reads_squares: ClassVar[bool] = False
+
+    def described(self) -> str:
+        return f"outcomes {self.low:g} or {self.high:g}"
+
+    def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float) -> Vector:
+        """Returns p(1 - p)(high - low)^2, p being the shares of `high`, shrunk towards that of all arms together."""
+        width = self.high - self.low
+        highs = (sums + counts * (origin - self.low)) / width
+        pooled = (highs.sum() + PSEUDO_COUNTS / 2) / (counts.sum() + PSEUDO_COUNTS)  # never 0 or 1
+        p: Vector = (highs + PSEUDO_COUNTS * pooled) / (counts + PSEUDO_COUNTS)
+        return p * (1 - p) * width**2
+
+    def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
+        if kind not in (None, "bernoulli"):
+            raise InvalidInput(
+                f"`noise` must be bernoulli where only {self.low:g} and {self.high:g} occur, got {kind!r}; leave out "
+                "binary for scores between them"
+            )
+        return super().draws(mu, "bernoulli")
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**super().as_dict(), "binary": True}
+
+    def _allows(self, values: float | Vector) -> Any:
+        return (values == self.low) | (values == self.high)
+
+    @property
+    def _rule(self) -> tuple[str, str]:
+        return f"be {self.low:g} or {self.high:g}", "correct it, or leave out binary for scores between them"

@@ -1,0 +1,103 @@
+"""Scores in a range."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from spectralbai.checks import Vector, check_ends, check_number
+from spectralbai.errors import InvalidInput
+from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, PSEUDO_COUNTS, Draw, Drawing, Noise
+
+LEAST_VARIANCE = 1e-8
+"""In squared widths of the range: a spread of a ten-thousandth of it. Outcomes that never differed may still do."""
+SHARPEST = 1e30
+"""Largest sum of the parameters of a Beta distribution; its spread is then below rounding."""
+
+
+@dataclass(frozen=True)
+class Bounded(Noise):
+    """Outcomes lie in [low, high]: they are sub-Gaussian with sigma = (high - low)/2 by Hoeffding's lemma."""
+
+    reads_squares: ClassVar[bool] = True
+
+    low: float
+    high: float
+
+    def __post_init__(self) -> None:
+        low, high = check_ends(self.low, self.high)
+        if not (LEAST_SIGMA <= (high - low) / 2 and max(-low, high) <= LARGEST):
+            raise InvalidInput(
+                f"`low` and `high` must be 2e-75 or more apart and between -1e75 and 1e75, got {low:g} and {high:g}; "
+                "measure in other units"
+            )
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @property
+    def outcome_range(self) -> tuple[float, float]:
+        return self.low, self.high
+
+    def sigmas(self, n_arms: int) -> Vector:
+        sigma = np.full(n_arms, (self.high - self.low) / 2)
+        sigma.setflags(write=False)
+        return sigma
+
+    def described(self) -> str:
+        return f"outcomes in [{self.low:g}, {self.high:g}]"
+
+    def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float) -> Vector:
+        """Returns empirical variances, shrunk towards the variance within all arms together."""
+        deviations = np.maximum(squares - sums**2 / np.maximum(counts, 1), 0.0)
+        freedom = np.maximum(counts - 1, 0.0)
+        most = (self.high - self.low) ** 2 / 4  # of any distribution on the range
+        pooled = deviations.sum() / freedom.sum() if freedom.any() else most
+        shrunk = (deviations + PSEUDO_COUNTS * pooled) / (freedom + PSEUDO_COUNTS)
+        return np.clip(shrunk, LEAST_VARIANCE * 4 * most, most)
+
+    def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
+        """Returns draws at the ends of the range ("bernoulli", the default), "uniform" ones as wide as it allows
+        around each mean, or, for a number, scores of that standard deviation."""
+        low, high = self.outcome_range
+        self.check_means("mu", mu)
+        if kind is None or kind == "bernoulli":
+            return lambda rng, arms: np.where(rng.random(arms.size) * (high - low) < mu[arms] - low, high, low)
+        if kind == "uniform":
+            width = np.minimum(mu - low, high - mu)
+            return lambda rng, arms: mu[arms] + width[arms] * rng.uniform(-1, 1, arms.size)
+        if isinstance(kind, str):
+            raise InvalidInput(
+                f"`noise` must be bernoulli, uniform or the standard deviation of the scores, got {kind!r}"
+            )
+        return self._scores(mu, check_number("noise", kind, "a positive standard deviation", low=0.0, strict=True))
+
+    def _scores(self, mu: Vector, spread: float) -> Draw:
+        """Returns draws of the Beta distributions on the range with means `mu` and standard deviation `spread`."""
+        low, high, width = self.low, self.high, self.high - self.low
+        share, most = (mu - low) / width, np.sqrt((mu - low) * (high - mu))
+        if not (spread < most).all():
+            arm = int(np.argmin(most))
+            raise InvalidInput(
+                f"`noise` must be below {most[arm]:.6g}, the largest spread of outcomes in [{low:g}, {high:g}] "
+                f"with mean {mu[arm]:g} at arm {arm}, got {spread:g}; lower it"
+            )
+        ratio = np.minimum(most / spread, math.sqrt(SHARPEST))
+        sharpness = (ratio - 1) * (ratio + 1)  # a + b, from spread^2 = (mu - low)(high - mu) / (a + b + 1)
+        a, b = share * sharpness, (1 - share) * sharpness
+        return lambda rng, arms: np.minimum(low + width * rng.beta(a[arms], b[arms]), high)
+
+    def negated(self) -> Self:
+        return type(self)(-self.high, -self.low)
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"low": self.low, "high": self.high}
+
+    def _allows(self, values: float | Vector) -> Any:
+        return (self.low <= values) & (values <= self.high)
+
+    @property
+    def _rule(self) -> tuple[str, str]:
+        return f"lie in [{self.low:g}, {self.high:g}]", "correct it or widen the range"

@@ -1,0 +1,121 @@
+"""The contract of noise: everything that depends on what outcomes can be."""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from spectralbai.checks import Indices, Vector, check_number, subject
+from spectralbai.errors import InvalidInput
+
+LEAST_SIGMA, LARGEST = 1e-75, 1e75
+"""The least sigma, and the largest sigma, outcome or mean: outcomes squared over sigma must still be numbers."""
+PSEUDO_COUNTS = 2.0
+"""How many outcomes a first guess of a variance counts for."""
+
+Drawing = Literal["gaussian", "bernoulli", "uniform"] | float
+"""How a simulation draws outcomes: a name, or the standard deviation of scores in a range."""
+Draw = Callable[[np.random.Generator, Indices], Vector]
+"""Draws one outcome of each of the arms given."""
+
+
+class Noise(ABC):
+    """What the outcomes of all arms are known to be like before any trial."""
+
+    reads_squares: ClassVar[bool] = False
+    """Whether `variances` depends on the sums of squares; where it does not, nobody need keep them."""
+
+    @property
+    @abstractmethod
+    def outcome_range(self) -> tuple[float, float] | None:
+        """Interval known to hold every outcome, hence every mean, if any."""
+
+    @abstractmethod
+    def sigmas(self, n_arms: int) -> Vector:
+        """Returns the sub-Gaussian constant of each arm, (n_arms,), read-only."""
+
+    @abstractmethod
+    def described(self) -> str:
+        """Returns the noise in a few words, such as "sigma 0.5"."""
+
+    @abstractmethod
+    def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float) -> Vector:
+        """Returns the variance that one outcome of each arm is believed to have now, (n_arms,), positive.
+
+        `sums` and `squares` are, per arm, those of its outcomes less `origin`. Believed, not proved: good enough to
+        decide what to do next, not what to conclude.
+        """
+
+    @abstractmethod
+    def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
+        """Returns how a simulation draws outcomes with the means `mu` (n_arms,); `kind` is among several ways."""
+
+    @abstractmethod
+    def negated(self) -> Noise:
+        """Returns the noise of outcomes whose sign is changed."""
+
+    @abstractmethod
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the keys of an instance file; `noise_from_dict` reads them."""
+
+    @abstractmethod
+    def _allows(self, values: float | Vector) -> Any:
+        """Returns whether each of the values can be an outcome; False for nan."""
+
+    @property
+    @abstractmethod
+    def _rule(self) -> tuple[str, str]:
+        """What completes "an outcome must ...", and what to do about one that does not."""
+
+    def check_outcome(self, name: str, outcome: Any) -> float:
+        """Returns one outcome as a number that the noise allows."""
+        value = check_number(name, outcome, "a finite number", low=-math.inf, strict=True)
+        if not self._allows(value):
+            rule, remedy = self._rule
+            raise InvalidInput(f"{subject(name)} must {rule}, got {_shown(value)}; {remedy}")
+        return value
+
+    def check_outcomes(self, name: str, outcomes: ArrayLike) -> Vector:
+        """Returns a list of outcomes as numbers that the noise allows."""
+        try:
+            given = np.atleast_1d(np.asarray(outcomes))
+        except (TypeError, ValueError):  # ragged
+            given = np.array(None)
+        if given.dtype.kind not in "biuf" or given.ndim != 1:  # numpy would turn strings and None into numbers
+            raise InvalidInput(
+                f"{subject(name)} must be numbers, got {reprlib.repr(outcomes)}; leave missing results out"
+            )
+        values = given.astype(np.float64)
+        allowed: NDArray[np.bool_] = self._allows(values)
+        if not allowed.all():
+            at = int(np.argmin(allowed))
+            rule, remedy = self._rule
+            if not math.isfinite(values[at]):
+                rule, remedy = "be finite", "leave missing results out"
+            raise InvalidInput(f"{subject(name)} must {rule}, got {_shown(values[at])} at position {at}; {remedy}")
+        return values
+
+    def check_means(self, name: str, mu: Vector) -> Vector:
+        """Returns finite means (n_arms,) if outcomes can have them."""
+        low, high = self.outcome_range or (-LARGEST, LARGEST)
+        inside = (low <= mu) & (mu <= high)
+        if not inside.all():
+            arm = int(np.argmin(inside))
+            remedy = "measure in other units" if self.outcome_range is None else "change it or widen the range"
+            raise InvalidInput(
+                f"{subject(name)} must lie in [{low:g}, {high:g}] as the outcomes do, got {_shown(mu[arm])} at arm "
+                f"{arm}; {remedy}"
+            )
+        return mu
+
+
+def _shown(value: float) -> str:
+    """Returns a number in six digits, or in all of them where six would show another number."""
+    short = f"{value:g}"
+    return short if float(short) == value or math.isnan(value) else repr(float(value))

@@ -1,0 +1,36 @@
+"""Noise as instance files hold it: `sigma`, or `low` and `high`, the latter perhaps with `binary`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spectralbai.checks import check_ends, check_number, check_numbers
+from spectralbai.errors import InvalidInput
+from spectralbai.noise.binary import Binary
+from spectralbai.noise.bounded import Bounded
+from spectralbai.noise.contract import Noise
+from spectralbai.noise.sub_gaussian import SubGaussian
+
+KEYS = ("sigma", "low", "high", "binary")
+
+
+def noise_from_dict(d: Mapping[str, Any], n_arms: int) -> Noise:
+    """Returns the noise of an instance file, Gaussian with sigma = 1 if it says nothing; other keys are not looked
+    at."""
+    for key in ("low", "high", "binary"):
+        if key in d and "sigma" in d:
+            raise InvalidInput(f'$ has both "sigma" and "{key}"; give sigma, or low and high')
+    for key, other in (("low", "high"), ("high", "low"), ("binary", "low")):
+        if key in d and other not in d:
+            together = "binary goes with low and high" if key == "binary" else "low and high go together"
+            raise InvalidInput(f'$ lacks the key "{other}"; {together}')
+    if "low" in d:
+        binary = d.get("binary", False)
+        if not isinstance(binary, bool):
+            raise InvalidInput(f"$.binary must be true or false, got {binary!r}")
+        return (Binary if binary else Bounded)(*check_ends(d["low"], d["high"], ("$.low", "$.high")))
+    sigma, rule = d.get("sigma", 1.0), "a finite positive number"
+    if isinstance(sigma, list | tuple):
+        return SubGaussian.of(check_numbers("$.sigma", sigma, n_arms, rule, low=0.0), n_arms)
+    return SubGaussian.of(check_number("$.sigma", sigma, f"{rule} or a list of them", low=0.0, strict=True), n_arms)
