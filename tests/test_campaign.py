@@ -173,7 +173,7 @@ BAD_FILES = {
     ),
     "unknown rule": (
         SMALL + "stopping = 'chernoff'\n",
-        'policy "top-two" on instance "cliques": `stopping` must be one of',
+        'policy "top-two" on instance "cliques": `stopping` must be a stopping rule or one of',
     ),
     "unknown parameter": (
         SMALL.replace("size = 3", "sizes = 3"),
@@ -188,8 +188,8 @@ BAD_FILES = {
     "name a number": (SMALL.replace('"short path"', "7"), "name must be a string"),
     "empty sweep": (SMALL.replace("lead = 1.0", "sweep = { lead = [] }"), "[[instances]] number 2: sweep must be"),
     "sweep of kind": (SMALL.replace("lead = 1.0", "sweep = { kind = ['ring'] }"), "cannot vary"),
-    "rule a table": (SMALL + "stopping = { a = 1 }\n", "`stopping` must be one of"),
-    "rule nested": (SMALL + "stopping = [[1]]\n", "`stopping` must be one of"),
+    "rule a table": (SMALL + "stopping = { a = 1 }\n", "`stopping` must be a stopping rule or one of"),
+    "rule nested": (SMALL + "stopping = [[1]]\n", "`stopping` must be a stopping rule or one of"),
     "range a number": (SMALL + "mean_range = 1.0\n", "mean_range must be [low, high]"),
     "range of words": (SMALL + "mean_range = ['a', 'b']\n", "`low` must be"),
     "a number too long": (SMALL.replace("runs = 3", "runs = 3" + "0" * 5000), "not TOML"),
@@ -482,7 +482,7 @@ def test_simulate_compare_and_plot(run: RunCommand, small: tuple[Path, list[Row]
     exported = (tmp_path / "runs.csv").read_text().splitlines()
     assert len(exported) == 1 + len(small[1])
     assert exported[1].startswith(
-        f"cliques,spectral-tas,0.2,0,{small[1][0].seed},mixture,true,decided,{small[1][0].tau},"
+        f"cliques,spectral-tas,0.2,0,{small[1][0].seed},betting,true,decided,{small[1][0].tau},"
     )
     for options in (
         ("box",),

@@ -42,7 +42,7 @@ def assert_unknown(found: Estimates) -> None:
 
 
 def test_nothing_is_known_at_first_and_no_mean_before_every_component_has_a_result() -> None:
-    policy = SpectralTaS(THREE_COMPONENTS, 0.1)
+    policy = SpectralTaS(THREE_COMPONENTS, 0.1, stopping="mixture")
     for state in (policy.init(), policy.tell(policy.init(), [0, 1, 3] * 20, [1.0, 0.5, 0.2] * 20)):
         found = policy.estimates(state)
         assert np.isnan(found.mean).all() and found.mean.shape == (6,)
@@ -51,7 +51,7 @@ def test_nothing_is_known_at_first_and_no_mean_before_every_component_has_a_resu
 
 
 def test_before_the_split_there_are_means_and_no_intervals() -> None:
-    policy = SpectralTaS(PAPER, 0.1)
+    policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
     state = policy.tell(policy.init(), [0, 1, 2], [5.1, 5.0, 5.02])
     assert state.stopping["mixture"].data is None
     found = policy.estimates(state)
@@ -72,7 +72,7 @@ def test_before_the_split_there_are_means_and_no_intervals() -> None:
 )
 def test_estimates_are_those_of_all_results_in_the_units_of_the_outcomes(problem: Problem, mu: list[float]) -> None:
     """Shifting all outcomes shifts everything; between checks the latest results count too."""
-    policy = SpectralTaS(problem, 0.1)
+    policy = SpectralTaS(problem, 0.1, stopping="mixture")
     rng = np.random.default_rng(0)
     arms = rng.integers(problem.n_arms, size=303)
     rewards = np.array(mu)[arms] + problem.sigma[arms] * rng.standard_normal(303)
@@ -99,7 +99,10 @@ def test_estimates_are_those_of_all_results_in_the_units_of_the_outcomes(problem
 
 def test_a_known_range_makes_the_first_intervals_tighter() -> None:
     arms, rewards = np.tile(np.arange(3), 100), np.tile([0.9, 0.5, 0.55], 100)
-    plain, informed = SpectralTaS(PAPER, 0.1), SpectralTaS(PAPER, 0.1, mean_range=(0.0, 1.0))
+    plain, informed = (
+        SpectralTaS(PAPER, 0.1, stopping="mixture"),
+        SpectralTaS(PAPER, 0.1, mean_range=(0.0, 1.0), stopping="mixture"),
+    )
     states = [policy.tell(policy.init(), arms, rewards) for policy in (plain, informed)]
     wide, tight = plain.estimates(states[0]), informed.estimates(states[1])
     assert ((tight.high - tight.low) < (wide.high - wide.low)).all()
@@ -107,7 +110,7 @@ def test_a_known_range_makes_the_first_intervals_tighter() -> None:
 
 
 def test_intervals_stay_within_the_range_of_the_outcomes() -> None:
-    policy = SpectralTaS(Problem.bounded(PAPER.graph, 0.01, low=-1.0, high=1.0), 0.1)
+    policy = SpectralTaS(Problem.bounded(PAPER.graph, 0.01, low=-1.0, high=1.0), 0.1, stopping="mixture")
     state = policy.tell(policy.init(), np.tile(np.arange(3), 60), np.tile([1.0, -1.0, -1.0], 60))
     found = policy.estimates(state)
     assert (found.high[0], found.low[1], found.low[2]) == (1.0, -1.0, -1.0)
@@ -115,7 +118,7 @@ def test_intervals_stay_within_the_range_of_the_outcomes() -> None:
 
 
 def test_whether_the_data_agree_with_R_is_known_once_it_is_tested_and_of_all_results() -> None:
-    policy = SpectralTaS(PAPER, 0.1, watching=(("gk16", 0.1),))
+    policy = SpectralTaS(PAPER, 0.1, watching=(("gk16", 0.1),), stopping="mixture")
     assert policy.estimates(policy.init()).consistent is None
     run = states(policy, [2.0, 0.5, 0.6], seed=0)
     assert policy.estimates(run[1]).consistent is None, "before the split"
@@ -125,13 +128,13 @@ def test_whether_the_data_agree_with_R_is_known_once_it_is_tested_and_of_all_res
     later = policy.tell(run[-1], np.tile([1, 2], 500), np.tile([3.0, -3.0], 500))
     assert policy.estimates(later).consistent is False
     assert policy.verdict(later).decided, "which does not reverse"
-    free = SpectralTaS(replace(PAPER, R=math.inf), 0.1)
+    free = SpectralTaS(replace(PAPER, R=math.inf), 0.1, stopping="mixture")
     assert free.estimates(states(free, [2.0, 0.5, 0.6], seed=0)[-1]).consistent is None
 
 
 def test_rules_that_are_not_proved_have_no_intervals_and_each_risk_has_its_own() -> None:
     policy = SpectralTaS(
-        PAPER, 0.1, watching=(("mixture", 0.001), ("paper", 0.1), ("paper-printed", 0.1), ("gk16", 0.1))
+        PAPER, 0.1, "mixture", watching=(("mixture", 0.001), ("paper", 0.1), ("paper-printed", 0.1), ("gk16", 0.1))
     )
     state = states(policy, [0.9, 0.5, 0.6], seed=0, n=400)[-1]
     own, surer, *others = (policy.estimates(state, watch) for watch in range(5))
@@ -169,7 +172,7 @@ def test_an_arm_without_results_is_unknown_to_an_interval_rule_that_knows_no_gra
 
 
 def test_once_R_is_refuted_nothing_is_claimed_for_good() -> None:
-    policy = SpectralTaS(PAPER, 0.1)
+    policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
     state = policy.init()
     while policy.verdict(state).consistent:
         assert state.samples < 5000
@@ -182,7 +185,7 @@ def test_once_R_is_refuted_nothing_is_claimed_for_good() -> None:
 
 
 def test_after_a_decision_estimates_go_on() -> None:
-    policy = SpectralTaS(PAPER, 0.1)
+    policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
     state = states(policy, [2.0, 0.5, 0.6], seed=0)[-1]
     assert policy.verdict(state).decided
     more = policy.tell(state, np.tile([0, 1, 2], 300), np.tile([2.0, 0.5, 0.6], 300))
@@ -194,7 +197,7 @@ def test_after_a_decision_estimates_go_on() -> None:
 
 
 def test_the_forecast_is_what_is_missing_over_what_a_trial_brings() -> None:
-    policy = SpectralTaS(PAPER, 0.01)
+    policy = SpectralTaS(PAPER, 0.01, stopping="mixture")
     state = next(
         state
         for state in states(policy, [0.9, 0.5, 0.6], seed=3)
@@ -209,10 +212,10 @@ def test_the_forecast_is_what_is_missing_over_what_a_trial_brings() -> None:
 
 
 def test_the_forecast_is_zero_once_settled_and_infinite_where_arms_tie() -> None:
-    policy = SpectralTaS(PAPER, 0.1)
+    policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
     end = states(policy, [2.0, 0.5, 0.6], seed=1)[-1]
     assert policy.verdict(end).decided and policy.remaining(end) == 0
-    tied = Uniform(FREE, 0.1)
+    tied = Uniform(FREE, 0.1, stopping="mixture")
     state = tied.tell(tied.init(), np.tile([0, 1, 2], 20), np.tile([3.0, 1.0, 1.0], 20))
     assert state.stopping["mixture"].data is not None
     short = int(state.counts[0] * 2)
@@ -223,7 +226,7 @@ def test_the_forecast_is_zero_once_settled_and_infinite_where_arms_tie() -> None
 
 
 def test_no_decision_comes_before_the_next_reading() -> None:
-    policy = SpectralTaS(PAPER, 0.1)
+    policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
     state = states(policy, [0.9, 0.5, 0.6], seed=3, n=150)[-1]
     state = policy.tell(replace(state, next_reading=100_000), np.tile([0, 1, 2], 2000), np.tile([0.9, 0.5, 0.55], 2000))
     assert not policy.verdict(state).decided
@@ -240,9 +243,9 @@ def test_the_rule_without_the_graph_is_forecast_without_it() -> None:
 @pytest.mark.parametrize(
     ("policy", "mu"),
     [
-        (SpectralTaS(PAPER, 0.01), [0.9, 0.5, 0.6]),
-        (SpectralTaS(THREE_COMPONENTS, 0.001), [0.0, 0.1, 0.2, 0.6, 0.5, 1.5]),
-        (Uniform(PAPER, 0.01), [0.9, 0.5, 0.6]),
+        (SpectralTaS(PAPER, 0.01, stopping="mixture"), [0.9, 0.5, 0.6]),
+        (SpectralTaS(THREE_COMPONENTS, 0.001, stopping="mixture"), [0.0, 0.1, 0.2, 0.6, 0.5, 1.5]),
+        (Uniform(PAPER, 0.01, stopping="mixture"), [0.9, 0.5, 0.6]),
         (TopTwo(FREE, 0.001), [1.0, 0.0, 0.2]),
     ],
 )

@@ -24,6 +24,7 @@ LAYERS = [
     {"oracle", "estimation"},
     {"allocation"},
     {"intervals", "evidence"},
+    {"outlook"},
     {"sampling", "stopping"},
     {"policy"},
     {"simulate"},

@@ -114,40 +114,39 @@ def statistics(outcomes: list[list[float]], origin: float) -> tuple[Vector, Vect
 @pytest.mark.parametrize("origin", [0.0, -1.0, 2.5])
 def test_a_gaussian_variance_is_sigma_squared_whatever_was_seen(origin: float) -> None:
     seen = statistics([[1.0, 5.0], [2.0], []], origin)
-    assert GAUSS.variances(*seen).tolist() == [1.0, 4.0, 9.0]
+    assert GAUSS.variances(*seen, leader=1).tolist() == [1.0, 4.0, 9.0]
 
 
 @pytest.mark.parametrize("origin", [0.0, -1.0, 3.0])
-def test_the_variance_of_clicks_follows_their_share_two_counts_towards_that_of_all(origin: float) -> None:
+def test_the_variance_of_clicks_is_shrunk_to_that_of_all_and_half_way_to_the_leader(
+    origin: float,
+) -> None:
     seen = statistics([[3.0] * 9 + [-1.0], [-1.0] * 4, []], origin)
-    pooled = (9 + 1) / (14 + 2)
-    shares = np.array([(9 + 2 * pooled) / 12, 2 * pooled / 6, pooled])
-    np.testing.assert_allclose(CLICKS.variances(*seen), 16 * shares * (1 - shares), rtol=1e-12)
+    pooled = (9 + 1.5) / (14 + 3)
+    shares = np.array([(9 + 3 * pooled) / 13, 3 * pooled / 7, pooled])
+    shares = (shares + shares[0]) / 2
+    np.testing.assert_allclose(CLICKS.variances(*seen, leader=0), 16 * shares * (1 - shares), rtol=1e-12)
 
 
 @pytest.mark.parametrize("origin", [0.0, -1.0, 2.5])
-def test_the_variance_of_scores_is_the_empirical_one_two_counts_towards_that_of_all(origin: float) -> None:
+def test_the_variance_of_scores_is_shrunk_to_that_of_all_and_half_way_to_the_leader(
+    origin: float,
+) -> None:
     outcomes = [[0.0, 1.0, 2.0, 1.0], [0.5, 0.7], [2.0], []]
     pooled = (2.0 + 0.02) / (3 + 1)
-    expected = [(2.0 + 2 * pooled) / 5, (0.02 + 2 * pooled) / 3, pooled, pooled]
-    np.testing.assert_allclose(SCORES.variances(*statistics(outcomes, origin)), expected, rtol=1e-12)
+    own = np.array([(2.0 + 3 * pooled) / 6, (0.02 + 3 * pooled) / 4, pooled, pooled])
+    found = SCORES.variances(*statistics(outcomes, origin), leader=1)
+    np.testing.assert_allclose(found, (own + own[1]) / 2, rtol=1e-12)
 
 
 @pytest.mark.parametrize("noise", [SCORES, CLICKS])
 def test_variances_stay_positive_and_within_what_the_range_allows(noise: Noise) -> None:
     nothing, same, ends = [[], [], []], [[3.0] * 50, [3.0] * 2, []], [[3.0, -1.0], [3.0, -1.0], [3.0, -1.0]]
-    assert noise.variances(*statistics(nothing, 0.0)).tolist() == [4.0, 4.0, 4.0]
+    assert noise.variances(*statistics(nothing, 0.0), leader=2).tolist() == [4.0, 4.0, 4.0]
     for seen in (same, ends):
-        found = noise.variances(*statistics(seen, 3.0))
+        found = noise.variances(*statistics(seen, 3.0), leader=2)
         assert (found > 0).all() and (found <= 4.0).all()
-    assert noise.variances(*statistics(same, 3.0))[0] < 0.1
-
-
-@pytest.mark.parametrize("noise", EVERY.values(), ids=EVERY)
-def test_a_noise_says_whether_it_reads_sums_of_squares(noise: Noise) -> None:
-    counts, sums, squares, origin = statistics([[3.0, -1.0], [3.0, 3.0], [3.0, -1.0]], 0.0)
-    one, other = (noise.variances(counts, sums, each, origin) for each in (squares, squares - 1))
-    assert np.array_equal(one, other) != noise.reads_squares
+    assert noise.variances(*statistics(same, 3.0), leader=0)[0] < 0.2
 
 
 def test_believed_variances_come_near_the_true_ones() -> None:
@@ -155,7 +154,8 @@ def test_believed_variances_come_near_the_true_ones() -> None:
     for noise, kind, truth in ((SCORES, 0.3, np.full(3, 0.09)), (CLICKS, None, (3 - mu) * (mu + 1))):
         drawn = noise.draws(mu, kind)(np.random.default_rng(3), PULLS).reshape(3, -1)
         seen = statistics(drawn.tolist(), float(drawn[0, 0]))
-        np.testing.assert_allclose(noise.variances(*seen), truth, rtol=0.05)
+        found = [noise.variances(*seen, leader=arm)[arm] for arm in range(3)]
+        np.testing.assert_allclose(found, truth, rtol=0.05)
 
 
 # Draws.
@@ -244,7 +244,7 @@ def test_what_cannot_be_drawn_is_refused(noise: Noise, mu: list[float], kind: An
 
 
 def test_a_run_on_scores_of_a_given_spread_differs_from_one_on_clicks() -> None:
-    policy, mu = SpectralTaS(Problem.bounded(GRAPH, R=0.05), 0.1), [0.95, 0.1, 0.2]
+    policy, mu = SpectralTaS(Problem.bounded(GRAPH, R=0.05), 0.1, stopping="mixture"), [0.95, 0.1, 0.2]
     scores, again, clicks = (simulate.run(policy, mu, seed=1, noise=noise) for noise in (0.02, 0.02, None))
     assert (scores.status, scores.arm) == (clicks.status, clicks.arm) == ("decided", 0)
     assert scores.counts.tolist() == again.counts.tolist() != clicks.counts.tolist()
@@ -293,7 +293,7 @@ def test_noise_is_described_in_a_few_words() -> None:
 
 
 def test_a_policy_of_clicks_takes_nothing_between_them() -> None:
-    policy = SpectralTaS(Problem.bounded(GRAPH, R=0.05, binary=True), 0.1)
+    policy = SpectralTaS(Problem.bounded(GRAPH, R=0.05, binary=True), 0.1, stopping="mixture")
     assert policy.tell(policy.init(), [0, 1], [0.0, 1.0]).samples == 2
     with pytest.raises(InvalidInput, match=re.escape("`rewards` must be 0 or 1, got 0.5 at position 1")):
         policy.tell(policy.init(), [0, 1], [0.0, 0.5])

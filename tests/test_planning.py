@@ -38,7 +38,7 @@ Run = Callable[..., Any]
 def test_the_mean_predicted_is_within_15_percent_of_that_of_fresh_runs(name: str) -> None:
     instance = FAST[name]
     made = sb.plan(instance, 0.1, runs=96)
-    policy = sb.SpectralTaS(instance.problem, 0.1)
+    policy = sb.SpectralTaS(instance.problem, 0.1, stopping="mixture")
     fresh = np.mean([sb.simulate.run(policy, instance.mu, seed=10**6 + seed).tau for seed in range(96)])
     assert made.with_graph.mean == pytest.approx(fresh, rel=0.15)
 

@@ -128,12 +128,12 @@ def failures_of_coverage(kind: Kind, runs: int, mean_range: tuple[float, float] 
 
 
 def mutant_of_log_integrals(old: str, new: str) -> Any:
-    """Returns `log_integrals`, uncompiled, with one fragment of its source replaced everywhere."""
-    source = inspect.getsource(integrals.log_integrals.py_func).replace("@njit(cache=True)\n", "")
+    """Returns the kernel of `log_integrals`, uncompiled, with one fragment of its source replaced everywhere."""
+    source = inspect.getsource(integrals._log_integrals.py_func).replace("@njit(cache=True)\n", "")
     assert old in source
     names = dict(vars(integrals))
     exec("from __future__ import annotations\n" + source.replace(old, new), names)
-    return names["log_integrals"]
+    return names["_log_integrals"]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -158,7 +158,7 @@ def test_a_range_of_the_means_right_or_wrong_does_not_harm_the_guarantee(mean_ra
 def test_a_mistake_in_the_integral_is_noticed(name: str, old: str, new: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the determinants coverage is lost."""
     assert least_rate(failures_of_coverage(KINDS[name], 100), 100) <= DELTA
-    monkeypatch.setattr(integrals, "log_integrals", mutant_of_log_integrals(old, new))
+    monkeypatch.setattr(integrals, "_log_integrals", mutant_of_log_integrals(old, new))
     assert least_rate(failures_of_coverage(KINDS[name], 100), 100) > DELTA
 
 

@@ -134,7 +134,7 @@ def uncovered(kind: Kind, state: State) -> bool:
 
 def run(kind: Kind, seed: int) -> Seen:
     """Returns what the run of one seed shows; coverage is looked at whenever the rule looks."""
-    policy = sb.SpectralTaS(kind.problem, DELTA)
+    policy = sb.SpectralTaS(kind.problem, DELTA, stopping="mixture")
     mu = np.array(kind.mu)
     draw = kind.problem.noise.draws(mu, kind.noise)
     rng, state, failed = np.random.default_rng(seed), policy.init(), False

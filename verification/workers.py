@@ -23,7 +23,7 @@ INSTANCE = sb.Instance(
 assert INSTANCE.mu is not None
 # Workers are forked from a process that has imported this and so loaded all compiled code: kills hit asks and tells,
 # not the start.
-sb.simulate.run(sb.SpectralTaS(INSTANCE.problem, 0.05), INSTANCE.mu, seed=0, max_samples=300)
+sb.simulate.run(sb.SpectralTaS(INSTANCE.problem, 0.05, stopping="mixture"), INSTANCE.mu, seed=0, max_samples=300)
 
 
 def work(url: str, name: str, seed: int, acknowledged: str, most: int | None = None) -> None:

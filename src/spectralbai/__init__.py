@@ -17,6 +17,7 @@ __all__ = [
     "InvalidInput",
     "Problem",
     "SpectralBAIError",
+    "SpectralRace",
     "SpectralTaS",
     "StorageError",
     "Study",
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from spectralbai.instance import Instance
     from spectralbai.oracle import Alternative, closest_alternative
     from spectralbai.planning import plan
-    from spectralbai.policy import SpectralTaS
+    from spectralbai.policy import SpectralRace, SpectralTaS
     from spectralbai.problem import Problem
     from spectralbai.study import Study
 else:  # hidden from type checkers, which would otherwise accept any name
@@ -55,6 +56,7 @@ else:  # hidden from type checkers, which would otherwise accept any name
             "InvalidInput": "errors",
             "Problem": "problem",
             "SpectralBAIError": "errors",
+            "SpectralRace": "policy",
             "SpectralTaS": "policy",
             "StorageError": "errors",
             "Study": "study",

@@ -71,11 +71,13 @@ class Block(Memory):
     """The result of each slot, less the origin; nan where there is none yet."""
     data: Data
     """What was seen when the block was opened: all that its bets may depend on."""
+    best: int
+    """The arm recommended then."""
 
     @classmethod
-    def opened(cls, arms: Indices, data: Data) -> Self:
+    def opened(cls, arms: Indices, data: Data, best: int) -> Self:
         """Returns the block of these pulls, without results."""
-        return cls(arms, np.full(arms.size, np.nan), data)
+        return cls(arms, np.full(arms.size, np.nan), data, best)
 
     @property
     def free(self) -> Indices:

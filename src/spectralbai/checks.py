@@ -19,6 +19,7 @@ from spectralbai.errors import InvalidInput
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
+Mask = NDArray[np.bool_]
 
 
 def subject(name: str) -> str:

@@ -32,12 +32,15 @@ class Alternative:
 class Oracle:
     """Best responses to any allocation, for one problem, one vector of means and one best arm."""
 
-    def __init__(self, problem: Problem, mu: Vector, best: int) -> None:
+    def __init__(
+        self, problem: Problem, mu: Vector, best: int, sigma: Vector | None = None, R: float | None = None
+    ) -> None:
+        """`sigma` and `R` stand in for those of the problem, where others are believed."""
         self.components = Components.from_problem(problem)
         self.mu = mu
-        self.sigma = problem.sigma
+        self.sigma = problem.sigma if sigma is None else sigma
         self.best = best
-        self.R = problem.room_for(mu)
+        self.R = problem.room_for(mu) if R is None else R
         self.tolerance = problem.tolerance
 
     @property

@@ -217,7 +217,9 @@ def plan(
         bounds = [samples_needed(upper, each) for each in deltas]
         watched: list[list[Run]] = []
         if runs and max(bounds) <= LONGEST:
-            policy = kind.on(instance, delta=delta, watching=tuple(("mixture", each) for each in deltas[1:]))
+            policy = kind.on(
+                instance, delta=delta, stopping="mixture", watching=tuple(("mixture", each) for each in deltas[1:])
+            )
             watched = _simulate(policy, signals, runs, seed, executor, count)
         forecasts.append(
             [

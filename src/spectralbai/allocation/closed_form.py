@@ -10,15 +10,30 @@ import numpy as np
 from scipy.optimize import brentq
 
 from spectralbai.allocation.certificate import Outcome, certified_lower, certified_upper, feasible_gradients
+from spectralbai.checks import Vector
 from spectralbai.oracle import Oracle
 
 
 def closed_form(oracle: Oracle) -> Outcome:
-    """Returns the optimal allocation of a problem in which the graph says nothing."""
-    others = np.arange(oracle.mu.size) != oracle.best
+    """Returns the optimal allocation of a problem in which the graph says nothing, with certified bounds."""
+    omega, _ = balance(oracle, np.ones(oracle.mu.size))
+    responses = oracle.respond(omega)
+    rows = responses.challengers
+    mixture = 1 / responses.gradient[rows, rows]
+    return Outcome(
+        omega, certified_lower(responses), certified_upper(feasible_gradients(responses), mixture / mixture.sum()), 1
+    )
+
+
+def balance(oracle: Oracle, needs: Vector) -> tuple[Vector, float]:
+    """Returns the allocation that maximises min over i of f_i(omega) / needs_i, and that value.
+
+    The minimum is over challengers with `needs` (n_arms,) > 0, whose means are below the best one plus the tolerance.
+    """
+    others = (np.arange(oracle.mu.size) != oracle.best) & (needs > 0)
     noise = oracle.sigma[others] ** 2
     noise_best = float(oracle.sigma[oracle.best] ** 2)
-    lead = (oracle.mu[oracle.best] - oracle.mu[others] + oracle.tolerance) ** 2
+    lead = (oracle.mu[oracle.best] - oracle.mu[others] + oracle.tolerance) ** 2 / needs[others]
     # c = 2 f / omega_best; in units of its largest value, where x_a of the closest arm is infinite
     largest = float(lead.min()) / noise_best
 
@@ -32,12 +47,7 @@ def closed_form(oracle: Oracle) -> Outcome:
     upper_fraction = float((lead * x_closest / (noise + noise_best * x_closest)).min() / largest)
     c = largest * brentq(excess, 0.0, min(upper_fraction * (1 + 1e-12), 1 - 1e-15), xtol=1e-300, rtol=1e-15)
     x = noise * c / (lead - noise_best * c)
-    omega = np.empty(oracle.mu.size)
+    omega = np.zeros(oracle.mu.size)
     omega[oracle.best] = 1 / (1 + x.sum())
     omega[others] = x * omega[oracle.best]  # (5.3)
-    responses = oracle.respond(omega)
-    rows = responses.challengers
-    mixture = 1 / responses.gradient[rows, rows]
-    return Outcome(
-        omega, certified_lower(responses), certified_upper(feasible_gradients(responses), mixture / mixture.sum()), 1
-    )
+    return omega, float(omega[oracle.best]) * c / 2

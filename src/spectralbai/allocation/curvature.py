@@ -106,8 +106,12 @@ def _curvature(
                     hessian[low + a, low + j] += inverse[a, j] * outer[a, j]
 
     # minus the directions in which lam may not move: G = [e_best - e_i, L lam], made orthonormal for M^-1
-    directions = np.zeros((2 * n_arms, n_arms))
-    for i in range(n_arms):
+    rows = np.flatnonzero(p > 0.0)  # one row per arm unless many are left out, when it pays to skip them
+    if 4 * rows.size > 3 * n_arms:
+        rows = np.arange(n_arms)
+    directions = np.zeros((2 * rows.size, n_arms))
+    for row in range(rows.size):
+        i = rows[row]
         if p[i] <= 0.0:
             continue
         g11 = g12 = g22 = 0.0
@@ -125,15 +129,15 @@ def _curvature(
             q = basis[best, j] - basis[i, j] if nu[i] > 0.0 else 0.0
             bend = rough[j] * coef[i, j] if gamma[i] > 0.0 else 0.0
             if g11 > 0.0:
-                directions[2 * i, j] = q / (den * np.sqrt(g11))
+                directions[2 * row, j] = q / (den * np.sqrt(g11))
             if rest > 1e-10 * g22:
-                directions[2 * i + 1, j] = (bend - slope * q) / (den * np.sqrt(rest))
-    fixed = np.empty((2 * n_arms, n_arms))
+                directions[2 * row + 1, j] = (bend - slope * q) / (den * np.sqrt(rest))
+    fixed = np.empty((2 * rows.size, n_arms))
     for c in range(n_components):
         low, high = offsets[c], offsets[c + 1]
         moved = directions[:, low:high].copy() @ basis[low:high, low:high].copy().T
-        for row in range(2 * n_arms):
-            i = row // 2
+        for row in range(2 * rows.size):
+            i = rows[row // 2]
             for a in range(low, high):
                 fixed[row, a] = moved[row, a - low] * e[i, a] * np.sqrt(max(p[i], 0.0))
     return hessian - fixed.T @ fixed

@@ -70,8 +70,19 @@ def interior_point(
     return Outcome(best.omega, certified_lower(best), upper, iterations)
 
 
-def search(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0) -> Found:
-    """Returns the best allocation found, as `interior_point` does but without certificate: cheap, for tracking."""
+def search(
+    oracle: Oracle,
+    tol: float,
+    max_iterations: int,
+    start: Vector | None = None,
+    enough: float = 0.0,
+    needs: Vector | None = None,
+) -> Found:
+    """Returns the best allocation found, as `interior_point` does but without certificate: cheap, for tracking.
+
+    `needs` (in component order) scales the challengers: max over omega of min_i f_i(omega) / needs_i, over those with
+    a positive one; the values found and bounded are then those of the scaled problem.
+    """
     n_arms = oracle.mu.size
     if start is None:
         omega = np.full(n_arms, 0.5 / (n_arms - 1))
@@ -80,9 +91,13 @@ def search(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None
         omega = 0.9 * start + 0.1 / n_arms
     responses = best = oracle.respond(omega)
     rows = responses.challengers
-    scale = responses.value
+    if needs is None:
+        needs = np.ones(n_arms)
+    rows = rows[needs[rows] > 0]
+    need = needs[rows]
+    scale = best_value = float((responses.cost[rows] / need).min())
     # Start on the central path: p_i w_i and omega_a z_a all equal, and sum(p) = 1.
-    reciprocal = scale / responses.cost[rows]
+    reciprocal = scale / (responses.cost[rows] / need)
     s = 1.3 * reciprocal.max()
     w = s - reciprocal
     level = 1 / (1 / w).sum()
@@ -91,19 +106,19 @@ def search(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None
     iteration = 0
     while True:
         iteration += 1
-        cost, gradient = responses.cost[rows], responses.gradient[rows]
-        if responses.value > best.value:
-            best = responses
+        cost, gradient = responses.cost[rows] / need, responses.gradient[rows] / need[:, None]
+        if cost.min() > best_value:
+            best, best_value = responses, float(cost.min())
         mixture = point.p / cost**2  # multipliers of the f_i from those of their reciprocals
         mixture /= mixture.sum()
         height = float((mixture @ gradient).max())
         if height < ceiling.value:
             ceiling = Ceiling(height, responses, mixture)
-        if iteration >= max_iterations or ceiling.value <= max(best.value * (1 + tol), enough):
+        if iteration >= max_iterations or ceiling.value <= max(best_value * (1 + tol), enough):
             return Found(best, ceiling, iteration)
         try:
             weights = np.zeros(n_arms)
-            weights[rows] = point.p * (scale / cost) ** 2
+            weights[rows] = point.p * (scale / cost) ** 2 / need
             hessian = curvature(responses, weights) / scale
             point = Iterate(*_newton_step(*point, cost / scale, gradient / scale, hessian))
             responses = oracle.respond(point.omega, responses.gamma)

@@ -51,9 +51,11 @@ class NamedPolicy:
     settings: dict[str, Any]
 
     def on(self, instance: Instance, deltas: tuple[float, ...]) -> Policy:
-        """Returns the policy for an instance, every risk in `deltas` read off its runs."""
+        """Returns the policy for an instance, every risk in `deltas` read off its runs if its pulls allow that."""
         settings = {key: tuple(value) if key == "mean_range" else value for key, value in self.settings.items()}
         policy = POLICIES[self.kind].on(instance, delta=deltas[0], **settings)
+        if policy.uses_delta:
+            return policy
         return replace(policy, watching=tuple((policy.stopping, delta) for delta in deltas[1:]))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
@@ -15,17 +15,17 @@ from spectralbai.noise.contract import PSEUDO_COUNTS, Draw, Drawing
 class Binary(Bounded):
     """Outcomes are `low` or `high`, nothing between: the mean of an arm says all about it."""
 
-    reads_squares: ClassVar[bool] = False
-
     def described(self) -> str:
         return f"outcomes {self.low:g} or {self.high:g}"
 
-    def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float) -> Vector:
-        """Returns p(1 - p)(high - low)^2, p being the shares of `high`, shrunk towards that of all arms together."""
+    def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float, leader: int) -> Vector:
+        """Returns p(1 - p)(high - low)^2, p being the shares of `high`, shrunk towards that of all arms together,
+        half-way to the leader."""
         width = self.high - self.low
         highs = (sums + counts * (origin - self.low)) / width
         pooled = (highs.sum() + PSEUDO_COUNTS / 2) / (counts.sum() + PSEUDO_COUNTS)  # never 0 or 1
         p: Vector = (highs + PSEUDO_COUNTS * pooled) / (counts + PSEUDO_COUNTS)
+        p = (p + p[leader]) / 2
         return p * (1 - p) * width**2
 
     def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:

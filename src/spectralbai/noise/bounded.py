@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -12,8 +12,8 @@ from spectralbai.checks import Vector, check_ends, check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, PSEUDO_COUNTS, Draw, Drawing, Noise
 
-LEAST_VARIANCE = 1e-8
-"""In squared widths of the range: a spread of a ten-thousandth of it. Outcomes that never differed may still do."""
+LEAST_VARIANCE = 1e-6
+"""In squared widths of the range: a spread of a thousandth of it. Outcomes that never differed may still do."""
 SHARPEST = 1e30
 """Largest sum of the parameters of a Beta distribution; its spread is then below rounding."""
 
@@ -21,8 +21,6 @@ SHARPEST = 1e30
 @dataclass(frozen=True)
 class Bounded(Noise):
     """Outcomes lie in [low, high]: they are sub-Gaussian with sigma = (high - low)/2 by Hoeffding's lemma."""
-
-    reads_squares: ClassVar[bool] = True
 
     low: float
     high: float
@@ -49,14 +47,16 @@ class Bounded(Noise):
     def described(self) -> str:
         return f"outcomes in [{self.low:g}, {self.high:g}]"
 
-    def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float) -> Vector:
-        """Returns empirical variances, shrunk towards the variance within all arms together."""
+    def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float, leader: int) -> Vector:
+        """Returns empirical variances, shrunk towards the variance within all arms together, half-way to the leader."""
         deviations = np.maximum(squares - sums**2 / np.maximum(counts, 1), 0.0)
         freedom = np.maximum(counts - 1, 0.0)
         most = (self.high - self.low) ** 2 / 4  # of any distribution on the range
         pooled = deviations.sum() / freedom.sum() if freedom.any() else most
+        pooled = max(pooled, LEAST_VARIANCE * 4 * most)
         shrunk = (deviations + PSEUDO_COUNTS * pooled) / (freedom + PSEUDO_COUNTS)
-        return np.clip(shrunk, LEAST_VARIANCE * 4 * most, most)
+        between: Vector = (shrunk + shrunk[leader]) / 2
+        return np.minimum(between, most)
 
     def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
         """Returns draws at the ends of the range ("bernoulli", the default), "uniform" ones as wide as it allows

@@ -6,7 +6,7 @@ import math
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,7 +16,7 @@ from spectralbai.errors import InvalidInput
 
 LEAST_SIGMA, LARGEST = 1e-75, 1e75
 """The least sigma, and the largest sigma, outcome or mean: outcomes squared over sigma must still be numbers."""
-PSEUDO_COUNTS = 2.0
+PSEUDO_COUNTS = 3.0
 """How many outcomes a first guess of a variance counts for."""
 
 Drawing = Literal["gaussian", "bernoulli", "uniform"] | float
@@ -27,9 +27,6 @@ Draw = Callable[[np.random.Generator, Indices], Vector]
 
 class Noise(ABC):
     """What the outcomes of all arms are known to be like before any trial."""
-
-    reads_squares: ClassVar[bool] = False
-    """Whether `variances` depends on the sums of squares; where it does not, nobody need keep them."""
 
     @property
     @abstractmethod
@@ -45,11 +42,13 @@ class Noise(ABC):
         """Returns the noise in a few words, such as "sigma 0.5"."""
 
     @abstractmethod
-    def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float) -> Vector:
+    def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float, leader: int) -> Vector:
         """Returns the variance that one outcome of each arm is believed to have now, (n_arms,), positive.
 
-        `sums` and `squares` are, per arm, those of its outcomes less `origin`. Believed, not proved: good enough to
-        decide what to do next, not what to conclude.
+        `sums` and `squares` are, per arm, those of its outcomes less `origin`. Where variances are learnt, that of an
+        arm is taken half-way between the arm and the `leader`: at its own estimate, an arm whose first outcomes were
+        all alike would look certain and be neglected. Believed, not proved: good enough to decide what to do next,
+        not what to conclude.
         """
 
     @abstractmethod

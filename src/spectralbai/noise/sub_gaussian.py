@@ -51,7 +51,7 @@ class SubGaussian(Noise):
         low, high = float(self.sigma.min()), float(self.sigma.max())
         return f"sigma {low:g}" if low == high else f"sigma {low:g} to {high:g}"
 
-    def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float) -> Vector:
+    def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float, leader: int) -> Vector:
         return self.sigma**2
 
     def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:

@@ -55,7 +55,7 @@ class Policy:
     problem: Problem
     delta: float = 0.01
     """Risk of a wrong answer."""
-    stopping: str | StoppingRule[Any] = "mixture"
+    stopping: str | StoppingRule[Any] = "betting"
     """The stopping rule, or its name in `spectralbai.stopping.RULES`."""
     mean_range: tuple[float, float] | None = None
     """Interval known to hold the means, if any, for the rule mixture; the range of `Problem.bounded` by default."""
@@ -160,7 +160,7 @@ class Policy:
             view = self._view(self._seen(state))
             size = self.sampling.block_size(state.sampling, view, int(issued.sum()))
             arms = self.sampling.pulls(state.sampling, view, issued, size)
-        return replace(state, blocks=(*state.blocks, Block.opened(arms, state.data)))
+        return replace(state, blocks=(*state.blocks, Block.opened(arms, state.data, state.best)))
 
     def ask(
         self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
@@ -280,7 +280,12 @@ class Policy:
             watch if watch.settled else self._look(readings[rule.name], delta, state.data.samples)
             for watch, (rule, delta) in zip(state.watches, self._watched, strict=True)
         )
-        return self._planned(replace(state, watches=watches), evidence, readings.get(self.rules[0][0]))
+        own = readings.get(self.rules[0][0])
+        if self.in_blocks and own is not None:  # an arm that was eliminated is not defended any more
+            leader = own.recommended(self.delta)
+            if leader != evidence.best:
+                evidence, state = replace(evidence, best=leader), replace(state, best=leader)
+        return self._planned(replace(state, watches=watches), evidence, own)
 
     def _planned(self, state: State, evidence: Evidence, reading: Reading | None) -> State:
         """Returns the state after the sampling rule looked at new evidence."""
@@ -428,4 +433,6 @@ class Policy:
         settled = reading.decided(delta) or not consistent
         left = reading.candidates(delta)
         candidates = None if left is None else tuple(left.tolist())
-        return Watch(reading.arm, statistic, threshold, samples if settled else None, consistent, candidates)
+        return Watch(
+            reading.recommended(delta), statistic, threshold, samples if settled else None, consistent, candidates
+        )

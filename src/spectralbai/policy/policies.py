@@ -18,6 +18,7 @@ from spectralbai.sampling import (
     GRUBSampling,
     LUCBSampling,
     OptimalTracking,
+    Racing,
     SamplingRule,
     TopTwoSampling,
     UniformSampling,
@@ -30,6 +31,28 @@ class SpectralTaS(Policy):
     """SpectralTaS [KG20, Algorithm 1]: tracks omega*(mu_tilde), the optimal allocation of the constrained estimate."""
 
     sampling: SamplingRule[Any] = field(default=OptimalTracking(), kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class SpectralRace(Policy):
+    """The race: aims every block of pulls at the arms that are not yet eliminated. The default of studies and plans.
+
+    The pulls depend on delta, so that a run is for one risk and one rule: `watching` is refused.
+    """
+
+    sampling: SamplingRule[Any] = field(default=Racing(), kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.watching:
+            raise InvalidInput(
+                f"`watching` must be empty for a race, whose pulls depend on delta, got {self.watching!r}; run one "
+                "policy for each, or use SpectralTaS"
+            )
+        if not self.in_blocks:
+            raise InvalidInput(
+                f"`stopping` must be betting for a race, whose pulls follow from it, got {self.rules[0][0]}"
+            )
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,6 +132,7 @@ class GRUB(Policy):
 
 
 POLICIES: dict[str, type[Policy]] = {
+    "spectral-race": SpectralRace,
     "spectral-tas": SpectralTaS,
     "oracle": OracleSampling,
     "uniform": Uniform,

@@ -5,6 +5,7 @@ from spectralbai.sampling.fixed import FixedAllocation
 from spectralbai.sampling.grub import GRUBSampling
 from spectralbai.sampling.lucb import LUCBSampling
 from spectralbai.sampling.optimal import OptimalTracking
+from spectralbai.sampling.race import Racing
 from spectralbai.sampling.top_two import TopTwoSampling
 from spectralbai.sampling.tracking import Tracked, Tracker
 from spectralbai.sampling.uniform import UniformSampling
@@ -14,6 +15,7 @@ __all__ = [
     "GRUBSampling",
     "LUCBSampling",
     "OptimalTracking",
+    "Racing",
     "SamplingRule",
     "TopTwoSampling",
     "Tracked",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
@@ -12,6 +13,14 @@ from spectralbai.checks import Indices, Vector
 from spectralbai.evidence import Evidence
 from spectralbai.memory import Memory
 from spectralbai.problem import Problem
+
+LEAST_BLOCK, BLOCK_PER_ARM, BLOCK_SHARE = 4, 1 / 3, 0.03
+"""Pulls of a block: at least so many, so many per arm, and this part of all pulls before it (theory 10.4)."""
+
+
+def least_block(n_arms: int, samples: int) -> int:
+    """Returns the pulls of a block after `samples` pulls: few, to learn from, and enough for all arms that matter."""
+    return max(LEAST_BLOCK, math.ceil(BLOCK_PER_ARM * n_arms), math.ceil(BLOCK_SHARE * samples))
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +40,6 @@ class View:
     def problem(self) -> Problem:
         return self.evidence.problem
 
-
-BLOCK_SHARE = 0.03
-"""Pulls of a block, in parts of all pulls before it."""
 
 M = TypeVar("M", bound=Memory)
 
@@ -61,7 +67,7 @@ class SamplingRule(ABC, Generic[M]):
 
     def block_size(self, memory: M, view: View, issued: int) -> int:
         """Returns how many pulls the next block holds, where pulls come in blocks."""
-        return max(view.problem.n_arms, int(BLOCK_SHARE * issued))
+        return least_block(view.problem.n_arms, issued)
 
     @abstractmethod
     def pulls(self, memory: M, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None) -> Indices:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from spectralbai.stopping.betting import Betting
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.interval_rule import Intervals
 from spectralbai.stopping.likelihood_ratio import LikelihoodRatio, PrintedRule
 from spectralbai.stopping.mixture import Mixture
 from spectralbai.stopping.reading import IntervalReading, LikelihoodReading, Reading
 
-__all__ = ["RULES", "IntervalReading", "LikelihoodReading", "Mixture", "Reading", "StoppingRule"]
+__all__ = ["RULES", "Betting", "IntervalReading", "LikelihoodReading", "Mixture", "Reading", "StoppingRule"]
 
 RULES: dict[str, StoppingRule[Any]] = {
     rule.name: rule
     for rule in (
+        Betting(),
         Mixture(),
         LikelihoodRatio("paper", "[KG20]: constrained statistic, log(2t(K-1)/delta)", iterated_logarithm=False),
         PrintedRule(),

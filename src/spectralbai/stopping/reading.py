@@ -19,6 +19,10 @@ class Reading(ABC):
     arm: int
     """The arm defended."""
 
+    def recommended(self, delta: float) -> int:
+        """Returns the arm to recommend at this risk."""
+        return self.arm
+
     @property
     def tests_R(self) -> bool:
         """Whether the rule asks if the data agree with R, and has begun to."""

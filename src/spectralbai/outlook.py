@@ -1,0 +1,132 @@
+"""What the results seen say to a bettor or planner: variances, estimate, posterior, and whether R is doubtful.
+
+Nothing here is proved or needs to be: bets and plans may rest on any belief formed before the pulls they are for.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+
+import numpy as np
+from scipy.special import chdtri
+
+from spectralbai.checks import Mask, Matrix, Vector
+from spectralbai.evidence import Evidence
+from spectralbai.problem import Problem
+from spectralbai.spectral import Components, Decomposition
+
+DOUBT = 0.1
+"""Where the misfit is larger than it would be with this probability if R were right, challengers get the benefit of the
+doubt: they are bet against at the roughness of the data instead, which is valid and harder."""
+DRAWS = 400
+"""Draws from the posterior that estimate the probabilities of being best."""
+
+
+@dataclass(frozen=True, eq=False)
+class Outlook:
+    """Beliefs formed from the results seen; every component has one."""
+
+    evidence: Evidence
+    """The results, and the leader: the arm to defend."""
+
+    @property
+    def problem(self) -> Problem:
+        return self.evidence.problem
+
+    @cached_property
+    def variances(self) -> Vector:
+        """Of one outcome of each arm: known, or learnt for outcomes in a range."""
+        data = self.evidence.data
+        return self.problem.noise.variances(
+            data.counts, data.sums, data.squares, self.evidence.origin, self.evidence.best
+        )
+
+    def decompose(self, counts: Vector) -> Decomposition:
+        """Returns the decomposition for these counts at the variances believed."""
+        return Decomposition.of(Components.from_problem(self.problem), counts, np.sqrt(self.variances))
+
+    @cached_property
+    def decomposition(self) -> Decomposition:
+        """That of the counts seen."""
+        return self.decompose(self.evidence.data.counts)
+
+    @cached_property
+    def misfit(self) -> float:
+        """What the best smooth explanation of the results costs."""
+        if self.problem.unstructured:
+            return 0.0
+        return self.decomposition.misfit(self.evidence.data.means, self.problem.R)
+
+    @cached_property
+    def freedom(self) -> int:
+        """Directions in which the results could be rough: arms seen, less one per component."""
+        return max(int((self.evidence.data.counts > 0).sum()) - self.decomposition.components.n_components, 1)
+
+    @cached_property
+    def R(self) -> float:
+        """R, or the roughness of the results where they make R doubtful (theory 9.11)."""
+        R = self.problem.R
+        if self.misfit <= 0.5 * float(chdtri(self.freedom, DOUBT)):
+            return R
+        return max(R, self.decomposition.roughness(self.evidence.data.means) * (1 + 1e-9))
+
+    @cached_property
+    def mu(self) -> Vector:
+        """The constrained estimate at this R and these variances, less the origin."""
+        return self.decomposition.project(self.evidence.data.means, self.R)
+
+    def strength(self, leader: int, tolerance: float) -> Vector:
+        """Returns the evidence against each challenger of a leader, in nats; 0 where there is none."""
+        found = self.decomposition.respond(self.evidence.data.means, leader, self.R, tolerance)
+        return np.where(np.isfinite(found.cost), np.maximum(found.cost - found.misfit, 0.0), 0.0)
+
+    @cached_property
+    def _precision(self) -> Vector:
+        """Of each coordinate of the posterior, whose precision is diag(u) + (rank/R) L."""
+        parts = self.decomposition
+        stiffness = 0.0 if self.problem.unstructured else parts.components.rank / self.problem.R
+        precision: Vector = parts.theta + stiffness * parts.rough
+        return precision
+
+    @cached_property
+    def posterior(self) -> tuple[Vector, Vector]:
+        """(means, variances) of all arms under the graph posterior; the variance is infinite where nothing is known."""
+        level, y = self.decomposition.coordinates(self.evidence.data.means)
+        known = self._precision > 0
+        inverse = np.divide(1.0, self._precision, out=np.zeros_like(self._precision), where=known)
+        variance = self.decomposition.diagonal(inverse)
+        variance[self.decomposition.diagonal((~known).astype(np.float64)) > 0] = np.inf
+        return self.decomposition.combine(y * inverse) + level, variance
+
+    @cached_property
+    def chances(self) -> Vector:
+        """The posterior probability of each arm to be the best, from fixed draws."""
+        known = self._precision > 0
+        scale = np.divide(1.0, np.sqrt(self._precision), out=np.zeros_like(self._precision), where=known)
+        draws = self.posterior[0][:, None] + self.decomposition.combine(scale[:, None] * _normals(scale.size))
+        chances: Vector = np.bincount(draws.argmax(axis=0), minlength=scale.size) / DRAWS
+        return chances
+
+
+@lru_cache(maxsize=8)
+def _normals(n: int) -> Matrix:
+    """Returns standard normal numbers (n, DRAWS), always the same ones: a belief must not depend on luck."""
+    return np.random.default_rng(0).standard_normal((n, DRAWS))
+
+
+@lru_cache(maxsize=32)
+def separable(problem: Problem) -> Mask:
+    """Returns, per (leader, challenger), whether smooth means can let the challenger beat the leader by the tolerance.
+
+    In one component it needs tolerance^2 < R c' L^+ c, c = e_b - e_i (theory 3.9).
+    """
+    n_arms = problem.n_arms
+    if problem.unstructured or problem.tolerance == 0:
+        return np.ones((n_arms, n_arms), dtype=bool)
+    inverse = np.linalg.pinv(problem.graph.laplacian.toarray(), hermitian=True)
+    resistance = np.diag(inverse)[:, None] + np.diag(inverse)[None, :] - 2 * inverse
+    apart = problem.components[:, None] != problem.components[None, :]
+    far: Mask = apart | (problem.tolerance < math.sqrt(problem.R) * np.sqrt(np.maximum(resistance, 0.0)))
+    return far

@@ -1,0 +1,137 @@
+"""The race: every block is aimed at the accounts that still lack wealth (theory, section 10)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from spectralbai.allocation.closed_form import balance
+from spectralbai.allocation.interior_point import search
+from spectralbai.checks import Indices, Mask, Vector
+from spectralbai.errors import InvalidInput
+from spectralbai.memory import Memory
+from spectralbai.oracle import Oracle
+from spectralbai.outlook import Outlook
+from spectralbai.problem import Problem
+from spectralbai.sampling.contract import SamplingRule, View, least_block
+from spectralbai.sampling.optimal import TIED
+from spectralbai.sampling.tracking import floor, project_on_floor
+
+PLAN_TOL, PLAN_STEPS = 0.05, 30
+"""Relative gap asked of a plan, and the oracle calls it may take."""
+MANY_ARMS, FEW_STEPS = 200, 7
+"""With more arms an oracle call takes long; so few of them gave 95 % of the best value on all instances tried."""
+OPTIMISM = 0.15
+"""Part of the pulls for the rival that could be best, as long as it could."""
+FLOOR_SHARE = 1 / 3
+"""Part of the exploration floor of [GK16] that every arm still racing gets."""
+AHEAD = 1.2
+"""A block is no longer than this times what the slowest account is expected to need."""
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+
+@dataclass(frozen=True, eq=False)
+class Plan(Memory):
+    """What the next block is to be."""
+
+    kind: ClassVar[str] = "race"
+
+    omega: Vector
+    """Shares of the arms."""
+    size: int
+    """Pulls."""
+
+
+@dataclass(frozen=True)
+class Racing(SamplingRule[Plan]):
+    """Plans each block at argmax over omega of min over arms i still racing of f_i(omega) / r_i (theory 10.1).
+
+    r_i is what the account against arm i still lacks, in nats: pulls go where wealth is missing, and none to arms that
+    are out. Some go to the rival of highest upper bound as long as that exceeds the leader's mean: a wrong leader in a
+    group of like arms would otherwise starve the others.
+    """
+
+    uses_delta: ClassVar[bool] = True
+
+    def start(self, problem: Problem) -> Plan:
+        return Plan(np.full(problem.n_arms, 1 / problem.n_arms), least_block(problem.n_arms, 0))
+
+    def plan(self, memory: Plan, view: View) -> Plan:
+        if view.lacking is None:
+            raise InvalidInput("`stopping` must be a rule that says what each arm lacks, such as betting, for a race")
+        outlook, samples = Outlook(view.evidence), view.evidence.samples
+        leader = view.evidence.best
+        needs = np.where(view.lacking > 0, np.maximum(view.lacking, 1.0), 0.0)
+        needs[leader] = 0.0
+        racing = needs > 0
+        omega, gain = _aimed(outlook, leader, needs)
+        size, least = least_block(view.problem.n_arms, samples), least_block(view.problem.n_arms, 0)
+        if gain > 0:
+            size = max(least, min(size, math.ceil(AHEAD / gain)))
+        return Plan(_explored(omega, outlook, leader, racing, samples), size)
+
+    def block_size(self, memory: Plan, view: View, issued: int) -> int:
+        return memory.size
+
+    def pulls(
+        self, memory: Plan, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
+    ) -> Indices:
+        return spread(memory.omega, n, float(issued.sum()) * GOLDEN % 1.0)
+
+    def shares(self, memory: Plan, view: View) -> Vector:
+        return memory.omega
+
+
+def _aimed(outlook: Outlook, leader: int, needs: Vector) -> tuple[Vector, float]:
+    """Returns the allocation that fills the accounts soonest, and what a pull brings, in parts of what is needed."""
+    problem, mu, racing = outlook.problem, outlook.mu, needs > 0
+    sigma = np.sqrt(outlook.variances)
+    oracle = Oracle(problem, mu, leader, sigma, outlook.R)
+    trial = oracle.respond(np.full(mu.size, 1 / mu.size))
+    if racing.any() and TIED < trial.cost[racing].min() < np.inf:
+        if problem.unstructured:
+            return balance(oracle, needs)
+        steps = PLAN_STEPS if mu.size <= MANY_ARMS else FEW_STEPS
+        found = search(oracle.renumbered(), PLAN_TOL, steps, needs=oracle.components.ordered(needs))
+        omega = oracle.components.restored(found.best.omega)
+        cost = oracle.components.restored(found.best.cost)
+        return omega, float((cost[racing] / needs[racing]).min())
+    tied = (mu >= mu[leader] - 1e-7 * sigma.max() - problem.tolerance) & racing
+    tied[leader] = True
+    return tied / tied.sum(), 0.0
+
+
+def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
+    """Returns the allocation with shares for the most promising rival and for every arm still racing (10.2, 10.3)."""
+    mean, variance = outlook.posterior
+    upper = mean + np.sqrt(2 * math.log(max(samples, 2)) * variance)
+    upper[~racing] = -np.inf
+    rival = int(np.argmax(upper))
+    if upper[rival] > mean[leader]:
+        omega = (1 - OPTIMISM) * omega
+        omega[rival] += OPTIMISM
+    open_arms = np.array(racing)
+    open_arms[leader] = True
+    explored = np.array(omega)
+    mass = explored[open_arms].sum()
+    if open_arms.sum() > 1 and mass > 0:
+        least = FLOOR_SHARE * floor(omega.size, samples)
+        explored[open_arms] = mass * project_on_floor(explored[open_arms] / mass, least)
+    return explored
+
+
+def spread(omega: Vector, n: int, offset: float) -> Indices:
+    """Returns n pulls in the proportions `omega`, each arm rounded up or down, and evenly mixed.
+
+    Systematic sampling: arm a gets the whole numbers between the cumulated shares before and after it. `offset` in
+    [0, 1) shifts them, so that over many blocks with different offsets small shares are rounded up often enough.
+    """
+    edges = np.floor(np.append(0.0, np.cumsum(omega)) / omega.sum() * n + offset)
+    edges[-1] = np.floor(n + offset)
+    counts = np.diff(edges).astype(np.intp)
+    arms = np.repeat(np.arange(omega.size), counts)
+    place = np.concatenate([(np.arange(count) + 0.5) / count for count in counts if count])
+    return arms[np.argsort(place, kind="stable")]

@@ -1,0 +1,137 @@
+"""The accounts of the betting rule: wealth that is proof against a hypothesis once it has grown a hundredfold, say.
+
+Wealth is kept as its logarithm. An account is cash and what is invested in bets; it starts at 1 (log 0), all in cash,
+and a tenth of the cash is moved into bets at every block.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self
+
+import numpy as np
+
+from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.memory import Memory
+
+INVESTED = 0.1
+"""Part of the cash that is moved into bets at every block: bets on a wrong early leader then cost little."""
+COMMON = 0.2
+"""Part of what is moved that goes to bets at tolerance 0, which hold whoever leads, where there is a tolerance."""
+FED = 0.05
+"""Least posterior probability of being best at which an arm is fed as a leader, where there is a tolerance."""
+
+
+@dataclass(frozen=True, eq=False)
+class Account(Memory):
+    """Accounts against as many hypotheses, side by side."""
+
+    kind: ClassVar[str] = "account"
+
+    cash: Vector
+    bets: Vector
+    peak: Vector
+    """Largest wealth so far: a hypothesis is rejected for good once it reached 1/delta."""
+
+    @classmethod
+    def opened(cls, n: int) -> Self:
+        return cls(np.zeros(n), np.full(n, -np.inf), np.zeros(n))
+
+    @property
+    def wealth(self) -> Vector:
+        wealth: Vector = np.logaddexp(self.cash, self.bets)
+        return wealth
+
+    def settled(self, pay: Vector, idle: int | None = None) -> Account:
+        """Returns the accounts after bets that paid exp(pay); the account `idle`, if any, made no bet."""
+        moved = self.cash + math.log(INVESTED)
+        kept = self.cash + math.log1p(-INVESTED)
+        if idle is not None:
+            moved[idle], kept[idle] = -np.inf, self.cash[idle]
+        after = replace(self, cash=kept, bets=np.logaddexp(self.bets, moved) + pay)
+        return replace(after, peak=np.maximum(self.peak, after.wealth))
+
+
+@dataclass(frozen=True, eq=False)
+class Leaders(Memory):
+    """Accounts of several leaders against every arm, fed from one cash box per arm (theory 9.12): for a tolerance."""
+
+    kind: ClassVar[str] = "leaders"
+
+    cash: Vector
+    """The cash box C_i of each arm i."""
+    common: Vector
+    """W0_i: bets at tolerance 0, which hold whoever leads."""
+    leaders: Indices
+    """The arms that have led so far."""
+    own: Matrix
+    """W_bi: a row per leader b, a column per arm i."""
+    peak: Matrix
+    """Largest C_i + W0_i + W_bi so far: i is beaten by b for good once it reached 1/delta."""
+
+    @classmethod
+    def opened(cls, n_arms: int) -> Self:
+        nobody = np.zeros((0, n_arms))
+        return cls(np.zeros(n_arms), np.full(n_arms, -np.inf), np.zeros(0, dtype=np.intp), nobody, nobody)
+
+    def joined(self, arms: Indices) -> Leaders:
+        """Returns the accounts with rows for further leaders."""
+        new = np.setdiff1d(arms, self.leaders)
+        if not new.size:
+            return self
+        rows = (new.size, self.cash.size)
+        peak = np.broadcast_to(np.logaddexp(self.cash, self.common), rows)
+        return replace(
+            self,
+            leaders=np.concatenate([self.leaders, new]),
+            own=np.vstack([self.own, np.full(rows, -np.inf)]),
+            peak=np.vstack([self.peak, peak]),
+        )
+
+    def settled(self, shares: Vector, common_pay: Vector, own_pay: Matrix) -> Leaders:
+        """Returns the accounts after bets; `shares` (n_arms,) says in what parts the leaders are fed; the rest
+        goes to W0.
+
+        `own_pay` has a row per leader.
+        """
+        moved = self.cash + math.log(INVESTED)
+        with np.errstate(divide="ignore"):
+            to_common, to_own = np.log(max(1 - shares.sum(), 0.0)), np.log(shares[self.leaders])
+        cash = self.cash + math.log1p(-INVESTED)
+        common = np.logaddexp(self.common, moved + to_common) + common_pay
+        own = np.logaddexp(self.own, moved + to_own[:, None]) + own_pay
+        wealth = np.logaddexp(np.logaddexp(cash, common), own)
+        return replace(self, cash=cash, common=common, own=own, peak=np.maximum(self.peak, wealth))
+
+    def wealth(self, leader: int) -> tuple[Vector, Vector]:
+        """Returns (C_i + W0_i + W_bi now, the largest so far) of one leader b."""
+        shared = np.logaddexp(self.cash, self.common)
+        row = np.flatnonzero(self.leaders == leader)
+        if not row.size:
+            return shared, shared
+        return np.logaddexp(shared, self.own[row[0]]), self.peak[row[0]]
+
+
+@dataclass(frozen=True, eq=False)
+class Accounts(Memory):
+    """Everything the betting rule remembers."""
+
+    kind: ClassVar[str] = "accounts"
+
+    arms: Account
+    """One per arm, against "this arm is the best"."""
+    R: Account
+    """A single one, against mu' L mu <= R."""
+    leaders: Leaders | None
+    """With a tolerance."""
+
+
+def feed(chances: Vector) -> Vector:
+    """Returns the parts in which leaders are fed, from the probabilities of each arm to be best (theory 9.13).
+
+    In proportion to their squares, from `FED` on; in all 1 - `COMMON`.
+    """
+    weight = np.where(chances >= min(FED, chances.max()), chances, 0.0) ** 2
+    shares: Vector = (1 - COMMON) * weight / weight.sum()
+    return shares

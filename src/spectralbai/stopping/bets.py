@@ -1,0 +1,130 @@
+"""Bets on a block: what they are, and what they pay (theory, section 9).
+
+A row of bets is against "arm i is the best": with a leader b, an estimate nu and weights v, lam is the point of
+A_{b,i} closest to nu, and the bet on a result of arm a has the size h_a, in proportion to nu_a - lam_a.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numba import njit
+
+from spectralbai.blocks import Block
+from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.outlook import Outlook
+from spectralbai.problem import Problem
+from spectralbai.spectral import Decomposition
+
+CAUTION = 1.0
+"""Bets have the size s = 2E/(2E + CAUTION), E being the evidence for them in the data they come from (theory 9.7)."""
+LEAST_PAYOFF = 0.1
+"""Least factor by which one result in a range may change the wealth."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A block at its closing: the bets on it are recomputed from what was seen at its opening, and settled."""
+
+    block: Block
+    outlook: Outlook
+    """From what was seen when the block was opened, and nothing later."""
+
+    @property
+    def problem(self) -> Problem:
+        return self.outlook.problem
+
+    @cached_property
+    def _decomposition(self) -> Decomposition:
+        return self.outlook.decompose(self.block.counts)  # no weight where the block has no pull
+
+    def against_arms(self, leader: int, tolerance: float) -> Vector:
+        """Returns the log payoffs of the bets against every arm, by one leader; 0 for the leader itself."""
+        R = self.outlook.R
+        found = self._decomposition.respond(self.outlook.mu, leader, R, tolerance)
+        evidence = self.outlook.strength(leader, tolerance)
+        size = 2 * evidence / (2 * evidence + CAUTION)  # (9.7)
+        size[leader] = 0.0
+        size[~np.isfinite(found.cost)] = 0.0
+        # What rounding leaves of the projection inequality (9.3) is charged (9.6).
+        lam = found.means - found.gap
+        reach = math.sqrt(R) if math.isfinite(R) else 0.0  # without a graph gamma is 0
+        held = (found.decomposition.u * found.gap * (lam - found.means[leader])).sum(axis=1)
+        smooth = (found.coef**2) @ found.decomposition.rough
+        slack = 2 * found.gamma * reach * np.sqrt(smooth) - found.nu * tolerance - held
+        return self._settle(lam, found.gap, size, slack)
+
+    def against_R(self) -> float:
+        """Returns the log payoff of the bets against the hypothesis that the means are as smooth as R says (9.10)."""
+        data, parts = self.outlook.evidence.data, self._decomposition
+        excess = max(self.outlook.misfit - self.outlook.freedom / 2, 0.0)
+        size = np.array([2 * excess / (2 * excess + CAUTION)])
+        nu = np.where(data.counts > 0, data.means, self.outlook.mu)
+        lam = parts.project(nu, self.problem.R)
+        pull = parts.u * (nu - lam)
+        # On M_R, pull.mu is at most sqrt(R pull' L^+ pull), which lam attains but for rounding.
+        along, rough = pull @ parts.basis, parts.rough
+        most = math.sqrt(self.problem.R * (along[rough > 0] ** 2 / rough[rough > 0]).sum())
+        slack = np.array([most - pull @ (lam - lam[0])])
+        return float(self._settle(lam[None, :], (nu - lam)[None, :], size, slack)[0])
+
+    def _settle(self, lam: Matrix, gap: Matrix, size: Vector, slack: Vector) -> Vector:
+        """Returns the log payoffs of rows of bets towards `gap` = nu - lam, of sizes s, less what rounding may give."""
+        counts, variances = self.block.counts, self.outlook.variances
+        h = np.where(counts > 0, gap / variances, 0.0)
+        known_range = self.problem.outcome_range
+        if known_range is None:
+            h *= size[:, None]
+            sums = np.bincount(self.block.arms, self.block.outcomes, minlength=counts.size)
+            pay = (h * (sums - counts * lam)).sum(axis=1) - 0.5 * h**2 @ (counts * self.problem.sigma**2)  # (9.4)
+        else:
+            low, high = (end - self.outlook.evidence.origin for end in known_range)
+            size = _fit(h, lam, counts, variances, low, high, size)
+            h *= size[:, None]
+            results, times = np.unique(
+                np.stack([self.block.arms.astype(np.float64), self.block.outcomes]), axis=1, return_counts=True
+            )
+            pay = _bounded_payoffs(h, lam, results[0].astype(np.intp), results[1], times.astype(np.float64))
+        settled: Vector = pay - np.maximum(size * slack, 0.0)
+        return settled
+
+
+@njit(cache=True)
+def _fit(h: Matrix, lam: Matrix, counts: Vector, variances: Vector, low: float, high: float, size: Vector) -> Vector:
+    """Returns the factor of each row of bets h on results in [low, high] (theory 9.8).
+
+    The size s times min(1, sum n h gap / sum n h^2 (variance + gap^2)), which is near the best factor for the logarithm
+    of the payoff; then so small that no result pays less than LEAST_PAYOFF. The whole row is scaled: changing single
+    bets would break the projection inequality.
+    """
+    factor = np.zeros(h.shape[0])
+    for i in range(h.shape[0]):
+        gain = 0.0
+        risk = 0.0
+        worst = 0.0
+        for a in range(counts.size):
+            if counts[a] > 0.0:
+                gap = h[i, a] * variances[a]
+                gain += counts[a] * h[i, a] * gap
+                risk += counts[a] * h[i, a] ** 2 * (variances[a] + gap**2)
+                worst = max(worst, -h[i, a] * (low - lam[i, a]), -h[i, a] * (high - lam[i, a]))
+        if risk > 0.0:
+            factor[i] = size[i] * min(1.0, gain / risk)
+        if factor[i] * worst > 1.0 - LEAST_PAYOFF:
+            factor[i] = (1.0 - LEAST_PAYOFF) / worst
+    return factor
+
+
+@njit(cache=True)
+def _bounded_payoffs(h: Matrix, lam: Matrix, arms: Indices, outcomes: Vector, times: Vector) -> Vector:
+    """Returns the log of the product of 1 + h_a (x - lam_a) over the results, for each row of bets (theory 9.5)."""
+    pay = np.zeros(h.shape[0])
+    for i in range(h.shape[0]):
+        for k in range(arms.size):
+            a = arms[k]
+            if h[i, a] != 0.0:
+                pay[i] += times[k] * np.log1p(h[i, a] * (outcomes[k] - lam[i, a]))
+    return pay

@@ -1,0 +1,155 @@
+"""The betting rule, the default: proved, for any sampling in blocks, at no price for the number of arms."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from spectralbai.blocks import Block
+from spectralbai.checks import Indices, Mask, Vector
+from spectralbai.evidence import Evidence
+from spectralbai.outlook import Outlook, separable
+from spectralbai.problem import Problem
+from spectralbai.stopping.accounts import Account, Accounts, Leaders, feed
+from spectralbai.stopping.bets import Table
+from spectralbai.stopping.contract import StoppingRule
+from spectralbai.stopping.likelihood_ratio import closest_cost
+from spectralbai.stopping.reading import Reading
+
+
+@dataclass(frozen=True)
+class Betting(StoppingRule[Accounts]):
+    """Bets against every arm that it is the best; an arm is eliminated when the wealth against it reaches 1/delta.
+
+    The wealth against the best arm is a non-negative supermartingale from 1, whatever the sampling: by Ville's
+    inequality it ever reaches 1/delta with probability at most delta (theory, section 9). Sub-Gaussian, bounded and
+    binary outcomes. One more account bets against R itself.
+    """
+
+    bets: ClassVar[bool] = True
+
+    name: str = "betting"
+    reference: str = "Ville's inequality; docs/theory.md, section 9"
+    proved: bool = True
+
+    def start(self, problem: Problem) -> Accounts:
+        n_arms = problem.n_arms
+        return Accounts(
+            Account.opened(n_arms), Account.opened(1), Leaders.opened(n_arms) if problem.tolerance > 0 else None
+        )
+
+    def observe(self, memory: Accounts, block: Block | None, evidence: Evidence) -> Accounts:
+        problem = evidence.problem
+        assert block is not None, "a rule that bets is only used on blocks"
+        if (np.bincount(problem.components, block.data.counts) == 0).any():
+            return memory  # opened before there was an estimate: nothing was bet
+        outlook = Outlook(Evidence(problem, block.data, block.best, evidence.origin))
+        table = Table(block, outlook)
+        pay = table.against_arms(block.best, 0.0)
+        memory = replace(memory, arms=memory.arms.settled(pay, idle=block.best))
+        if not problem.unstructured:
+            memory = replace(memory, R=memory.R.settled(np.array([table.against_R()])))
+        if memory.leaders is not None:
+            shares = feed(outlook.chances)
+            leaders = memory.leaders.joined(np.flatnonzero(shares))
+            own = np.array([table.against_arms(int(b), problem.tolerance) for b in leaders.leaders])
+            memory = replace(memory, leaders=leaders.settled(shares, pay, own))
+        return memory
+
+    def read(self, memory: Accounts, evidence: Evidence) -> Reading:
+        outlook = Outlook(evidence)
+        if evidence.problem.tolerance == 0:
+            return EliminationReading(evidence.best, memory, outlook.mu)
+        return LeaderReading(evidence.best, memory, outlook.chances, separable(evidence.problem))
+
+    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
+        return closest_cost(problem, mu, best, allocation)
+
+
+@dataclass(frozen=True, eq=False)
+class BettingReading(Reading):
+    """What the accounts say at one time."""
+
+    arm: int
+    accounts: Accounts
+    promise: Vector
+    """How good each arm looks: the estimate, or the probability of being best."""
+
+    @property
+    def tests_R(self) -> bool:
+        return bool(self.accounts.R.bets[0] > -np.inf)
+
+    def consistent(self, delta: float) -> bool:
+        """Whether R is not refuted, and some arm is left: the best one is, if the hypotheses hold, with risk delta."""
+        return bool(self.accounts.R.peak[0] < -math.log(delta)) and self.candidates(delta).size > 0
+
+    def candidates(self, delta: float) -> Indices:
+        return np.flatnonzero(self.accounts.arms.peak < -math.log(delta))
+
+    def recommended(self, delta: float) -> int:
+        """The most promising of the arms that may still be best."""
+        left = self.candidates(delta)
+        return int(left[np.argmax(self.promise[left])]) if left.size else self.arm
+
+
+@dataclass(frozen=True, eq=False)
+class EliminationReading(BettingReading):
+    """Without a tolerance: decided when one arm is left."""
+
+    def decided(self, delta: float) -> bool:
+        return self.consistent(delta) and self.candidates(delta).size == 1
+
+    def least_beaten(self, delta: float) -> tuple[float, float]:
+        return float(np.delete(self.accounts.arms.peak, self.recommended(delta)).min()), -math.log(delta)
+
+    def lacking(self, delta: float) -> Vector:
+        goal, arms = -math.log(delta), self.accounts.arms
+        return np.where(arms.peak < goal, goal - arms.wealth, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LeaderReading(BettingReading):
+    """With a tolerance: decided when some arm has beaten all others; `separable` says who can be better at all."""
+
+    separable: Mask
+
+    def decided(self, delta: float) -> bool:
+        return self.consistent(delta) and self._winner(delta) is not None
+
+    def recommended(self, delta: float) -> int:
+        winner = self._winner(delta)
+        return super().recommended(delta) if winner is None else winner
+
+    def least_beaten(self, delta: float) -> tuple[float, float]:
+        leader = self.recommended(delta)
+        rivals = self._rivals(leader)
+        if not rivals.any():
+            return math.inf, 0.0
+        leaders = self.accounts.leaders
+        assert leaders is not None
+        return float(leaders.wealth(leader)[1][rivals].min()), -math.log(delta)
+
+    def lacking(self, delta: float) -> Vector:
+        goal, leader, leaders = -math.log(delta), self.recommended(delta), self.accounts.leaders
+        assert leaders is not None
+        now, peak = leaders.wealth(leader)
+        return np.where((peak < goal) & self._rivals(leader), goal - now, 0.0)
+
+    def _rivals(self, leader: int) -> Mask:
+        """Returns a mask of the arms that could be better than the leader by the tolerance."""
+        rivals: Mask = self.separable[leader] & (np.arange(self.promise.size) != leader)
+        return rivals
+
+    def _winner(self, delta: float) -> int | None:
+        """Returns the most promising arm that has beaten all others, if there is one."""
+        leaders = self.accounts.leaders
+        assert leaders is not None
+        hopeless = np.flatnonzero([not self._rivals(b).any() for b in range(self.promise.size)])
+        beaten = leaders.peak >= -math.log(delta)
+        winners = [
+            int(b) for b, row in zip(leaders.leaders, beaten, strict=True) if row[self._rivals(int(b))].all()
+        ] + hopeless.tolist()
+        return max(winners, key=lambda b: float(self.promise[b])) if winners else None
