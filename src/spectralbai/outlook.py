@@ -66,7 +66,7 @@ class Outlook:
 
     @cached_property
     def R(self) -> float:
-        """R, or the roughness of the results where they make R doubtful (theory 9.11)."""
+        """R, or the roughness of the results where they make R doubtful (theory 12.11)."""
         R = self.problem.R
         if self.misfit <= 0.5 * float(chdtri(self.freedom, DOUBT)):
             return R

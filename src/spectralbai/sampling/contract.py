@@ -15,7 +15,7 @@ from spectralbai.memory import Memory
 from spectralbai.problem import Problem
 
 LEAST_BLOCK, BLOCK_PER_ARM, BLOCK_SHARE = 4, 1 / 3, 0.03
-"""Pulls of a block: at least so many, so many per arm, and this part of all pulls before it (theory 10.4)."""
+"""Pulls of a block: at least so many, so many per arm, and this part of all pulls before it (theory 13.4)."""
 
 
 def least_block(n_arms: int, samples: int) -> int:

@@ -1,4 +1,4 @@
-"""The race: every block is aimed at the accounts that still lack wealth (theory, section 10)."""
+"""The race: every block is aimed at the accounts that still lack wealth (theory, section 13)."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Plan(Memory):
 
 @dataclass(frozen=True)
 class Racing(SamplingRule[Plan]):
-    """Plans each block at argmax over omega of min over arms i still racing of f_i(omega) / r_i (theory 10.1).
+    """Plans each block at argmax over omega of min over arms i still racing of f_i(omega) / r_i (theory 13.1).
 
     r_i is what the account against arm i still lacks, in nats: pulls go where wealth is missing, and none to arms that
     are out. Some go to the rival of highest upper bound as long as that exceeds the leader's mean: a wrong leader in a
@@ -105,7 +105,7 @@ def _aimed(outlook: Outlook, leader: int, needs: Vector) -> tuple[Vector, float]
 
 
 def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
-    """Returns the allocation with shares for the most promising rival and for every arm still racing (10.2, 10.3)."""
+    """Returns the allocation with shares for the most promising rival and for every arm still racing (13.2, 13.3)."""
     mean, variance = outlook.posterior
     upper = mean + np.sqrt(2 * math.log(max(samples, 2)) * variance)
     upper[~racing] = -np.inf

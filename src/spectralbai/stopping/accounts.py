@@ -55,7 +55,7 @@ class Account(Memory):
 
 @dataclass(frozen=True, eq=False)
 class Leaders(Memory):
-    """Accounts of several leaders against every arm, fed from one cash box per arm (theory 9.12): for a tolerance."""
+    """Accounts of several leaders against every arm, fed from one cash box per arm (theory 12.12): for a tolerance."""
 
     kind: ClassVar[str] = "leaders"
 
@@ -128,7 +128,7 @@ class Accounts(Memory):
 
 
 def feed(chances: Vector) -> Vector:
-    """Returns the parts in which leaders are fed, from the probabilities of each arm to be best (theory 9.13).
+    """Returns the parts in which leaders are fed, from the probabilities of each arm to be best (theory 12.13).
 
     In proportion to their squares, from `FED` on; in all 1 - `COMMON`.
     """

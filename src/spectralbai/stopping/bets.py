@@ -1,4 +1,4 @@
-"""Bets on a block: what they are, and what they pay (theory, section 9).
+"""Bets on a block: what they are, and what they pay (theory, section 12).
 
 A row of bets is against "arm i is the best": with a leader b, an estimate nu and weights v, lam is the point of
 A_{b,i} closest to nu, and the bet on a result of arm a has the size h_a, in proportion to nu_a - lam_a.
@@ -20,7 +20,7 @@ from spectralbai.problem import Problem
 from spectralbai.spectral import Decomposition
 
 CAUTION = 1.0
-"""Bets have the size s = 2E/(2E + CAUTION), E being the evidence for them in the data they come from (theory 9.7)."""
+"""Bets have the size s = 2E/(2E + CAUTION), E being the evidence for them in the data they come from (theory 12.7)."""
 LEAST_PAYOFF = 0.1
 """Least factor by which one result in a range may change the wealth."""
 
@@ -46,10 +46,10 @@ class Table:
         R = self.outlook.R
         found = self._decomposition.respond(self.outlook.mu, leader, R, tolerance)
         evidence = self.outlook.strength(leader, tolerance)
-        size = 2 * evidence / (2 * evidence + CAUTION)  # (9.7)
+        size = 2 * evidence / (2 * evidence + CAUTION)  # (12.7)
         size[leader] = 0.0
         size[~np.isfinite(found.cost)] = 0.0
-        # What rounding leaves of the projection inequality (9.3) is charged (9.6).
+        # What rounding leaves of the projection inequality (12.3) is charged (12.6).
         lam = found.means - found.gap
         reach = math.sqrt(R) if math.isfinite(R) else 0.0  # without a graph gamma is 0
         held = (found.decomposition.u * found.gap * (lam - found.means[leader])).sum(axis=1)
@@ -58,7 +58,7 @@ class Table:
         return self._settle(lam, found.gap, size, slack)
 
     def against_R(self) -> float:
-        """Returns the log payoff of the bets against the hypothesis that the means are as smooth as R says (9.10)."""
+        """Returns the log payoff of the bets against the hypothesis that the means are as smooth as R says (12.10)."""
         data, parts = self.outlook.evidence.data, self._decomposition
         excess = max(self.outlook.misfit - self.outlook.freedom / 2, 0.0)
         size = np.array([2 * excess / (2 * excess + CAUTION)])
@@ -79,7 +79,7 @@ class Table:
         if known_range is None:
             h *= size[:, None]
             sums = np.bincount(self.block.arms, self.block.outcomes, minlength=counts.size)
-            pay = (h * (sums - counts * lam)).sum(axis=1) - 0.5 * h**2 @ (counts * self.problem.sigma**2)  # (9.4)
+            pay = (h * (sums - counts * lam)).sum(axis=1) - 0.5 * h**2 @ (counts * self.problem.sigma**2)  # (12.4)
         else:
             low, high = (end - self.outlook.evidence.origin for end in known_range)
             size = _fit(h, lam, counts, variances, low, high, size)
@@ -94,7 +94,7 @@ class Table:
 
 @njit(cache=True)
 def _fit(h: Matrix, lam: Matrix, counts: Vector, variances: Vector, low: float, high: float, size: Vector) -> Vector:
-    """Returns the factor of each row of bets h on results in [low, high] (theory 9.8).
+    """Returns the factor of each row of bets h on results in [low, high] (theory 12.8).
 
     The size s times min(1, sum n h gap / sum n h^2 (variance + gap^2)), which is near the best factor for the logarithm
     of the payoff; then so small that no result pays less than LEAST_PAYOFF. The whole row is scaled: changing single
@@ -120,7 +120,7 @@ def _fit(h: Matrix, lam: Matrix, counts: Vector, variances: Vector, low: float, 
 
 @njit(cache=True)
 def _bounded_payoffs(h: Matrix, lam: Matrix, arms: Indices, outcomes: Vector, times: Vector) -> Vector:
-    """Returns the log of the product of 1 + h_a (x - lam_a) over the results, for each row of bets (theory 9.5)."""
+    """Returns the log of the product of 1 + h_a (x - lam_a) over the results, for each row of bets (theory 12.5)."""
     pay = np.zeros(h.shape[0])
     for i in range(h.shape[0]):
         for k in range(arms.size):

@@ -25,14 +25,14 @@ class Betting(StoppingRule[Accounts]):
     """Bets against every arm that it is the best; an arm is eliminated when the wealth against it reaches 1/delta.
 
     The wealth against the best arm is a non-negative supermartingale from 1, whatever the sampling: by Ville's
-    inequality it ever reaches 1/delta with probability at most delta (theory, section 9). Sub-Gaussian, bounded and
+    inequality it ever reaches 1/delta with probability at most delta (theory, section 12). Sub-Gaussian, bounded and
     binary outcomes. One more account bets against R itself.
     """
 
     bets: ClassVar[bool] = True
 
     name: str = "betting"
-    reference: str = "Ville's inequality; docs/theory.md, section 9"
+    reference: str = "Ville's inequality; docs/theory.md, section 12"
     proved: bool = True
 
     def start(self, problem: Problem) -> Accounts:
