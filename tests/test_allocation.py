@@ -13,8 +13,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from spectralbai import Allocation, Graph, InvalidInput, Problem, closest_alternative, solve_allocation
-from spectralbai.allocation import SOLVERS
+from spectralbai.allocation import SOLVERS, Solver
+from spectralbai.allocation.certificate import Outcome, certified_lower, certified_upper, feasible_gradients
 from spectralbai.allocation.interior_point import interior_point
+from spectralbai.checks import Vector
 from spectralbai.oracle import Oracle
 
 SLACK = 2.5e-6  # two certified values agree up to twice the relative gap asked of each
@@ -183,11 +185,25 @@ def test_runs_cut_short_say_so_and_their_bounds_hold(limit: int) -> None:
 @pytest.mark.parametrize("name", [name for name in SOLVERS if name != "auto"])
 def test_every_solver_returns_an_allocation_whose_bounds_meet_those_of_the_others(name: str) -> None:
     problem = Problem(Graph.from_edges(3, []), 1.0)
-    found = solve_allocation(problem, PAPER_MU, tol=1e-2, solver=name)  # type: ignore[arg-type]  # names come from the list
+    found = solve_allocation(problem, PAPER_MU, tol=1e-2, solver=name)
     assert found.solver == name
     assert found.status == "certified"
     assert 1 / found.upper <= 106.1538462 <= 1 / found.lower * (1 + 1e-8)
     assert not found.omega.flags.writeable
+
+
+def test_a_solver_may_be_given_as_an_object() -> None:
+    """Such as one that knows the answer: half of the pulls to each of two arms."""
+
+    def half(oracle: Oracle, tol: float, limit: int, start: Vector | None, enough: float) -> Outcome:
+        responses = oracle.respond(np.full(2, 0.5))
+        upper = certified_upper(feasible_gradients(responses), np.ones(1))
+        return Outcome(responses.omega, certified_lower(responses), upper, limit)
+
+    problem = Problem(Graph.from_edges(2, []), 1.0)
+    found = solve_allocation(problem, [1.0, 0.0], solver=Solver("half", half, 7))
+    assert (found.solver, found.iterations, found.status) == ("half", 7, "certified")
+    assert found.characteristic_time == pytest.approx(8.0)
 
 
 def test_a_start_changes_nothing_but_the_number_of_steps() -> None:
@@ -314,7 +330,7 @@ def test_a_tie_for_the_best_is_refused_without_a_tolerance() -> None:
         ({"tol": math.nan}, "`tol` must be"),
         (
             {"solver": "simplex"},
-            "`solver` must be one of auto, closed-form, interior-point, mirror-ascent, got 'simplex'",
+            "`solver` must be a Solver or one of auto, closed-form, interior-point, mirror-ascent, got 'simplex'",
         ),
         ({"max_iterations": 0}, "`max_iterations` must be"),
         ({"max_iterations": 2.5}, "`max_iterations` must be"),

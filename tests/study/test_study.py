@@ -362,7 +362,8 @@ def test_names_and_labels_are_only_ever_data(storage: str, name: str) -> None:
         ({"instance": "file.json"}, "`instance` must be a spectralbai.Instance, got str"),
         ({"delta": 1.5}, "`delta` must be a risk between 0 and 1"),
         ({"goal": "largest"}, "`goal` must be max or min, got 'largest'"),
-        ({"stopping": "soon"}, "`stopping` must be a stopping rule or one of mixture"),
+        ({"stopping": "soon"}, "`stopping` must be a stopping rule or one of betting, mixture"),
+        ({"stopping": "betting"}, "`stopping` = betting bets on blocks of pulls, which a study does not keep"),
         ({"instance": sb.Instance(sb.Problem(GRAPH, R=0.0))}, "`R` must be positive"),
         (
             {"instance": sb.Instance(INSTANCE.problem, None, ["two\nlines", "b", "c", "d", "e"])},

@@ -2,6 +2,6 @@
 
 from spectralbai.allocation.bound import lower_bound, samples_needed
 from spectralbai.allocation.result import Allocation
-from spectralbai.allocation.solve import SOLVERS, solve_allocation
+from spectralbai.allocation.solve import SOLVERS, Solver, solve_allocation
 
-__all__ = ["SOLVERS", "Allocation", "lower_bound", "samples_needed", "solve_allocation"]
+__all__ = ["SOLVERS", "Allocation", "Solver", "lower_bound", "samples_needed", "solve_allocation"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Literal, get_args
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,16 +22,39 @@ from spectralbai.problem import Problem
 from spectralbai.spectral import Components
 from spectralbai.threads import one_thread
 
-Solver = Literal["auto", "closed-form", "interior-point", "mirror-ascent"]
-SOLVERS: tuple[str, ...] = get_args(Solver)
-MAX_ITERATIONS = {"closed-form": 1, "interior-point": 200, "mirror-ascent": 10_000}
+Method = Callable[[Oracle, float, int, Vector | None, float], Outcome]
+"""Takes (oracle, tol, max_iterations, start, enough) and returns an allocation with certified bounds.
+
+It may stop once its upper bound falls to `enough`: the caller then knows a better value.
+"""
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A solver of the allocation; `SOLVERS` holds those there are, and `solve_allocation` takes any other."""
+
+    name: str
+    method: Method
+    max_iterations: int
+    """Calls of the oracle, unless the caller sets another limit."""
+    without_graph: bool = False
+    """Whether it solves only problems in which the graph says nothing."""
+
+
+SOLVERS: dict[str, Solver | None] = {
+    "auto": None,
+    "closed-form": Solver("closed-form", lambda oracle, *_: closed_form(oracle), 1, without_graph=True),
+    "interior-point": Solver("interior-point", interior_point, 200),
+    "mirror-ascent": Solver("mirror-ascent", lambda oracle, tol, limit, *_: mirror_ascent(oracle, tol, limit), 10_000),
+}
+"""The solvers by name; "auto" is the closed form where the graph says nothing, else the interior-point method."""
 
 
 def solve_allocation(
     problem: Problem,
     mu: ArrayLike,
     tol: float = 1e-6,
-    solver: Solver = "auto",
+    solver: str | Solver = "auto",
     max_iterations: int | None = None,
     start: ArrayLike | None = None,
 ) -> Allocation:
@@ -41,13 +65,14 @@ def solve_allocation(
     lam ranging over smooth means under which another arm beats the best (theory 2.2), with certified bounds of it.
 
     `mu` (n_arms,) satisfies mu' L mu <= R and has a unique best arm, or the problem a tolerance; then the answer
-    easiest to prove is found too. `tol` is the relative gap asked of the bounds. `solver` "auto" takes the closed
-    form where the graph says nothing and the interior-point method elsewhere. `start` is a guess of omega.
+    easiest to prove is found too. `tol` is the relative gap asked of the bounds. `solver` is a name in `SOLVERS` or a
+    `Solver`; "auto" takes the closed form where the graph says nothing and the interior-point method elsewhere.
+    `start` is a guess of omega.
     """
     mu = problem.check_smooth(mu)
     tol = check_number("tol", tol, "a positive relative gap, such as 1e-6", low=0.0, strict=True)
-    if solver not in SOLVERS:
-        raise InvalidInput(f"`solver` must be one of {', '.join(SOLVERS)}, got {solver!r}")
+    if not isinstance(solver, Solver) and (not isinstance(solver, str) or solver not in SOLVERS):
+        raise InvalidInput(f"`solver` must be a Solver or one of {', '.join(SOLVERS)}, got {solver!r}")
     if max_iterations is not None:
         max_iterations = check_integer("max_iterations", max_iterations, 1)
     guess: Vector | None = None
@@ -56,17 +81,19 @@ def solve_allocation(
         guess = guess / guess.sum()
     if problem.R == 0:
         return _solve_quotient(problem, mu, tol, solver, max_iterations)
-    if solver == "closed-form" and not problem.unstructured:
-        raise InvalidInput("`solver` = 'closed-form' needs a graph without edges or R = math.inf; use solver='auto'")
-    if solver == "auto":
-        solver = "closed-form" if problem.unstructured else "interior-point"
+    chosen = SOLVERS[solver] if isinstance(solver, str) else solver
+    if chosen is None:
+        chosen = SOLVERS["closed-form" if problem.unstructured else "interior-point"]
+        assert chosen is not None
+    if chosen.without_graph and not problem.unstructured:
+        raise InvalidInput(f"`solver` = {chosen.name!r} needs a graph without edges or R = math.inf; use solver='auto'")
     best = problem.best_arm(mu)
-    allocation = _solve_for(problem, mu, best, tol, solver, max_iterations, guess, enough=0.0)
+    allocation = _solve_for(problem, mu, best, tol, chosen, max_iterations, guess, enough=0.0)
     # With a tolerance other answers are right too, and one of them may be easier to prove.
     # One at the very edge of the tolerance never is.
     for other in np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9)):
         if other != best:
-            rival = _solve_for(problem, mu, int(other), tol, solver, max_iterations, guess, enough=allocation.lower)
+            rival = _solve_for(problem, mu, int(other), tol, chosen, max_iterations, guess, enough=allocation.lower)
             allocation = _better(allocation, rival, tol)
     return allocation
 
@@ -76,7 +103,7 @@ def _solve_for(
     mu: Vector,
     best: int,
     tol: float,
-    solver: str,
+    solver: Solver,
     max_iterations: int | None,
     start: Vector | None,
     enough: float,
@@ -84,26 +111,20 @@ def _solve_for(
     """Returns the allocation for one answer; stops early once its value is known to be below `enough`."""
     components = Components.from_problem(problem)
     oracle = Oracle(problem, mu, best).renumbered()
-    limit = MAX_ITERATIONS[solver] if max_iterations is None else max_iterations
+    limit = solver.max_iterations if max_iterations is None else max_iterations
     with one_thread():
-        outcome: Outcome
         if oracle.unbeatable:
             raise InvalidInput(
                 f"`tolerance` = {problem.tolerance:g} with R = {problem.R:g} lets no other arm beat arm {best} by "
-                "more than the "
-                "tolerance: every trial would be wasted; lower the tolerance or raise R"
+                "more than the tolerance: every trial would be wasted; lower the tolerance or raise R"
             )
-        if solver == "closed-form":
-            outcome = closed_form(oracle)
-        elif solver == "mirror-ascent":
-            outcome = mirror_ascent(oracle, tol, limit)
-        else:
-            outcome = interior_point(oracle, tol, limit, None if start is None else components.ordered(start), enough)
+        guess = None if start is None else components.ordered(start)
+        outcome = solver.method(oracle, tol, limit, guess, enough)
     omega = components.restored(outcome.omega)
     omega.setflags(write=False)
     lower = max(outcome.lower, 0.0)
     status: Status = "certified" if outcome.upper <= lower * (1 + tol) else "unfinished"
-    return Allocation(omega, best, lower, outcome.upper, outcome.iterations, status, solver)
+    return Allocation(omega, best, lower, outcome.upper, outcome.iterations, status, solver.name)
 
 
 def _better(one: Allocation, other: Allocation, tol: float) -> Allocation:
@@ -116,15 +137,16 @@ def _better(one: Allocation, other: Allocation, tol: float) -> Allocation:
     )
 
 
-def _solve_quotient(problem: Problem, mu: Vector, tol: float, solver: Solver, max_iterations: int | None) -> Allocation:
+def _solve_quotient(
+    problem: Problem, mu: Vector, tol: float, solver: str | Solver, max_iterations: int | None
+) -> Allocation:
     """Returns the allocation at R = 0, where a component is one arm: pull its least noisy member."""
     components, best = problem.graph.components, int(np.argmax(mu))
     n_components = problem.graph.n_components
     if problem.tolerance == 0 and (components == components[best]).sum() > 1:
         raise InvalidInput(
             f"`R` = 0 makes the means equal within a component, so arm {best} cannot be the only best one of its "
-            "component; "
-            "raise R or set a tolerance > 0"
+            "component; raise R or set a tolerance > 0"
         )
     if n_components == 1:
         raise InvalidInput(

@@ -72,7 +72,7 @@ def solve(
     from spectralbai.allocation import solve_allocation
     from spectralbai.problem import Problem
 
-    with_graph = solve_allocation(problem, mu, tol=tol, solver=solver, max_iterations=max_iterations)  # type: ignore[arg-type]  # checked there
+    with_graph = solve_allocation(problem, mu, tol=tol, solver=solver, max_iterations=max_iterations)
     without_graph = solve_allocation(Problem(problem.graph, math.inf, problem.sigma, problem.tolerance), mu, tol=tol)
     answer = Answer(instance, mu, tol, with_graph, without_graph)
     if as_json:

@@ -59,7 +59,12 @@ class Definition:
         problem = self.instance.problem
         if self.goal == "min":
             problem = replace(problem, noise=problem.noise.negated())
-        return SpectralTaS(problem, self.delta, self.stopping)
+        policy = SpectralTaS(problem, self.delta, self.stopping)
+        if policy.in_blocks:
+            raise InvalidInput(
+                f"`stopping` = {self.stopping} bets on blocks of pulls, which a study does not keep; use mixture"
+            )
+        return policy
 
     def check_outcome(self, outcome: Any) -> float:
         """Returns an outcome as a number that the instance allows."""
