@@ -182,9 +182,12 @@ class Policy:
             return np.empty(0, dtype=np.intp)
         if self.in_blocks:
             free = np.concatenate([block.arms[block.free] for block in state.blocks])
-            # Pending pulls hold the oldest free slots of their arms.
-            earlier = np.array([(free[:slot] == arm).sum() for slot, arm in enumerate(free)])
-            unclaimed: Indices = free[earlier >= waiting[free]]
+            # Pending pulls hold the oldest free slots of their arms: a slot is unclaimed if its rank among those of its
+            # arm is beyond them.
+            by_arm = np.argsort(free, kind="stable")
+            rank = np.empty(free.size)
+            rank[by_arm] = np.arange(free.size) - np.searchsorted(free[by_arm], free[by_arm])
+            unclaimed: Indices = free[rank >= waiting[free]]
             return unclaimed[:n]
         issued = state.counts + waiting
         first = self._first_pulls(issued)[:n]
