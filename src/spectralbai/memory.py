@@ -54,6 +54,8 @@ Memory._kinds[Memory.kind] = Memory
 
 def _as_json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
+        if not value.size:  # an empty list would tell neither the shape nor the type
+            return {"array": [], "shape": list(value.shape), "type": value.dtype.str}
         return {"array": [_as_json(each) for each in value.tolist()]}
     if isinstance(value, Memory):
         return value.as_dict()
@@ -66,6 +68,8 @@ def _as_json(value: Any) -> Any:
 
 def _from_json(value: Any) -> Any:
     if isinstance(value, dict):
+        if "shape" in value:
+            return np.zeros(value["shape"], dtype=value["type"])
         if "array" in value:
             return np.array([_from_json(each) for each in value["array"]])
         if "number" in value:
