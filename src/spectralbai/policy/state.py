@@ -76,7 +76,8 @@ class State:
     @property
     def samples(self) -> int:
         """Results received."""
-        return self.data.samples + sum(part.samples for part in self._unseen)
+        sealed = sum(block.arms.size - block.free.size for block in self.blocks)
+        return self.data.samples + sealed + self.informing.samples
 
     @property
     def received(self) -> Data:
