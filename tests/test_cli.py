@@ -239,8 +239,8 @@ def test_reproduce_prints_a_row_per_R_and_says_what_is_proved_and_where_the_pict
     assert float(rows[0][1]) == pytest.approx(800 / 9, abs=1e-3) and float(rows[0][2]) == pytest.approx(
         kl * 800 / 9, abs=0.1
     )
-    assert "delta = 0.2, runs per R: 2\n" in stdout and "Wrong decisions: mixture " in stdout
-    assert stdout.count("(proved)") == 1 and stdout.count("(not proved)") == 2
+    assert "delta = 0.2, runs per R: 2\n" in stdout and "Wrong decisions: spectral-race betting " in stdout
+    assert stdout.count("(proved)") == 2 and stdout.count("(not proved)") == 2
     assert stdout.splitlines()[-1] == f"The picture is in {out}/figure.png, its numbers in {out}/figure.csv"
 
 
@@ -249,12 +249,16 @@ def test_reproduce_writes_a_csv_and_a_png_and_nothing_else(reproduced: tuple[str
     assert sorted(path.name for path in out.iterdir()) == ["figure.csv", "figure.png"]
     assert (out / "figure.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
     header, *lines = (out / "figure.csv").read_text().splitlines()
-    assert header == "rule,R,characteristic_time,lower_bound,runs,mean_tau,std_tau,errors,proved"
+    assert header == "policy,rule,R,characteristic_time,lower_bound,runs,mean_tau,std_tau,errors,proved"
     rows = [dict(zip(header.split(","), line.split(","), strict=True)) for line in lines]
-    assert [(row["rule"], float(row["R"]), row["proved"]) for row in rows] == [
-        (rule, k / 100, proved)
-        for rule, proved in (("mixture", "true"), ("paper", "false"), ("paper-printed", "false"))
-        for k in range(1, 11)
+    curves = (
+        ("spectral-race", "betting", "true"),
+        ("spectral-tas", "betting", "true"),
+        ("spectral-tas", "paper", "false"),
+        ("spectral-tas", "paper-printed", "false"),
+    )
+    assert [(row["policy"], row["rule"], row["proved"], float(row["R"])) for row in rows] == [
+        (*curve, k / 100) for curve in curves for k in range(1, 11)
     ]
     assert all(
         0 <= int(row["errors"]) <= int(row["runs"]) <= 2 and float(row["mean_tau"]) > 0

@@ -15,11 +15,11 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from spectralbai.plot import as_png, plot_reproduction
-from spectralbai.reproduction import RADII, RULES, Row
+from spectralbai.reproduction import CURVES, RADII, Row
 
 ROWS = [
-    Row(rule, R, 90 + R, 400 + R, 20, 1000.0 * (1 + index) + 100 * R, 50.0, 0, rule == "mixture")
-    for index, rule in enumerate(RULES)
+    Row(*curve, R, 90 + R, 400 + R, 20, 1000.0 * (1 + index) + 100 * R, 50.0, 0, curve[1] == "betting")
+    for index, curve in enumerate(CURVES)
     for R in RADII
 ]
 
@@ -34,20 +34,22 @@ def test_both_axes_are_labelled_and_the_unit_is_samples() -> None:
     assert ax.get_ylim()[0] == 0
 
 
-def test_the_legend_names_the_bound_and_says_which_rules_are_proved() -> None:
+def test_the_legend_names_the_bound_and_the_curves_and_says_which_are_proved() -> None:
     legend = plot_reproduction(ROWS, 0.01).get_legend()
     assert legend is not None
-    bound, *rules = [text.get_text() for text in legend.get_texts()]
+    bound, *curves = [text.get_text() for text in legend.get_texts()]
     assert "lower bound" in bound
-    assert [rule.split(":")[0] for rule in rules] == list(RULES)
-    assert ["not proved" in rule for rule in rules] == [False, True, True]
+    assert ["race" in curve for curve in curves] == [True, False, False, False]
+    assert ["betting" in curve for curve in curves] == [True, True, False, False]
+    assert ["as printed" in curve for curve in curves] == [False, False, False, True]
+    assert ["not proved" in curve for curve in curves] == [False, False, True, True]
 
 
-def test_there_is_the_bound_and_a_curve_with_bars_per_rule() -> None:
+def test_there_is_the_bound_and_a_curve_with_bars_per_policy_and_rule() -> None:
     ax = plot_reproduction(ROWS, 0.01)
     theory = next(line for line in ax.lines if str(line.get_label()).startswith("lower bound"))
     assert list(theory.get_xdata()) == list(RADII) and list(theory.get_ydata()) == [400 + R for R in RADII]
-    assert len(bars(ax)) == len(RULES)
+    assert len(bars(ax)) == len(CURVES)
     for index, container in enumerate(bars(ax)):
         own = ROWS[10 * index : 10 * index + 10]
         assert list(container[0].get_ydata()) == [row.mean_tau for row in own]
@@ -60,7 +62,7 @@ def test_there_is_the_bound_and_a_curve_with_bars_per_rule() -> None:
 def test_curves_differ_in_marker_line_and_colour_and_stand_side_by_side() -> None:
     curves = [container[0] for container in bars(plot_reproduction(ROWS, 0.01))]
     for look in ("get_marker", "get_linestyle", "get_color"):
-        assert len({getattr(curve, look)() for curve in curves}) == len(RULES)
+        assert len({getattr(curve, look)() for curve in curves}) == len(CURVES)
     places = sorted(x for curve in curves for x in curve.get_xdata())
     assert min(b - a for a, b in pairwise(places)) > 0.001
 
@@ -89,7 +91,7 @@ def test_the_caption_tells_risk_and_runs() -> None:
 def test_given_axes_are_drawn_on_and_their_figure_gets_no_caption() -> None:
     given = Figure().add_subplot()
     assert plot_reproduction(ROWS, 0.01, given) is given
-    assert given.figure.get_supxlabel() == "" and len(bars(given)) == 3
+    assert given.figure.get_supxlabel() == "" and len(bars(given)) == 4
 
 
 def test_missing_means_and_deviations_leave_gaps() -> None:

@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from spectralbai import reproduction, simulate
+from spectralbai import Graph, Problem, SpectralRace, SpectralTaS, reproduction, simulate
 from spectralbai.errors import InvalidInput
-from spectralbai.reproduction import RADII, RULES, Row, reproduce
+from spectralbai.reproduction import CURVES, RADII, RULES, Row, reproduce
 from spectralbai.simulate import Run
 
 DELTA = 0.2
@@ -25,10 +25,10 @@ def result(status: simulate.Status, tau: int, correct: bool) -> Run:
     return Run(status, tau, 0 if correct else 1, correct, np.zeros(3), "paper", DELTA, False, 0)
 
 
-def test_rows_go_by_rule_then_by_ascending_R(rows: list[Row]) -> None:
-    assert RULES == ("mixture", "paper", "paper-printed") and RADII == pytest.approx(np.linspace(0.01, 0.1, 10))
-    assert [(row.rule, row.R) for row in rows] == [(rule, R) for rule in RULES for R in RADII]
-    assert [row.proved for row in rows] == [True] * 10 + [False] * 20
+def test_rows_go_by_policy_and_rule_then_by_ascending_R(rows: list[Row]) -> None:
+    assert RULES == ("betting", "paper", "paper-printed") and RADII == pytest.approx(np.linspace(0.01, 0.1, 10))
+    assert [(row.policy, row.rule, row.R) for row in rows] == [(*curve, R) for curve in CURVES for R in RADII]
+    assert [row.proved for row in rows] == [True] * 20 + [False] * 20
     assert {row.runs + row.undecided for row in rows} == {2}
 
 
@@ -36,19 +36,21 @@ def test_theory_is_that_of_the_paper(rows: list[Row]) -> None:
     kl = 0.6 * math.log(4)  # kl(.2, .8)
     times = [row.characteristic_time for row in rows[:10]]
     assert times[0] == pytest.approx(800 / 9, rel=1e-5) and times[-1] == pytest.approx(106.154, abs=1e-3)
-    assert [row.lower_bound for row in rows] == pytest.approx([kl * time for time in times] * 3, rel=1e-5)
+    assert [row.lower_bound for row in rows] == pytest.approx([kl * time for time in times] * 4, rel=1e-5)
 
 
 def test_the_rules_read_the_same_runs_of_their_R(rows: list[Row]) -> None:
     cell = 4
     seeds = [reproduction._seed(3, cell, run) for run in range(2)]
-    for index, rule in enumerate(RULES):
-        problem = reproduction.Problem(reproduction.Graph.from_edges(3, [(1, 2)]), RADII[cell], 1.0)
-        policy = reproduction.SpectralTaS(problem, DELTA, stopping=rule)
-        taus = [simulate.run(policy, (0.9, 0.5, 0.6), seed).tau for seed in seeds]
+    problem = Problem(Graph.from_edges(3, [(1, 2)]), RADII[cell], 1.0)
+    race, tas = SpectralRace(problem, DELTA), SpectralTaS(problem, DELTA, watching=(("paper", DELTA),))
+    printed = SpectralTaS(problem, DELTA, watching=(("paper-printed", DELTA),))
+    expected = ((race, 0), (tas, 0), (tas, 1), (printed, 1))
+    for index, (policy, watch) in enumerate(expected):
+        taus = [simulate.watch(policy, (0.9, 0.5, 0.6), seed)[watch].tau for seed in seeds]
         row = rows[10 * index + cell]
-        assert (row.rule, row.mean_tau, row.std_tau) == (
-            rule,
+        assert ((row.policy, row.rule), row.mean_tau, row.std_tau) == (
+            CURVES[index],
             pytest.approx(np.mean(taus)),
             pytest.approx(np.std(taus, ddof=1)),
         )
@@ -63,19 +65,22 @@ def test_the_executor_changes_nothing_and_every_run_is_counted(rows: list[Row]) 
     ticks: list[tuple[int, int]] = []
     with ThreadPoolExecutor(1) as executor:
         assert reproduce(2, DELTA, 3, executor, lambda done, total: ticks.append((done, total))) == rows
-    assert ticks == [(done, 20) for done in range(1, 21)]
+    assert ticks == [(done, 40) for done in range(1, 41)]
 
 
 def test_errors_and_times_are_those_of_decided_runs() -> None:
     decided = [result("decided", 100, True), result("decided", 300, False)]
     runs = [*decided, result("truncated", 9999, False), result("inconsistent", 50, False)]
-    row = reproduction._row(0.01, 90.0, 400.0, runs)
+    row = reproduction._row("spectral-tas", 0.01, 90.0, 400.0, runs)
     assert (row.runs, row.undecided, row.errors, row.mean_tau) == (2, 2, 1, 200)
     assert row.std_tau == pytest.approx(math.sqrt(2) * 100)
 
 
 def test_a_single_run_has_no_deviation_and_none_has_no_mean() -> None:
-    one, none = (reproduction._row(0.01, 90.0, 400.0, [result(status, 7, True)]) for status in ("decided", "truncated"))
+    one, none = (
+        reproduction._row("spectral-tas", 0.01, 90.0, 400.0, [result(status, 7, True)])
+        for status in ("decided", "truncated")
+    )
     assert one.mean_tau == 7 and math.isnan(one.std_tau)
     assert none.runs == 0 and math.isnan(none.mean_tau)
 

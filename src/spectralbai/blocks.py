@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Self
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector
+from spectralbai.checks import Indices, Mask, Vector
 from spectralbai.memory import Memory
 
 
@@ -31,14 +32,16 @@ class Data(Memory):
         """Returns data whose squares are not known."""
         return cls(counts, sums, np.full(counts.size, np.nan))
 
-    @property
+    @cached_property
     def samples(self) -> int:
         return int(self.counts.sum())
 
-    @property
+    @cached_property
     def means(self) -> Vector:
         """Empirical means, 0 where there are no results."""
-        return np.divide(self.sums, self.counts, out=np.zeros_like(self.sums), where=self.counts > 0)
+        means = np.divide(self.sums, self.counts, out=np.zeros_like(self.sums), where=self.counts > 0)
+        means.setflags(write=False)
+        return means
 
     def plus(self, arms: Indices, outcomes: Vector) -> Data:
         """Returns the data with further results, added one by one in their order."""
@@ -79,16 +82,16 @@ class Block(Memory):
         """Returns the block of these pulls, without results."""
         return cls(arms, np.full(arms.size, np.nan), data, best)
 
-    @property
+    @cached_property
     def free(self) -> Indices:
         """The slots without a result."""
         return np.flatnonzero(np.isnan(self.outcomes))
 
     @property
     def closed(self) -> bool:
-        return not np.isnan(self.outcomes).any()
+        return not self.free.size
 
-    @property
+    @cached_property
     def counts(self) -> Vector:
         """Slots per arm."""
         return np.bincount(self.arms, minlength=self.data.counts.size).astype(np.float64)
@@ -99,8 +102,31 @@ class Block(Memory):
         told = ~np.isnan(self.outcomes)
         return Data.none(self.data.counts.size).plus(self.arms[told], self.outcomes[told])
 
-    def filled(self, slot: int, outcome: float) -> Block:
-        """Returns the block with the result of a slot."""
-        outcomes = self.outcomes.copy()
-        outcomes[slot] = outcome
-        return replace(self, outcomes=outcomes)
+
+def fill(blocks: tuple[Block, ...], arms: Indices, outcomes: Vector) -> tuple[tuple[Block, ...], int, Mask]:
+    """Returns (blocks, taken, without_slot) after results told one by one: each fills the oldest free slot of its arm.
+
+    It stops when the first block closes, before the next result: `taken` is the number of results used up to there,
+    and `without_slot` marks those of them that found no slot.
+    """
+    filled = [block.outcomes.copy() for block in blocks]
+    slots: dict[int, list[tuple[int, int]]] = {}  # of each arm, the oldest last
+    for k in range(len(blocks) - 1, -1, -1):
+        free = blocks[k].free[::-1]
+        for slot, arm in zip(free.tolist(), blocks[k].arms[free].tolist(), strict=True):
+            slots.setdefault(arm, []).append((k, slot))
+    missing = blocks[0].free.size if blocks else -1
+    without_slot = np.zeros(arms.size, dtype=bool)
+    taken = 0
+    for arm, outcome in zip(arms.tolist(), outcomes.tolist(), strict=True):
+        if slots.get(arm):
+            k, slot = slots[arm].pop()
+            filled[k][slot] = outcome
+            missing -= k == 0
+        else:
+            without_slot[taken] = True
+        taken += 1
+        if missing == 0:
+            break
+    now = (Block(block.arms, results, block.data, block.best) for block, results in zip(blocks, filled, strict=True))
+    return tuple(now), taken, without_slot[:taken]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 from spectralbai.checks import Vector, check_vector, check_weights_of_arms
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
-from spectralbai.spectral import Components, decompose
+from spectralbai.spectral import Components, Decomposition, decompose
 
 
 def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
@@ -35,12 +36,16 @@ def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
         if given.shape == counts.shape and given.dtype.kind in "iuf":
             means = np.where(counts > 0, given, 0.0)  # nan will do where nothing was seen
     mu_hat = check_vector("means", means, problem.n_arms)
-    if not (counts == 0).any():
-        room = problem.room_for(mu_hat)
-        if problem.smoothness(mu_hat) <= room:
-            return mu_hat
-    else:
-        room = problem.R
-    mu_tilde = decompose(problem, counts).project(mu_hat, room)
+    return closest_smooth(problem, counts, mu_hat, lambda: decompose(problem, counts))
+
+
+def closest_smooth(
+    problem: Problem, counts: Vector, means: Vector, decomposition: Callable[[], Decomposition]
+) -> Vector:
+    """Returns what `estimate` does, of values already checked; the decomposition for `counts` is only asked for where
+    it is needed."""
+    if (counts > 0).all() and problem.smooth(means):
+        return means
+    mu_tilde = decomposition().project(means, problem.R)
     mu_tilde.setflags(write=False)
     return mu_tilde

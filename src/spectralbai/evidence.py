@@ -10,7 +10,7 @@ from scipy.special import chdtri
 
 from spectralbai.blocks import Data
 from spectralbai.checks import Vector
-from spectralbai.estimation import estimate
+from spectralbai.estimation import closest_smooth
 from spectralbai.problem import Problem
 from spectralbai.spectral import Decomposition, Responses, decompose
 
@@ -37,13 +37,22 @@ class Evidence:
 
         Every component has a result. Among right answers, changing one's mind only costs samples.
         """
-        mu_tilde = estimate(problem, data.counts, data.means)
+        evidence = cls(problem, data, before, origin)
+        mu_tilde = evidence.mu_tilde
         best = int(np.argmax(mu_tilde))
         if problem.tolerance > 0 and mu_tilde[before] >= mu_tilde[best] - 0.5 * problem.tolerance:
             best = before
-        evidence = cls(problem, data, best, origin)
-        evidence.__dict__["mu_tilde"] = mu_tilde
-        return evidence
+        return evidence.defending(best)
+
+    def defending(self, best: int) -> Evidence:
+        """Returns the same evidence with another arm to defend; what does not depend on that arm is kept."""
+        if best == self.best:
+            return self
+        other = Evidence(self.problem, self.data, best, self.origin)
+        for name in ("mu_tilde", "decomposition"):
+            if name in self.__dict__:
+                other.__dict__[name] = self.__dict__[name]
+        return other
 
     @property
     def samples(self) -> int:
@@ -52,7 +61,7 @@ class Evidence:
     @cached_property
     def mu_tilde(self) -> Vector:
         """The constrained estimate, less the origin."""
-        return estimate(self.problem, self.data.counts, self.data.means)
+        return closest_smooth(self.problem, self.data.counts, self.data.means, lambda: self.decomposition)
 
     @cached_property
     def decomposition(self) -> Decomposition:

@@ -204,7 +204,10 @@ class Graph:
 
     def smoothness(self, mu: ArrayLike) -> float:
         """Returns S(mu) = mu' L mu = sum over edges of w_ab (mu_a - mu_b)^2."""
-        mu = check_vector("mu", mu, self.n_arms)
+        return self.roughness(check_vector("mu", mu, self.n_arms))
+
+    def roughness(self, mu: Vector) -> float:
+        """Returns what `smoothness` does, of means already checked."""
         return float(self.weights @ (mu[self.pairs[:, 0]] - mu[self.pairs[:, 1]]) ** 2)
 
 

@@ -27,8 +27,7 @@ class Memory:
         cls._kinds[cls.kind] = cls
 
     def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
+        for value in self.__dict__.values():  # at this time the fields and nothing else
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
 

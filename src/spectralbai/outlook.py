@@ -12,6 +12,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import chdtri
 
+from spectralbai.blocks import Data
 from spectralbai.checks import Mask, Matrix, Vector
 from spectralbai.evidence import Evidence
 from spectralbai.problem import Problem
@@ -30,6 +31,11 @@ class Outlook:
 
     evidence: Evidence
     """The results, and the leader: the arm to defend."""
+
+    @classmethod
+    def on(cls, evidence: Evidence) -> Outlook:
+        """Returns the beliefs on this evidence, formed once: what a block was planned on is what its bets come from."""
+        return _formed(evidence.problem, evidence.data, evidence.best, evidence.origin)
 
     @property
     def problem(self) -> Problem:
@@ -108,6 +114,11 @@ class Outlook:
         draws = self.posterior[0][:, None] + self.decomposition.combine(scale[:, None] * _normals(scale.size))
         chances: Vector = np.bincount(draws.argmax(axis=0), minlength=scale.size) / DRAWS
         return chances
+
+
+@lru_cache(maxsize=4)  # problems and data are immutable and compared by identity
+def _formed(problem: Problem, data: Data, best: int, origin: float) -> Outlook:
+    return Outlook(Evidence(problem, data, best, origin))
 
 
 @lru_cache(maxsize=8)

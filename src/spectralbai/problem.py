@@ -118,8 +118,12 @@ class Problem:
 
     def room_for(self, mu: Vector) -> float:
         """Returns R, raised to S(mu) where rounding alone makes mu rougher than R."""
-        smoothness = self.smoothness(mu)
+        smoothness = self.graph.roughness(mu)
         return smoothness if self.R < smoothness <= self.R * (1 + ROUNDING) else self.R
+
+    def smooth(self, mu: Vector) -> bool:
+        """Whether S(mu) <= R, but for rounding."""
+        return self.graph.roughness(mu) <= self.R * (1 + ROUNDING)
 
     def best_arm(self, mu: Vector) -> int:
         """Returns the best arm; with tolerance 0 it must be unique."""

@@ -12,7 +12,7 @@ import numpy as np
 from spectralbai.allocation import lower_bound, solve_allocation
 from spectralbai.checks import check_delta, check_integer
 from spectralbai.graph import Graph
-from spectralbai.policy import SpectralTaS
+from spectralbai.policy import Policy, SpectralRace, SpectralTaS
 from spectralbai.problem import Problem
 from spectralbai.simulate import Run, watch_many
 
@@ -21,14 +21,17 @@ EDGES = ((1, 2),)
 SIGMA = 1.0
 RADII = tuple(k / 100 for k in range(1, 11))
 """Values of R; the smallest is S(mu): the means are as rough as it allows."""
-RULES = ("mixture", "paper", "paper-printed")
-"""Stopping rules compared; the first is the one the policy uses, the others watch the same pulls."""
+RULES = ("betting", "paper", "paper-printed")
+"""Stopping rules read off each run of SpectralTaS; the first is the one the policy uses, the others watch."""
+CURVES = (("spectral-race", "betting"), *(("spectral-tas", rule) for rule in RULES))
+"""The (policy, rule) pairs compared; the race has runs of its own, since its pulls follow from its rule."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """How one stopping rule fared at one R."""
+    """How one policy and stopping rule fared at one R."""
 
+    policy: str
     rule: str
     R: float
     characteristic_time: float
@@ -56,42 +59,55 @@ def reproduce(
     executor: Executor | None = None,
     on_run: Callable[[int, int], object] | None = None,
 ) -> list[Row]:
-    """Returns a row per rule and R, rules in the order of `RULES` and R ascending.
+    """Returns a row per curve and R, in the order of `CURVES` and with R ascending.
 
-    All rules are read off the same `runs` trajectories per R, which depend on `seed` but not on the executor.
-    `on_run` is called with (done, total) after each of the `runs` * len(`RADII`) trajectories.
+    The rules of SpectralTaS are read off the same `runs` trajectories per R; the race has as many of its own, from the
+    same seeds. They depend on `seed` but not on the executor. `on_run` is called with (done, total) after each of
+    the 2 * `runs` * len(`RADII`) trajectories.
     """
     runs, delta, seed = check_integer("runs", runs, 1), check_delta(delta), check_integer("seed", seed, 0)
     problems = [Problem(Graph.from_edges(len(MEANS), EDGES), R, SIGMA) for R in RADII]
     cells = []
     for cell, problem in enumerate(problems):
-        policy = SpectralTaS(problem, delta, stopping=RULES[0], watching=tuple((rule, delta) for rule in RULES[1:]))
-        cells.append(watch_many(policy, MEANS, [_seed(seed, cell, run) for run in range(runs)], executor))
+        seeds = [_seed(seed, cell, run) for run in range(runs)]
+        cells.append([watch_many(policy, MEANS, seeds, executor) for policy in _policies(problem, delta)])
     watched: list[list[list[Run]]] = [[] for _ in cells]
-    for step in zip(*cells, strict=True):  # all cells in turn: the workers need not wait for the slowest run of each
-        for cell, seen in enumerate(step):
+    done = 0
+    for _ in range(runs):  # all cells in turn: the workers need not wait for the slowest run of each
+        for cell, policies in enumerate(cells):
+            seen: list[Run] = []
+            for policy in policies:
+                seen += next(policy)
+                done += 1
+                if on_run is not None:
+                    on_run(done, 2 * runs * len(cells))
             watched[cell].append(seen)
-            if on_run is not None:
-                on_run(sum(map(len, watched)), runs * len(cells))
     theory = [
         (solve_allocation(problem, MEANS).characteristic_time, lower_bound(problem, MEANS, delta))
         for problem in problems
     ]
     return [
-        _row(R, *theory[cell], [seen[index] for seen in watched[cell]])
-        for index in range(len(RULES))
+        _row(policy, R, *theory[cell], [seen[index] for seen in watched[cell]])
+        for index, (policy, _) in enumerate(CURVES)
         for cell, R in enumerate(RADII)
     ]
+
+
+def _policies(problem: Problem, delta: float) -> tuple[Policy, Policy]:
+    """Returns the policies whose rules, in turn, are the `CURVES`."""
+    race = SpectralRace(problem, delta)
+    return race, SpectralTaS(problem, delta, RULES[0], watching=tuple((rule, delta) for rule in RULES[1:]))
 
 
 def _seed(seed: int, cell: int, run: int) -> int:
     return int(np.random.SeedSequence((seed, cell, run)).generate_state(1, np.uint64)[0])
 
 
-def _row(R: float, characteristic_time: float, bound: float, runs: list[Run]) -> Row:
+def _row(policy: str, R: float, characteristic_time: float, bound: float, runs: list[Run]) -> Row:
     decided = [run for run in runs if run.status == "decided"]
     taus = [run.tau for run in decided]
     return Row(
+        policy=policy,
         rule=runs[0].rule,
         R=R,
         characteristic_time=characteristic_time,

@@ -70,6 +70,14 @@ def interior_point(
     return Outcome(best.omega, certified_lower(best), upper, iterations)
 
 
+def opening(oracle: Oracle) -> Responses:
+    """Returns the best responses to the allocation from which a cold search begins: half to the best arm."""
+    n_arms = oracle.mu.size
+    omega = np.full(n_arms, 0.5 / (n_arms - 1))
+    omega[oracle.best] = 0.5
+    return oracle.respond(omega)
+
+
 def search(
     oracle: Oracle,
     tol: float,
@@ -77,19 +85,22 @@ def search(
     start: Vector | None = None,
     enough: float = 0.0,
     needs: Vector | None = None,
+    first: Responses | None = None,
 ) -> Found:
     """Returns the best allocation found, as `interior_point` does but without certificate: cheap, for tracking.
 
     `needs` (in component order) scales the challengers: max over omega of min_i f_i(omega) / needs_i, over those with
-    a positive one; the values found and bounded are then those of the scaled problem.
+    a positive one; the values found and bounded are then those of the scaled problem. `first` is `opening(oracle)`,
+    where the caller has it already.
     """
     n_arms = oracle.mu.size
-    if start is None:
-        omega = np.full(n_arms, 0.5 / (n_arms - 1))
-        omega[oracle.best] = 0.5
+    if first is not None:
+        responses = best = first
+    elif start is None:
+        responses = best = opening(oracle)
     else:
-        omega = 0.9 * start + 0.1 / n_arms
-    responses = best = oracle.respond(omega)
+        responses = best = oracle.respond(0.9 * start + 0.1 / n_arms)
+    omega = responses.omega
     rows = responses.challengers
     if needs is None:
         needs = np.ones(n_arms)

@@ -11,21 +11,22 @@ from spectralbai.plot.style import STYLES, legend_above, new_axes, samples_on_y
 from spectralbai.reproduction import Row
 
 NAMES = {
-    "mixture": "mixture: constrained statistic",
-    "paper": "paper: constrained statistic",
-    "paper-printed": "paper-printed: unconstrained statistic",
+    ("spectral-race", "betting"): "race, stopped by betting",
+    ("spectral-tas", "betting"): "paper's sampling, stopped by betting",
+    ("spectral-tas", "paper"): "paper's sampling and threshold, constrained statistic",
+    ("spectral-tas", "paper-printed"): "paper's sampling and rule as printed, unconstrained statistic",
 }
-DODGE = 0.16
+DODGE = 0.14
 """Distance of neighbouring curves at one R, in parts of the distance of neighbouring R."""
 
 
 def plot_reproduction(rows: Sequence[Row], delta: float, ax: Axes | None = None) -> Axes:
-    """Returns the figure of the paper: the mean of tau, plus or minus a standard deviation, per rule and R, above the
+    """Returns the figure of the paper: the mean of tau, plus or minus a standard deviation, per curve and R, above the
     lower bound.
 
     Without `ax` a figure is made, with a caption under it, which pyplot knows nothing of.
     """
-    rules = list(dict.fromkeys(row.rule for row in rows))
+    curves = list(dict.fromkeys((row.policy, row.rule) for row in rows))
     radii = sorted({row.R for row in rows})
     spacing = min((high - low for low, high in pairwise(radii)), default=radii[0])
     if ax is None:
@@ -34,18 +35,20 @@ def plot_reproduction(rows: Sequence[Row], delta: float, ax: Axes | None = None)
     bound = {row.R: row.lower_bound for row in rows}
     label = r"lower bound on $E[\tau]$: $T_R^*(\mu)\,\mathrm{kl}(\delta, 1-\delta)$"
     ax.plot(radii, [bound[R] for R in radii], color="black", linewidth=2.2, label=label)
-    for index, rule in enumerate(rules):
+    for index, curve in enumerate(curves):
         style = STYLES[index % len(STYLES)]
-        own = sorted((row for row in rows if row.rule == rule), key=lambda row: row.R)
-        shift = (index - (len(rules) - 1) / 2) * DODGE * spacing  # so that the bars do not hide one another
-        ax.errorbar(
+        own = sorted((row for row in rows if (row.policy, row.rule) == curve), key=lambda row: row.R)
+        shift = (index - (len(curves) - 1) / 2) * DODGE * spacing  # so that the bars do not hide one another
+        _, caps, spread = ax.errorbar(
             [row.R + shift for row in own],
             [row.mean_tau for row in own],
             yerr=[row.std_tau for row in own],
             color=style.colour, linestyle=style.line, linewidth=1.5, elinewidth=1.0, capsize=2.5,
             marker=style.marker, markerfacecolor=style.face, markersize=5.5, markeredgewidth=1.3,
-            label=f"{NAMES.get(rule, rule)} ({'risk proved' if own[0].proved else 'risk not proved'})",
+            label=f"{NAMES.get(curve, ' '.join(curve))} ({'risk proved' if own[0].proved else 'risk not proved'})",
         )  # fmt: skip
+        for part in (*caps, *spread):
+            part.set_alpha(0.4)  # the means are to be seen first
     ax.set_xlabel(r"$R$: bound on the roughness $S(\mu)$ of the means (smaller: the graph says more)")
     ax.set_xticks(radii)
     samples_on_y(ax)
@@ -64,6 +67,6 @@ def _caption(rows: Sequence[Row], delta: float) -> str:
         rf"squared"
         "\n"
         "difference, which is 0.01, is at most $R$. Markers and bars: mean and standard deviation of the number\n"
-        f"of samples over {count} simulated {many} of SpectralTaS per $R$; all stopping rules watch the same runs.\n"
+        f"of samples over {count} simulated {many} per $R$; the rules with the paper's sampling watch the same runs.\n"
         "Black line: no method whose risk holds for all means that $R$ allows needs fewer samples on average."
     )

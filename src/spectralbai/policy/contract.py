@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.blocks import Block, Data
+from spectralbai.blocks import Block, Data, fill
 from spectralbai.checks import Indices, Vector, check_arm, check_delta, check_integer, check_interval, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
@@ -153,7 +153,8 @@ class Policy:
                 evidence = self._weighed(state)
                 own = self._watched[0][0]
                 reading = own.read(self._memory(state, own.name), evidence)
-                state = self._planned(replace(state, best=evidence.best), evidence, reading)
+                plan = self.sampling.plan(state.sampling, self._view(evidence, reading))
+                state = replace(state, best=evidence.best, sampling=plan)
         issued: Vector = state.data.counts + sum(block.counts for block in state.blocks)
         arms = self._first_pulls(issued)
         if not arms.size:
@@ -244,18 +245,15 @@ class Policy:
     def _fill(self, state: State, arms: Indices, outcomes: Vector) -> tuple[State, tuple[Readings, ...]]:
         """Returns the state after results that fill slots of the open blocks, read as blocks close."""
         readings: list[Readings] = []
-        for arm, outcome in zip(arms.tolist(), outcomes.tolist(), strict=True):
-            blocks = list(state.blocks)
-            for k, block in enumerate(blocks):
-                free = np.flatnonzero((block.arms == arm) & np.isnan(block.outcomes))
-                if free.size:
-                    blocks[k] = block.filled(int(free[0]), outcome)
-                    break
-            else:
-                informing = state.informing.plus(np.array([arm]), np.array([outcome]))
-                state = replace(state, informing=informing)
-                continue
-            state = replace(state, blocks=tuple(blocks))
+        done = 0
+        while done < arms.size:
+            blocks, taken, without_slot = fill(state.blocks, arms[done:], outcomes[done:])
+            informing = state.informing
+            if without_slot.any():
+                late = slice(done, done + taken)
+                informing = informing.plus(arms[late][without_slot], outcomes[late][without_slot])
+            state = replace(state, blocks=blocks, informing=informing)
+            done += taken
             while state.blocks and state.blocks[0].closed:
                 first, *rest = state.blocks
                 data = state.data.plus(first.arms, first.outcomes)
@@ -274,7 +272,6 @@ class Policy:
         memories = dict(state.stopping)
         for name, rule in self._rules.items():
             memories[name] = rule.observe(self._memory(state, name), block, evidence)
-        state = replace(state, best=evidence.best, stopping=memories)
         running = {
             rule.name for watch, (rule, _) in zip(state.watches, self._watched, strict=True) if not watch.settled
         }
@@ -285,15 +282,9 @@ class Policy:
         )
         own = readings.get(self.rules[0][0])
         if self.in_blocks and own is not None:  # an arm that was eliminated is not defended any more
-            leader = own.recommended(self.delta)
-            if leader != evidence.best:
-                evidence, state = replace(evidence, best=leader), replace(state, best=leader)
-        return self._planned(replace(state, watches=watches), evidence, own)
-
-    def _planned(self, state: State, evidence: Evidence, reading: Reading | None) -> State:
-        """Returns the state after the sampling rule looked at new evidence."""
-        view = self._view(evidence, reading)
-        return replace(state, sampling=self.sampling.plan(state.sampling, view))
+            evidence = evidence.defending(own.recommended(self.delta))
+        plan = self.sampling.plan(state.sampling, self._view(evidence, own))
+        return replace(state, best=evidence.best, sampling=plan, stopping=memories, watches=watches)
 
     def verdict(self, state: State, watch: int = 0) -> Verdict:
         """Returns what the rule number `watch` says; 0 is the policy's own."""

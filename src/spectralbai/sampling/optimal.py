@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spectralbai.allocation.interior_point import search
+from spectralbai.allocation.interior_point import opening, search
 from spectralbai.checks import Vector
 from spectralbai.oracle import Oracle
 from spectralbai.sampling.contract import View
@@ -30,9 +30,10 @@ class OptimalTracking(Tracker):
         """
         problem, mu_tilde, best = view.problem, view.evidence.mu_tilde, view.evidence.best
         oracle = Oracle(problem, mu_tilde, best)
-        trial = oracle.respond(np.full(mu_tilde.size, 1 / mu_tilde.size))
-        if TIED < trial.value < np.inf:
-            found = search(oracle.renumbered(), TRACKING_TOL, max_iterations=50)
+        renumbered = oracle.renumbered()
+        first = opening(renumbered)
+        if TIED < first.value < np.inf:
+            found = search(renumbered, TRACKING_TOL, max_iterations=50, first=first)
             return oracle.components.restored(found.best.omega)
         tied = mu_tilde >= mu_tilde[best] - 1e-7 * problem.sigma.max() - problem.tolerance
         shares: Vector = tied / tied.sum()

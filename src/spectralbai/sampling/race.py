@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from spectralbai.allocation.closed_form import balance
-from spectralbai.allocation.interior_point import search
+from spectralbai.allocation.interior_point import opening, search
 from spectralbai.checks import Indices, Mask, Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.memory import Memory
@@ -62,7 +62,7 @@ class Racing(SamplingRule[Plan]):
     def plan(self, memory: Plan, view: View) -> Plan:
         if view.lacking is None:
             raise InvalidInput("`stopping` must be a rule that says what each arm lacks, such as betting, for a race")
-        outlook, samples = Outlook(view.evidence), view.evidence.samples
+        outlook, samples = Outlook.on(view.evidence), view.evidence.samples
         leader = view.evidence.best
         needs = np.where(view.lacking > 0, np.maximum(view.lacking, 1.0), 0.0)
         needs[leader] = 0.0
@@ -90,12 +90,13 @@ def _aimed(outlook: Outlook, leader: int, needs: Vector) -> tuple[Vector, float]
     problem, mu, racing = outlook.problem, outlook.mu, needs > 0
     sigma = np.sqrt(outlook.variances)
     oracle = Oracle(problem, mu, leader, sigma, outlook.R)
-    trial = oracle.respond(np.full(mu.size, 1 / mu.size))
-    if racing.any() and TIED < trial.cost[racing].min() < np.inf:
+    renumbered, ordered = oracle.renumbered(), oracle.components.ordered(needs)
+    first = opening(renumbered)
+    if racing.any() and TIED < first.cost[ordered > 0].min() < np.inf:
         if problem.unstructured:
             return balance(oracle, needs)
         steps = PLAN_STEPS if mu.size <= MANY_ARMS else FEW_STEPS
-        found = search(oracle.renumbered(), PLAN_TOL, steps, needs=oracle.components.ordered(needs))
+        found = search(renumbered, PLAN_TOL, steps, needs=ordered, first=first)
         omega = oracle.components.restored(found.best.omega)
         cost = oracle.components.restored(found.best.cost)
         return omega, float((cost[racing] / needs[racing]).min())

@@ -49,8 +49,8 @@ class Account(Memory):
         kept = self.cash + math.log1p(-INVESTED)
         if idle is not None:
             moved[idle], kept[idle] = -np.inf, self.cash[idle]
-        after = replace(self, cash=kept, bets=np.logaddexp(self.bets, moved) + pay)
-        return replace(after, peak=np.maximum(self.peak, after.wealth))
+        bets = np.logaddexp(self.bets, moved) + pay
+        return Account(kept, bets, np.maximum(self.peak, np.logaddexp(kept, bets)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -46,21 +46,21 @@ class Betting(StoppingRule[Accounts]):
         assert block is not None, "a rule that bets is only used on blocks"
         if (np.bincount(problem.components, block.data.counts) == 0).any():
             return memory  # opened before there was an estimate: nothing was bet
-        outlook = Outlook(Evidence(problem, block.data, block.best, evidence.origin))
+        outlook = Outlook.on(Evidence(problem, block.data, block.best, evidence.origin))
         table = Table(block, outlook)
         pay = table.against_arms(block.best, 0.0)
-        memory = replace(memory, arms=memory.arms.settled(pay, idle=block.best))
+        against_R, leaders = memory.R, memory.leaders
         if not problem.unstructured:
-            memory = replace(memory, R=memory.R.settled(np.array([table.against_R()])))
-        if memory.leaders is not None:
+            against_R = against_R.settled(np.array([table.against_R()]))
+        if leaders is not None:
             shares = feed(outlook.chances)
-            leaders = memory.leaders.joined(np.flatnonzero(shares))
+            leaders = leaders.joined(np.flatnonzero(shares))
             own = np.array([table.against_arms(int(b), problem.tolerance) for b in leaders.leaders])
-            memory = replace(memory, leaders=leaders.settled(shares, pay, own))
-        return memory
+            leaders = leaders.settled(shares, pay, own)
+        return Accounts(memory.arms.settled(pay, idle=block.best), against_R, leaders)
 
     def read(self, memory: Accounts, evidence: Evidence) -> Reading:
-        outlook = Outlook(evidence)
+        outlook = Outlook.on(evidence)
         if evidence.problem.tolerance == 0:
             return EliminationReading(evidence.best, memory, outlook.mu)
         return LeaderReading(evidence.best, memory, outlook.chances, separable(evidence.problem))
@@ -84,7 +84,8 @@ class BettingReading(Reading):
 
     def consistent(self, delta: float) -> bool:
         """Whether R is not refuted, and some arm is left: the best one is, if the hypotheses hold, with risk delta."""
-        return bool(self.accounts.R.peak[0] < -math.log(delta)) and self.candidates(delta).size > 0
+        goal = -math.log(delta)
+        return bool(self.accounts.R.peak[0] < goal) and bool((self.accounts.arms.peak < goal).any())
 
     def candidates(self, delta: float) -> Indices:
         return np.flatnonzero(self.accounts.arms.peak < -math.log(delta))
@@ -103,7 +104,9 @@ class EliminationReading(BettingReading):
         return self.consistent(delta) and self.candidates(delta).size == 1
 
     def least_beaten(self, delta: float) -> tuple[float, float]:
-        return float(np.delete(self.accounts.arms.peak, self.recommended(delta)).min()), -math.log(delta)
+        others = self.accounts.arms.peak.copy()
+        others[self.recommended(delta)] = np.inf
+        return float(others.min()), -math.log(delta)
 
     def lacking(self, delta: float) -> Vector:
         goal, arms = -math.log(delta), self.accounts.arms
