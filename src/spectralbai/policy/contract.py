@@ -153,6 +153,7 @@ class Policy:
                 evidence = self._weighed(state)
                 own = self._watched[0][0]
                 reading = own.read(self._memory(state, own.name), evidence)
+                evidence = evidence.defending(reading.recommended(self.delta))
                 plan = self.sampling.plan(state.sampling, self._view(evidence, reading))
                 state = replace(state, best=evidence.best, sampling=plan)
         issued: Vector = state.data.counts + sum(block.counts for block in state.blocks)
