@@ -313,7 +313,8 @@ class Policy:
         `watch`.
 
         The intervals rest on the event that the risk of the rule does: with probability 1 - delta they hold all means
-        at all times, and the answer is right. Rules that are not proved have none, nor have data that contradict R.
+        at all times, and the answer is right. Rules that are not proved have none, nor has betting, nor have data that
+        contradict R.
         """
         self._check_state(state)
         seen, (rule, delta) = state.watches[watch], self._watched[watch]

@@ -49,9 +49,9 @@ class Plan(Memory):
 class Racing(SamplingRule[Plan]):
     """Plans each block at argmax over omega of min over arms i still racing of f_i(omega) / r_i (theory 13.1).
 
-    r_i is what the account against arm i still lacks, in nats: pulls go where wealth is missing, and none to arms that
-    are out. Some go to the rival of highest upper bound as long as that exceeds the leader's mean: a wrong leader in a
-    group of like arms would otherwise starve the others.
+    r_i is what the account against arm i still lacks, in nats: pulls go where wealth is missing, and to arms that are
+    out only for what they say about others. Some go to the rival of highest upper bound as long as that exceeds the
+    leader's mean: a wrong leader in a group of like arms would otherwise starve the others.
     """
 
     uses_delta: ClassVar[bool] = True
