@@ -24,6 +24,8 @@ size = 10
 kind = "florentine_families"
 lead = 0.5
 [[policies]]
+kind = "spectral-race"
+[[policies]]
 kind = "spectral-tas"
 [[policies]]
 kind = "top-two"

@@ -35,6 +35,9 @@ TAS = '[[policies]]\nkind = "spectral-tas"\n'
 SMALL = HEAD + CLIQUES + PATH + TAS + '[[policies]]\nkind = "lucb"\n[[policies]]\nkind = "top-two"\n'
 
 
+RunCommand = Callable[..., Any]
+
+
 def no_file(name: str) -> Instance:
     raise AssertionError(f"{name} should not be opened")
 
@@ -71,6 +74,22 @@ def test_a_campaign_is_instances_times_policies_times_risks() -> None:
     both = (0.2, 0.05)
     expected = [("spectral-tas", both), ("lucb", (0.2,)), ("lucb", (0.05,)), ("top-two", both)]
     assert cells == [(name, *cell) for name in ("cliques", "short path") for cell in expected]
+
+
+def test_a_race_has_runs_of_its_own_for_every_risk_and_rules_go_by_name(tmp_path: Path) -> None:
+    race = '[[policies]]\nkind = "spectral-race"\n[[policies]]\nkind = "race"\n'
+    mixed = '[[policies]]\nname = "mixed"\nkind = "spectral-tas"\nstopping = "mixture"\n'
+    text = HEAD.replace("runs = 3", "runs = 2") + PATH + race + mixed
+    cells = [(each.policy.name, each.deltas) for each in parse(text).trajectories]
+    both = [((0.2,)), ((0.05,))]
+    assert cells == [(name, deltas) for name in ("spectral-race", "race") for deltas in both] + [("mixed", (0.2, 0.05))]
+    rows = simulated(tmp_path / "race", text)
+    rules = {row.policy: row.rule for row in rows}
+    assert rules == {"spectral-race": "betting", "race": "betting", "mixed": "mixture"}
+    seeds = {(row.policy, row.delta): row.seed for row in rows if row.run == 0}
+    assert seeds["spectral-race", 0.2] != seeds["spectral-race", 0.05] and seeds["mixed", 0.2] == seeds["mixed", 0.05]
+    with pytest.raises(InvalidInput, match='policy "spectral-race" .* must be betting for a race'):
+        parse(text.replace('kind = "spectral-race"', 'kind = "spectral-race"\nstopping = "mixture"'))
 
 
 def test_a_sweep_makes_an_instance_per_value_and_R_overrides() -> None:
@@ -312,7 +331,7 @@ def test_the_file_holds_the_campaign_seeds_and_versions(small: tuple[Path, list[
         assert set(results.sessions[0]) == {"python", "spectralbai", "numpy", "scipy", "numba", "machine"}
     connection = sqlite3.connect(small[0] / results_module.FILE)
     assert connection.execute("SELECT source FROM campaign").fetchone() == (SMALL,)
-    assert connection.execute("PRAGMA user_version").fetchone() == (1,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
     connection.close()
 
 
@@ -326,11 +345,62 @@ def test_files_that_are_not_results_are_refused(tmp_path: Path) -> None:
         Results.begin(tmp_path, SMALL, parse(SMALL))
     (tmp_path / results_module.FILE).unlink()
     connection = sqlite3.connect(tmp_path / results_module.FILE)
-    connection.executescript("CREATE TABLE runs (x); PRAGMA user_version = 2;")
+    connection.executescript("CREATE TABLE runs (x); PRAGMA user_version = 9;")
     connection.close()
     for opened in (lambda: Results.open(tmp_path), lambda: Results.begin(tmp_path, SMALL, parse(SMALL))):
-        with pytest.raises(InvalidInput, match="format 2 of another version"):
+        with pytest.raises(InvalidInput, match="format 9 of another version"):
             opened()
+
+
+OLD = """format = "spectralbai-campaign/1"
+runs = 3
+deltas = [0.2, 0.05]
+
+[[instances]]
+name = "short path"
+kind = "path"
+n_arms = 3
+lead = 1.0
+
+[[policies]]
+kind = "spectral-tas"
+mean_range = [-2.0, 2.0]
+
+[[policies]]
+kind = "lucb"
+"""
+"""The campaign of tests/data/campaign-1.sqlite, which version 0.1.0 ran."""
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    (tmp_path / "old").mkdir()
+    shutil.copy(Path(__file__).parent / "data" / "campaign-1.sqlite", tmp_path / "old" / results_module.FILE)
+    return tmp_path / "old"
+
+
+def test_results_of_version_0_1_0_are_read_as_they_were_made(old: Path, run: RunCommand, tmp_path: Path) -> None:
+    with Results.open(old) as results:
+        rows = results.rows()
+        assert results.campaign.policies[0].settings == {"stopping": "mixture", "mean_range": [-2.0, 2.0]}
+    assert len(rows) == 12 and {row.rule for row in rows} == {"mixture", "intervals"}
+    policy = POLICIES["spectral-tas"].on(path(3, lead=1.0), delta=0.2, stopping="mixture", mean_range=(-2.0, 2.0))
+    again = simulate.run(policy, path(3, lead=1.0).mu, rows[0].seed)
+    assert (again.tau, again.arm) == (rows[0].tau, rows[0].arm), "the rule mixture is what it was"
+    table = run("compare", str(old), "--export", str(tmp_path / "runs.csv"))
+    assert table.code == 0 and "mixture" in table.stdout and "not finished" not in table.stdout
+    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 13
+    for kind in ("box", "delta", "proportions"):
+        assert run("plot", str(old), "--kind", kind).code == 0
+
+
+def test_results_of_version_0_1_0_are_not_added_to(old: Path, run: RunCommand, tmp_path: Path) -> None:
+    before = (old / results_module.FILE).read_bytes()
+    (tmp_path / "old.toml").write_text(OLD.replace("mean_range", 'stopping = "mixture"\nmean_range'))
+    refused = run("simulate", str(tmp_path / "old.toml"), "--out", str(old))
+    assert refused.code == 1 and refused.stderr.count("\n") == 1
+    assert "was begun by version 0.1.0" in refused.stderr and "another directory with --out" in refused.stderr
+    assert (old / results_module.FILE).read_bytes() == before
 
 
 @pytest.mark.parametrize(
@@ -398,8 +468,6 @@ def test_a_full_disk_says_so_and_loses_nothing_written(small: tuple[Path, list[R
 
 
 # What it says
-
-RunCommand = Callable[..., Any]
 
 
 def cell_of(cells: list[Cell], policy: str, delta: float) -> Cell:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from spectralbai.plot import as_png, plot_graph, plot_proportions, plot_tau_agai
 from spectralbai.plot.network import layout
 from spectralbai.plot.style import STYLES
 
-POLICIES = ("spectral-tas", "uniform", "lucb", "grub", "oracle", "top-two", "track-and-stop")
+POLICIES = ("spectral-race", "race", "spectral-tas", "uniform", "lucb", "grub", "oracle", "top-two", "track-and-stop")
 
 
 def row(policy: str, run: int, tau: int, counts: tuple[int, ...] = (3, 1)) -> Row:
@@ -104,6 +105,14 @@ def test_a_rule_that_is_not_proved_is_said_so() -> None:
     legend = plot_tau_against([cell("a", R=1), cell("b", R=1, proved=False)], "R").get_legend()
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()][1:] == ["a", "b (risk not proved)"]
+
+
+def test_rules_are_named_where_they_differ() -> None:
+    legend = plot_tau_against([cell("a", R=1, rule="betting"), cell("b", R=1, rule="paper")], "R").get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()][1:] == ["a, betting", "b, paper"]
+    ax = plot_tau_by_policy([row("a", 0, 50), replace(row("b", 0, 60), rule="paper")])
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a\nmixture", "b\npaper"]
 
 
 def test_means_of_runs_cut_short_are_marked() -> None:

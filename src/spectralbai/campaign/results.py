@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from spectralbai.allocation import solve_allocation
 from spectralbai.campaign.definition import Campaign
@@ -20,8 +20,12 @@ from spectralbai.errors import InvalidInput, SpectralBAIError
 from spectralbai.software import software
 
 FILE = "results.sqlite"
-SCHEMA = 1
-"""Version of the tables, kept in the file as PRAGMA user_version."""
+SCHEMA = 2
+"""Version of the results, kept in the file as PRAGMA user_version."""
+SCHEMA_1 = 1
+"""Written by version 0.1.0: the same tables, filled by other policies. It is read, and never added to."""
+MIXTURE_IN_1 = ("spectral-tas", "oracle", "uniform", "track-and-stop")
+"""Kinds of policies that stopped by the rule mixture unless told otherwise, in version 0.1.0."""
 
 TABLES = """
 CREATE TABLE campaign (source TEXT NOT NULL, definition TEXT NOT NULL);
@@ -76,6 +80,7 @@ class Results:
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
         self.path = path
+        self.schema = SCHEMA
 
     @classmethod
     def open(cls, directory: Path) -> Results:
@@ -88,9 +93,10 @@ class Results:
         results = cls(_connect(path), path)
         with _sentences(path):
             found = results._connection.execute("PRAGMA user_version").fetchone()[0]
-        if found != SCHEMA:
+        if found not in (SCHEMA_1, SCHEMA):
             reason = "was never begun" if found == 0 else f"has the format {found} of another version of spectralbai"
-            raise InvalidInput(f"{path} {reason}, this one reads {SCHEMA}; choose another directory")
+            raise InvalidInput(f"{path} {reason}, this one reads {SCHEMA_1} and {SCHEMA}; choose another directory")
+        results.schema = found
         return results
 
     @classmethod
@@ -109,7 +115,14 @@ class Results:
                 connection.execute(f"PRAGMA user_version = {SCHEMA}")
         else:
             connection.close()
-            connection = cls.open(directory)._connection
+            begun = cls.open(directory)
+            connection = begun._connection
+            if begun.schema != SCHEMA:
+                connection.close()
+                raise InvalidInput(
+                    f"{path} was begun by version 0.1.0, whose policies pull and stop otherwise: its runs can be read "
+                    "but not added to; choose another directory with --out"
+                )
         results = cls(connection, path)
         changed = _difference(results.definition, definition)
         if changed:
@@ -130,9 +143,9 @@ class Results:
         self._connection.close()
 
     @cached_property
-    def definition(self) -> dict[str, object]:
+    def definition(self) -> dict[str, Any]:
         with _sentences(self.path):
-            definition: dict[str, object] = json.loads(
+            definition: dict[str, Any] = json.loads(
                 self._connection.execute("SELECT definition FROM campaign").fetchone()[0]
             )
         return definition
@@ -140,7 +153,7 @@ class Results:
     @cached_property
     def campaign(self) -> Campaign:
         with _sentences(self.path):
-            return Campaign.from_dict(self.definition)
+            return Campaign.from_dict(_since_1(self.definition) if self.schema == SCHEMA_1 else self.definition)
 
     @property
     def sessions(self) -> list[dict[str, str]]:
@@ -240,6 +253,15 @@ def _sentences(path: Path) -> Iterator[None]:
         raise SpectralBAIError(
             f"{path} is damaged ({type(error).__name__}: {error}); restore it, or choose another directory"
         ) from None
+
+
+def _since_1(definition: dict[str, Any]) -> dict[str, Any]:
+    """Returns a definition of version 0.1.0 with the rules that were then the default."""
+    policies = [
+        each | {"settings": {"stopping": "mixture"} | each["settings"]} if each["kind"] in MIXTURE_IN_1 else each
+        for each in definition["policies"]
+    ]
+    return definition | {"policies": policies}
 
 
 def _difference(found: dict[str, object], asked: dict[str, object]) -> str:

@@ -64,6 +64,7 @@ def _as_table(cells: Sequence[Cell]) -> Table:
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
     table.add_column("policy", overflow="fold")
+    table.add_column("rule", no_wrap=True)
     for heading in ("delta", "runs", "mean tau", "median", "5 - 95 %", "errors (rate)", "/ bound", "s / run"):
         table.add_column(heading, justify="right", no_wrap=True)
     last = None
@@ -75,7 +76,8 @@ def _as_table(cells: Sequence[Cell]) -> Table:
             last = cell.instance
         mean = f"{cell.mean_tau:.0f}" + (f" ± {cell.mean_tau_high - cell.mean_tau:.0f}" if cell.runs > 1 else "")
         table.add_row(
-            f"  {cell.policy}" + ("" if cell.proved else " †"),
+            f"  {cell.policy}",
+            cell.rule + ("" if cell.proved else " †"),
             f"{cell.delta:g}",
             str(cell.runs),
             (">" if cell.truncated else "") + mean,
@@ -92,7 +94,7 @@ def _remarks(cells: Sequence[Cell], there: int, expected: int) -> Iterable[str]:
     yield "mean tau ± half of its 95 % interval; errors: wrong decisions (exact 95 % interval of their rate);"
     yield "/ bound: mean tau over the lower bound on that of any policy that knows the graph and has this risk"
     if not all(cell.proved for cell in cells):
-        yield "†: the risk of its stopping rule is not proved"
+        yield "†: the risk of this stopping rule is not proved"
     if there < expected:
         yield f"The campaign is not finished: {there} of {expected} runs are there"
     for cell in cells:

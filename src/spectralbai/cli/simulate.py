@@ -39,7 +39,7 @@ def simulate(
       n_cliques = 2
       size = 10
       [[policies]]
-      kind = "spectral-tas"
+      kind = "spectral-race"
       [[policies]]
       kind = "track-and-stop"
 

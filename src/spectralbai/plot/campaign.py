@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -62,7 +62,9 @@ def plot_tau_by_policy(rows: Sequence[Row], lower_bound: float | None = None, ax
             label="lower bound on the mean of any policy that knows the graph",
         )
         legend_above(ax)
-    ax.set_xticks(range(len(policies)), [words(policy) for policy in policies], rotation=20 if len(policies) > 4 else 0)
+    rules = {row.policy: row.rule for row in rows}
+    names = [words(policy) + _rule(rules[policy], rules.values(), "\n") for policy in policies]
+    ax.set_xticks(range(len(policies)), names, rotation=20 if len(policies) > 4 else 0)
     ax.set_xlabel("policy")
     samples_on_y(ax)
     ax.yaxis.set_minor_formatter(NullFormatter())
@@ -106,7 +108,9 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
             markerfacecolor=style.face,
             markersize=5.5,
             markeredgewidth=1.3,
-            label=words(policy) + ("" if own[0].proved else " (risk not proved)"),
+            label=words(policy)
+            + _rule(own[0].rule, [cell.rule for cell in cells], ", ")
+            + ("" if own[0].proved else " (risk not proved)"),
         )
         for cell in own:
             if cell.truncated:  # the mean is of runs cut short: too small
@@ -123,6 +127,11 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
     ax.yaxis.set_minor_formatter(NullFormatter())
     legend_above(ax, columns=1 if len(policies) < 4 else 2)
     return ax
+
+
+def _rule(rule: str, all_rules: Iterable[str], before: str) -> str:
+    """Returns what to say of a policy's stopping rule: nothing where all stop by the same."""
+    return before + rule if len(set(all_rules)) > 1 else ""
 
 
 def plot_proportions(

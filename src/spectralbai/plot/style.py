@@ -22,7 +22,7 @@ class Style(NamedTuple):
     """Colour inside the marker."""
 
 
-# Colours of Okabe and Ito.
+# Colours of Okabe and Ito, and two of Tol.
 STYLES = (
     Style("#0072B2", "o", "-", "#0072B2"),
     Style("#D55E00", "s", "--", "white"),
@@ -31,6 +31,8 @@ STYLES = (
     Style("#E69F00", "v", (0, (5, 1, 1, 1, 1, 1)), "#E69F00"),
     Style("#56B4E9", "P", (0, (1, 1)), "white"),
     Style("#666666", "X", (0, (8, 3)), "#666666"),
+    Style("#882255", "<", (0, (3, 1, 1, 1)), "white"),
+    Style("#117733", "*", (0, (2, 2)), "#117733"),
 )
 
 

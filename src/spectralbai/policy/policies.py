@@ -56,6 +56,13 @@ class SpectralRace(Policy):
 
 
 @dataclass(frozen=True, eq=False)
+class Race(SpectralRace):
+    """The race without a graph: what SpectralRace is at R = inf."""
+
+    ignores_graph: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, eq=False)
 class TrackAndStop(SpectralTaS):
     """Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, with the default stopping
     rule: what SpectralTaS is at R = inf."""
@@ -134,6 +141,7 @@ class GRUB(Policy):
 POLICIES: dict[str, type[Policy]] = {
     "spectral-race": SpectralRace,
     "spectral-tas": SpectralTaS,
+    "race": Race,
     "oracle": OracleSampling,
     "uniform": Uniform,
     "track-and-stop": TrackAndStop,
