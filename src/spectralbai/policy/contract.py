@@ -285,7 +285,10 @@ class Policy:
             leader = own.recommended(self.delta)
             if leader != evidence.best:
                 evidence, state = replace(evidence, best=leader), replace(state, best=leader)
-        return self._planned(replace(state, watches=watches), evidence, own)
+        state = replace(state, watches=watches)
+        if self.in_blocks and self._settled(state):
+            return state  # blocks opened ahead may still close; no further one is planned
+        return self._planned(state, evidence, own)
 
     def _planned(self, state: State, evidence: Evidence, reading: Reading | None) -> State:
         """Returns the state after the sampling rule looked at new evidence."""
