@@ -181,7 +181,7 @@ class Policy:
         if self._settled(state):
             return np.empty(0, dtype=np.intp)
         if self.in_blocks:
-            free = np.concatenate([block.arms[block.free] for block in state.blocks])
+            free = np.concatenate([block.arms[block.free] for block in self._opened(state).blocks])
             # Pending pulls hold the oldest free slots of their arms.
             earlier = np.array([(free[:slot] == arm).sum() for slot, arm in enumerate(free)])
             unclaimed: Indices = free[earlier >= waiting[free]]
@@ -197,7 +197,7 @@ class Policy:
     def horizon(self, state: State) -> int:
         """Returns how many pulls can be asked for at once before results would change them."""
         if self.in_blocks:
-            return sum(block.free.size for block in state.blocks)
+            return sum(block.free.size for block in self._opened(state).blocks)
         return self.sampling.most_at_once or state.next_reading - state.samples
 
     def tell(self, state: State, arms: ArrayLike, rewards: ArrayLike) -> State:
@@ -241,6 +241,7 @@ class Policy:
     def _fill(self, state: State, arms: Indices, outcomes: Vector) -> tuple[State, tuple[Readings, ...]]:
         """Returns the state after results that fill slots of the open blocks, read as blocks close."""
         readings: list[Readings] = []
+        state = self._opened(state)
         for arm, outcome in zip(arms.tolist(), outcomes.tolist(), strict=True):
             blocks = list(state.blocks)
             for k, block in enumerate(blocks):
@@ -375,6 +376,10 @@ class Policy:
         if statistic > threshold:
             return due
         return max((threshold - statistic) / growth, due) if growth > TIED else math.inf
+
+    def _opened(self, state: State) -> State:
+        """Returns the state with a block open unless all is settled; states of an earlier version have none."""
+        return state if state.blocks else self.open(state)
 
     def _settled(self, state: State) -> bool:
         return all(watch.settled for watch in state.watches)
