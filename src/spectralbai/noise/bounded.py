@@ -48,10 +48,14 @@ class Bounded(Noise):
         return f"outcomes in [{self.low:g}, {self.high:g}]"
 
     def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float, leader: int) -> Vector:
-        """Returns empirical variances, shrunk towards the variance within all arms together, half-way to the leader."""
-        deviations = np.maximum(squares - sums**2 / np.maximum(counts, 1), 0.0)
+        """Returns empirical variances, shrunk towards the variance within all arms together, half-way to the leader.
+
+        Where `squares` is nan, as in states of an earlier version, the variance is taken to be as large as it can be.
+        """
         freedom = np.maximum(counts - 1, 0.0)
         most = (self.high - self.low) ** 2 / 4  # of any distribution on the range
+        within = np.maximum(squares - sums**2 / np.maximum(counts, 1), 0.0)
+        deviations = np.where(np.isnan(squares), freedom * most, within)
         pooled = deviations.sum() / freedom.sum() if freedom.any() else most
         pooled = max(pooled, LEAST_VARIANCE * 4 * most)
         shrunk = (deviations + PSEUDO_COUNTS * pooled) / (freedom + PSEUDO_COUNTS)

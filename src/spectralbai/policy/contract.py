@@ -183,7 +183,7 @@ class Policy:
         if self._settled(state):
             return np.empty(0, dtype=np.intp)
         if self.in_blocks:
-            free = np.concatenate([block.arms[block.free] for block in state.blocks])
+            free = np.concatenate([block.arms[block.free] for block in self._opened(state).blocks])
             # Pending pulls hold the oldest free slots of their arms: a slot is unclaimed if its rank among those of its
             # arm is beyond them.
             by_arm = np.argsort(free, kind="stable")
@@ -202,7 +202,7 @@ class Policy:
     def horizon(self, state: State) -> int:
         """Returns how many pulls can be asked for at once before results would change them."""
         if self.in_blocks:
-            return sum(block.free.size for block in state.blocks)
+            return sum(block.free.size for block in self._opened(state).blocks)
         return self.sampling.most_at_once or state.next_reading - state.samples
 
     def tell(self, state: State, arms: ArrayLike, rewards: ArrayLike) -> State:
@@ -246,6 +246,7 @@ class Policy:
     def _fill(self, state: State, arms: Indices, outcomes: Vector) -> tuple[State, tuple[Readings, ...]]:
         """Returns the state after results that fill slots of the open blocks, read as blocks close."""
         readings: list[Readings] = []
+        state = self._opened(state)
         done = 0
         while done < arms.size:
             blocks, taken, without_slot = fill(state.blocks, arms[done:], outcomes[done:])
@@ -284,8 +285,10 @@ class Policy:
         own = readings.get(self.rules[0][0])
         if self.in_blocks and own is not None:  # an arm that was eliminated is not defended any more
             evidence = evidence.defending(own.recommended(self.delta))
-        plan = self.sampling.plan(state.sampling, self._view(evidence, own))
-        return replace(state, best=evidence.best, sampling=plan, stopping=memories, watches=watches)
+        state = replace(state, best=evidence.best, stopping=memories, watches=watches)
+        if self.in_blocks and self._settled(state):
+            return state  # blocks opened ahead may still close; no further one is planned
+        return replace(state, sampling=self.sampling.plan(state.sampling, self._view(evidence, own)))
 
     def verdict(self, state: State, watch: int = 0) -> Verdict:
         """Returns what the rule number `watch` says; 0 is the policy's own."""
@@ -368,6 +371,10 @@ class Policy:
         if statistic > threshold:
             return due
         return max((threshold - statistic) / growth, due) if growth > TIED else math.inf
+
+    def _opened(self, state: State) -> State:
+        """Returns the state with a block open unless all is settled; states of an earlier version have none."""
+        return state if state.blocks else self.open(state)
 
     def _settled(self, state: State) -> bool:
         return all(watch.settled for watch in state.watches)
