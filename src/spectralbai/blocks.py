@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
 
@@ -76,11 +76,13 @@ class Block(Memory):
     """What was seen when the block was opened: all that its bets may depend on."""
     best: int
     """The arm recommended then."""
+    number: int = 0
+    """How many blocks were opened before it."""
 
     @classmethod
-    def opened(cls, arms: Indices, data: Data, best: int) -> Self:
+    def opened(cls, arms: Indices, data: Data, best: int, number: int = 0) -> Self:
         """Returns the block of these pulls, without results."""
-        return cls(arms, np.full(arms.size, np.nan), data, best)
+        return cls(arms, np.full(arms.size, np.nan), data, best, number)
 
     @cached_property
     def free(self) -> Indices:
@@ -103,24 +105,28 @@ class Block(Memory):
         return Data.none(self.data.counts.size).plus(self.arms[told], self.outcomes[told])
 
 
-def fill(blocks: tuple[Block, ...], arms: Indices, outcomes: Vector) -> tuple[tuple[Block, ...], int, Mask]:
+def fill(
+    blocks: tuple[Block, ...], arms: Indices, outcomes: Vector, numbers: Indices | None
+) -> tuple[tuple[Block, ...], int, Mask]:
     """Returns (blocks, taken, without_slot) after results told one by one: each fills the oldest free slot of its arm.
 
+    Where `numbers` says which block each result is of, only a slot of that block will do, and none for -1.
     It stops when the first block closes, before the next result: `taken` is the number of results used up to there,
     and `without_slot` marks those of them that found no slot.
     """
     filled = [block.outcomes.copy() for block in blocks]
-    slots: dict[int, list[tuple[int, int]]] = {}  # of each arm, the oldest last
+    slots: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by block and arm, the oldest last
     for k in range(len(blocks) - 1, -1, -1):
         free = blocks[k].free[::-1]
         for slot, arm in zip(free.tolist(), blocks[k].arms[free].tolist(), strict=True):
-            slots.setdefault(arm, []).append((k, slot))
+            slots.setdefault((0 if numbers is None else blocks[k].number, arm), []).append((k, slot))
     missing = blocks[0].free.size if blocks else -1
     without_slot = np.zeros(arms.size, dtype=bool)
     taken = 0
-    for arm, outcome in zip(arms.tolist(), outcomes.tolist(), strict=True):
-        if slots.get(arm):
-            k, slot = slots[arm].pop()
+    named = np.zeros(arms.size, dtype=np.intp) if numbers is None else numbers
+    for key, outcome in zip(zip(named.tolist(), arms.tolist(), strict=True), outcomes.tolist(), strict=True):
+        if slots.get(key):
+            k, slot = slots[key].pop()
             filled[k][slot] = outcome
             missing -= k == 0
         else:
@@ -128,5 +134,5 @@ def fill(blocks: tuple[Block, ...], arms: Indices, outcomes: Vector) -> tuple[tu
         taken += 1
         if missing == 0:
             break
-    now = (Block(block.arms, results, block.data, block.best) for block, results in zip(blocks, filled, strict=True))
-    return tuple(now), taken, without_slot[:taken]
+    now = tuple(replace(block, outcomes=results) for block, results in zip(blocks, filled, strict=True))
+    return now, taken, without_slot[:taken]

@@ -16,11 +16,13 @@ from spectralbai.blocks import Data
 from spectralbai.checks import Mask, Matrix, Vector
 from spectralbai.evidence import Evidence
 from spectralbai.problem import Problem
-from spectralbai.spectral import Components, Decomposition
+from spectralbai.spectral import Components, Decomposition, decompose
 
 DOUBT = 0.1
 """Where the misfit is larger than it would be with this probability if R were right, challengers get the benefit of the
 doubt: they are bet against at the roughness of the data instead, which is valid and harder."""
+STIFFEST = 1e100
+"""Largest rank / R in the posterior: components are as good as rigid before."""
 EQUAL = 1e-9
 """Relative difference from which two differences of means are not the same."""
 DRAWS = 400
@@ -94,7 +96,7 @@ class Outlook:
     def _precision(self) -> Vector:
         """Of each coordinate of the posterior, whose precision is diag(u) + (rank/R) L."""
         parts = self.decomposition
-        stiffness = 0.0 if self.problem.unstructured else parts.components.rank / self.problem.R
+        stiffness = 0.0 if self.problem.unstructured else min(parts.components.rank / self.problem.R, STIFFEST)
         precision: Vector = parts.theta + stiffness * parts.rough
         return precision
 
@@ -139,8 +141,13 @@ def separable(problem: Problem) -> Mask:
     n_arms = problem.n_arms
     if problem.unstructured or problem.tolerance == 0:
         return np.ones((n_arms, n_arms), dtype=bool)
-    inverse = np.linalg.pinv(problem.graph.laplacian.toarray(), hermitian=True)
-    resistance = np.diag(inverse)[:, None] + np.diag(inverse)[None, :] - 2 * inverse
-    apart = problem.components[:, None] != problem.components[None, :]
-    far: Mask = apart | (problem.tolerance * (1 + EQUAL) < math.sqrt(problem.R) * np.sqrt(np.maximum(resistance, 0.0)))
+    # Squares of differences over the roughness of each coordinate, as in the oracle: a pseudo-inverse loses resistances
+    # that differ by many orders of magnitude.
+    parts = decompose(problem, np.ones(n_arms))
+    basis, curved = parts.basis, parts.rough > 0
+    far: Mask = problem.components[:, None] != problem.components[None, :]
+    for b in range(n_arms):
+        mates = np.flatnonzero(~far[b])
+        resistance = (basis[mates][:, curved] - basis[b, curved]) ** 2 @ (1 / parts.rough[curved])
+        far[b, mates] = problem.tolerance * (1 + EQUAL) < math.sqrt(problem.R) * np.sqrt(resistance)
     return far

@@ -118,6 +118,8 @@ def search(
     while True:
         iteration += 1
         cost, gradient = responses.cost[rows] / need, responses.gradient[rows] / need[:, None]
+        if not np.isfinite(cost).all():  # at the very limit of a tolerance, rounding lets a challenger come and go
+            return Found(best, ceiling, iteration)
         if cost.min() > best_value:
             best, best_value = responses, float(cost.min())
         mixture = point.p / cost**2  # multipliers of the f_i from those of their reciprocals

@@ -20,14 +20,11 @@ from spectralbai.memory import Memory
 from spectralbai.policy.state import State, Watch
 from spectralbai.policy.views import Estimates, Verdict
 from spectralbai.problem import Problem
-from spectralbai.sampling import SamplingRule, View
+from spectralbai.sampling import TIED, SamplingRule, View
 from spectralbai.stopping import RULES, Reading, StoppingRule
 
 GROWTH = 1.02
 """Where pulls do not come in blocks, rules are read at times that grow by this factor."""
-TIED = 1e-18
-"""Least evidence per trial worth speaking of: below it means are tied, or differ by rounding."""
-
 Readings = tuple[Verdict, ...]
 """What every (rule, delta) pair of a policy says at one reading."""
 
@@ -132,6 +129,7 @@ class Policy:
             data=nothing,
             origin=0.0,
             blocks=(),
+            opened=0,
             informing=nothing,
             next_reading=1,
             best=0,
@@ -153,7 +151,7 @@ class Policy:
                 evidence = self._weighed(state)
                 own = self._watched[0][0]
                 reading = own.read(self._memory(state, own.name), evidence)
-                evidence = evidence.defending(reading.recommended(self.delta))
+                evidence = self._defended(evidence, reading)
                 plan = self.sampling.plan(state.sampling, self._view(evidence, reading))
                 state = replace(state, best=evidence.best, sampling=plan)
         issued: Vector = state.data.counts + sum(block.counts for block in state.blocks)
@@ -162,7 +160,8 @@ class Policy:
             view = self._view(self._seen(state))
             size = self.sampling.block_size(state.sampling, view, int(issued.sum()))
             arms = self.sampling.pulls(state.sampling, view, issued, size)
-        return replace(state, blocks=(*state.blocks, Block.opened(arms, state.data, state.best)))
+        block = Block.opened(arms, state.data, state.best, state.opened)
+        return replace(state, blocks=(*state.blocks, block), opened=state.opened + 1)
 
     def ask(
         self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
@@ -173,6 +172,15 @@ class Policy:
         `pending` (n_arms,) counts pulls handed out whose results have not been told: they count as pulls, never as
         evidence. Randomised policies need `rng`.
         """
+        return self.ask_slots(state, n, pending, rng)[0]
+
+    def ask_slots(
+        self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
+    ) -> tuple[Indices, Indices]:
+        """Returns what `ask` returns, and the number of the block that each pull is of; -1 outside of blocks.
+
+        With several blocks open, hand these numbers back to `tell`.
+        """
         n = check_integer("n", n, 0)
         self._check_state(state)
         waiting = np.zeros(self.problem.n_arms)
@@ -181,23 +189,27 @@ class Policy:
             if (waiting < 0).any() or (waiting != np.floor(waiting)).any():
                 raise InvalidInput(f"`pending` must hold whole non-negative numbers, got {pending!r}")
         if self._settled(state):
-            return np.empty(0, dtype=np.intp)
+            nothing = np.empty(0, dtype=np.intp)
+            return nothing, nothing
         if self.in_blocks:
-            free = np.concatenate([block.arms[block.free] for block in self._opened(state).blocks])
+            blocks = self._opened(state).blocks
+            free = np.concatenate([block.arms[block.free] for block in blocks])
+            numbers = np.repeat([block.number for block in blocks], [block.free.size for block in blocks])
             # Pending pulls hold the oldest free slots of their arms: a slot is unclaimed if its rank among those of its
             # arm is beyond them.
             by_arm = np.argsort(free, kind="stable")
             rank = np.empty(free.size)
             rank[by_arm] = np.arange(free.size) - np.searchsorted(free[by_arm], free[by_arm])
-            unclaimed: Indices = free[rank >= waiting[free]]
-            return unclaimed[:n]
+            unclaimed = np.flatnonzero(rank >= waiting[free])[:n]
+            return free[unclaimed], numbers[unclaimed]
         issued = state.counts + waiting
-        first = self._first_pulls(issued)[:n]
-        if first.size == n:
-            return first
-        issued = issued + np.bincount(first, minlength=issued.size)
-        view = self._view(self._seen(state))
-        return np.concatenate([first, self.sampling.pulls(state.sampling, view, issued, n - first.size, rng)])
+        arms = self._first_pulls(issued)[:n]
+        if arms.size < n:
+            issued = issued + np.bincount(arms, minlength=issued.size)
+            view = self._view(self._seen(state))
+            more = self.sampling.pulls(state.sampling, view, issued, n - arms.size, rng)
+            arms = np.concatenate([arms, more])
+        return arms, np.full(arms.size, -1)
 
     def horizon(self, state: State) -> int:
         """Returns how many pulls can be asked for at once before results would change them."""
@@ -205,15 +217,20 @@ class Policy:
             return sum(block.free.size for block in self._opened(state).blocks)
         return self.sampling.most_at_once or state.next_reading - state.samples
 
-    def tell(self, state: State, arms: ArrayLike, rewards: ArrayLike) -> State:
+    def tell(self, state: State, arms: ArrayLike, rewards: ArrayLike, blocks: ArrayLike | None = None) -> State:
         """Returns the state after the outcomes `rewards` of pulls of `arms`, in the order received.
 
         In blocks, each result fills the oldest free slot of its arm; one without a slot only informs: it becomes seen
-        when the next block is opened, and no bet is settled by it.
+        when the next block is opened, and no bet is settled by it. `blocks` says which block each pull was of
+        (`ask_slots`), -1 for results that nobody asked for, which only inform. Give it where several blocks are open
+        and results may overtake one another, or where history is told: a slot filled by whatever came first, or by
+        results chosen by their values, is bet on as if it were fair, and the risk no longer holds (theory 12.1).
         """
-        return self.advance(state, arms, rewards)[0]
+        return self.advance(state, arms, rewards, blocks)[0]
 
-    def advance(self, state: State, arms: ArrayLike, rewards: ArrayLike) -> tuple[State, tuple[Readings, ...]]:
+    def advance(
+        self, state: State, arms: ArrayLike, rewards: ArrayLike, blocks: ArrayLike | None = None
+    ) -> tuple[State, tuple[Readings, ...]]:
         """Returns what `tell` returns, and what the rules said each time they were read on the way."""
         self._check_state(state)
         pulled, outcomes = self._check_results(arms, rewards)
@@ -222,7 +239,14 @@ class Policy:
         if state.samples == 0:
             state = replace(state, origin=float(outcomes[0]))
         outcomes = outcomes - state.origin
-        return self._fill(state, pulled, outcomes) if self.in_blocks else self._count(state, pulled, outcomes)
+        if not self.in_blocks:
+            return self._count(state, pulled, outcomes)
+        numbers = None
+        if blocks is not None:
+            numbers = np.atleast_1d(np.asarray(blocks))
+            if numbers.dtype.kind not in "iu" or numbers.shape != pulled.shape:
+                raise InvalidInput(f"`blocks` must be one whole number per arm, got {blocks!r}; use those of ask_slots")
+        return self._fill(state, pulled, outcomes, numbers)
 
     def _count(self, state: State, arms: Indices, outcomes: Vector) -> tuple[State, tuple[Readings, ...]]:
         """Returns the state after results that count as they come, read at the times of the schedule."""
@@ -243,13 +267,17 @@ class Policy:
             readings.append(self._verdicts(state))
         return state, tuple(readings)
 
-    def _fill(self, state: State, arms: Indices, outcomes: Vector) -> tuple[State, tuple[Readings, ...]]:
+    def _fill(
+        self, state: State, arms: Indices, outcomes: Vector, numbers: Indices | None
+    ) -> tuple[State, tuple[Readings, ...]]:
         """Returns the state after results that fill slots of the open blocks, read as blocks close."""
         readings: list[Readings] = []
         state = self._opened(state)
         done = 0
         while done < arms.size:
-            blocks, taken, without_slot = fill(state.blocks, arms[done:], outcomes[done:])
+            blocks, taken, without_slot = fill(
+                state.blocks, arms[done:], outcomes[done:], None if numbers is None else numbers[done:]
+            )
             informing = state.informing
             if without_slot.any():
                 late = slice(done, done + taken)
@@ -271,24 +299,33 @@ class Policy:
         Every component has a result.
         """
         evidence = self._weighed(state)
-        memories = dict(state.stopping)
-        for name, rule in self._rules.items():
-            memories[name] = rule.observe(self._memory(state, name), block, evidence)
         running = {
             rule.name for watch, (rule, _) in zip(state.watches, self._watched, strict=True) if not watch.settled
         }
+        memories = dict(state.stopping)
+        for name, rule in self._rules.items():
+            memory = self._memory(state, name)
+            memories[name] = rule.observe(memory, block, evidence, decided=name not in running)
         readings = {name: self._rules[name].read(memories[name], evidence) for name in running}
         watches = tuple(
             watch if watch.settled else self._look(readings[rule.name], delta, state.data.samples)
             for watch, (rule, delta) in zip(state.watches, self._watched, strict=True)
         )
         own = readings.get(self.rules[0][0])
-        if self.in_blocks and own is not None:  # an arm that was eliminated is not defended any more
-            evidence = evidence.defending(own.recommended(self.delta))
+        evidence = self._defended(evidence, own)
         state = replace(state, best=evidence.best, stopping=memories, watches=watches)
         if self.in_blocks and self._settled(state):
             return state  # blocks opened ahead may still close; no further one is planned
         return replace(state, sampling=self.sampling.plan(state.sampling, self._view(evidence, own)))
+
+    def _defended(self, evidence: Evidence, own: Reading | None) -> Evidence:
+        """Returns the evidence with the arm to defend: one that is not eliminated, where the pulls may depend on delta.
+
+        Elsewhere it must not depend on it: several risks are read off one run.
+        """
+        if not self.in_blocks or not self.uses_delta or own is None:
+            return evidence
+        return evidence.defending(own.recommended(self.delta))
 
     def verdict(self, state: State, watch: int = 0) -> Verdict:
         """Returns what the rule number `watch` says; 0 is the policy's own."""

@@ -51,6 +51,8 @@ class State:
     """The first outcome received: only differences from it are kept, so that a common shift changes nothing."""
     blocks: tuple[Block, ...]
     """The open blocks, oldest first."""
+    opened: int
+    """Blocks opened so far."""
     informing: Data
     """Results received without a slot: they become seen when a block is opened, and are never bet on."""
     next_reading: int
@@ -98,6 +100,7 @@ class State:
             "format": FORMAT,
             "data": self.data.as_dict(),
             "origin": self.origin,
+            "opened": self.opened,
             "blocks": [block.as_dict() for block in self.blocks],
             "informing": self.informing.as_dict(),
             "next_reading": self.next_reading,
@@ -141,6 +144,7 @@ class State:
             Data.from_dict(d["data"]),
             float(d["origin"]),
             tuple(Block.from_dict(block) for block in d["blocks"]),
+            int(d["opened"]),
             Data.from_dict(d["informing"]),
             int(d["next_reading"]),
             int(d["best"]),
@@ -159,6 +163,7 @@ class State:
             data(d),
             float(d["origin"]),
             (),
+            0,
             Data.none(targets.size),
             int(d["next_check"]),
             int(d["best"]),

@@ -4,13 +4,14 @@ from spectralbai.sampling.contract import SamplingRule, View
 from spectralbai.sampling.fixed import FixedAllocation
 from spectralbai.sampling.grub import GRUBSampling
 from spectralbai.sampling.lucb import LUCBSampling
-from spectralbai.sampling.optimal import OptimalTracking
+from spectralbai.sampling.optimal import TIED, OptimalTracking
 from spectralbai.sampling.race import Racing
 from spectralbai.sampling.top_two import TopTwoSampling
 from spectralbai.sampling.tracking import Tracked, Tracker
 from spectralbai.sampling.uniform import UniformSampling
 
 __all__ = [
+    "TIED",
     "FixedAllocation",
     "GRUBSampling",
     "LUCBSampling",

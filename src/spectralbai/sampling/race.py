@@ -131,7 +131,7 @@ def spread(omega: Vector, n: int, offset: float) -> Indices:
     [0, 1) shifts them, so that over many blocks with different offsets small shares are rounded up often enough.
     """
     edges = np.floor(np.append(0.0, np.cumsum(omega)) / omega.sum() * n + offset)
-    edges[-1] = np.floor(n + offset)
+    edges[-1] = n  # whatever rounding says
     counts = np.diff(edges).astype(np.intp)
     arms = np.repeat(np.arange(omega.size), counts)
     place = np.concatenate([(np.arange(count) + 0.5) / count for count in counts if count])

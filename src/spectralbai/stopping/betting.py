@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -41,17 +41,19 @@ class Betting(StoppingRule[Accounts]):
             Account.opened(n_arms), Account.opened(1), Leaders.opened(n_arms) if problem.tolerance > 0 else None
         )
 
-    def observe(self, memory: Accounts, block: Block | None, evidence: Evidence) -> Accounts:
+    def observe(self, memory: Accounts, block: Block | None, evidence: Evidence, decided: bool) -> Accounts:
         problem = evidence.problem
         assert block is not None, "a rule that bets is only used on blocks"
         if (np.bincount(problem.components, block.data.counts) == 0).any():
             return memory  # opened before there was an estimate: nothing was bet
         outlook = Outlook.on(Evidence(problem, block.data, block.best, evidence.origin))
         table = Table(block, outlook)
-        pay = table.against_arms(block.best, 0.0)
         against_R, leaders = memory.R, memory.leaders
         if not problem.unstructured:
             against_R = against_R.settled(np.array([table.against_R()]))
+        if decided:
+            return replace(memory, R=against_R)
+        pay = table.against_arms(block.best, 0.0)
         if leaders is not None:
             shares = feed(outlook.chances)
             leaders = leaders.joined(np.flatnonzero(shares))
@@ -83,7 +85,7 @@ class BettingReading(Reading):
         return bool(self.accounts.R.bets[0] > -np.inf)
 
     def consistent(self, delta: float) -> bool:
-        """Whether R is not refuted, and some arm is left: the best one is, if the hypotheses hold, with risk delta."""
+        """Whether R is not refuted and some arm is left; if R holds, each of the two fails with risk at most delta."""
         goal = -math.log(delta)
         return bool(self.accounts.R.peak[0] < goal) and bool((self.accounts.arms.peak < goal).any())
 

@@ -29,7 +29,7 @@ class Reading(ABC):
         return False
 
     def consistent(self, delta: float) -> bool:
-        """Whether the data agree with R; false with probability at most delta if they do."""
+        """Whether the data agree with R; with what risk this is False though R holds, each rule says."""
         return True
 
     @abstractmethod
