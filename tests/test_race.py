@@ -206,3 +206,20 @@ def test_a_race_leaves_arms_that_are_out_and_defends_none_of_them() -> None:
             out_before = max(out_before, len(out))
         state = policy.tell(state, arms, mu[arms] + rng.standard_normal(arms.size))
     assert out_before >= 3 and policy.verdict(state).arm == 0
+
+
+def test_results_that_only_inform_bring_no_eliminated_arm_back() -> None:
+    """However good they are: bets by an arm that is out would prove nothing about those that are left."""
+    policy, rng = SpectralRace(Problem(Graph.from_edges(3, []), 1.0), 0.1), np.random.default_rng(0)
+    mu = np.array([0.0, 2.0, 1.8])
+    state = policy.init()
+    while policy.verdict(state).candidates in (None, (0, 1, 2)):
+        arms = policy.ask(state, 100)
+        state = policy.tell(state, arms, mu[arms] + rng.standard_normal(arms.size))
+    assert policy.verdict(state).candidates == (1, 2)
+    arms = policy.ask(state, 100)
+    assert 0 not in arms
+    state = policy.tell(policy.tell(state, np.zeros(500, dtype=int), np.full(500, 4.0)), arms, mu[arms])
+    assert state.data.means.argmax() == 0
+    assert state.best != 0 and state.blocks[0].best == state.best
+    assert 0 not in policy.ask(state, 100)

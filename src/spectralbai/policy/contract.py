@@ -153,6 +153,8 @@ class Policy:
                 evidence = self._weighed(state)
                 own = self._watched[0][0]
                 reading = own.read(self._memory(state, own.name), evidence)
+                if not state.watches[0].settled:
+                    evidence = self._defending(evidence, reading)
                 state = self._planned(replace(state, best=evidence.best), evidence, reading)
         issued: Vector = state.data.counts + sum(block.counts for block in state.blocks)
         arms = self._first_pulls(issued)
@@ -282,14 +284,18 @@ class Policy:
             for watch, (rule, delta) in zip(state.watches, self._watched, strict=True)
         )
         own = readings.get(self.rules[0][0])
-        if self.in_blocks and own is not None:  # an arm that was eliminated is not defended any more
-            leader = own.recommended(self.delta)
-            if leader != evidence.best:
-                evidence, state = replace(evidence, best=leader), replace(state, best=leader)
+        if self.in_blocks and own is not None:
+            evidence = self._defending(evidence, own)
+            state = replace(state, best=evidence.best)
         state = replace(state, watches=watches)
         if self.in_blocks and self._settled(state):
             return state  # blocks opened ahead may still close; no further one is planned
         return self._planned(state, evidence, own)
+
+    def _defending(self, evidence: Evidence, reading: Reading) -> Evidence:
+        """Returns the evidence with the arm that the policy's own rule recommends: none that it has eliminated."""
+        leader = reading.recommended(self.delta)
+        return evidence if leader == evidence.best else replace(evidence, best=leader)
 
     def _planned(self, state: State, evidence: Evidence, reading: Reading | None) -> State:
         """Returns the state after the sampling rule looked at new evidence."""
