@@ -501,7 +501,7 @@ def overtaking(named: bool, seed: int) -> bool:
     one arm and the bad ones first for the other."""
     policy = Uniform(Problem(Graph.from_edges(2, []), math.inf), 0.2)
     rng, state, out = np.random.default_rng(seed), policy.init(), []
-    while state.samples < 300 and policy.verdict(state).stopped_at is None:
+    while state.samples < 500 and policy.verdict(state).stopped_at is None:
         while len(state.blocks) < 4:
             state = policy.open(state)
         pending = np.bincount([arm for arm, _, _ in out], minlength=2)
@@ -514,8 +514,8 @@ def overtaking(named: bool, seed: int) -> bool:
 
 
 def test_results_that_overtake_one_another_by_their_values_do_no_harm_if_they_name_their_block() -> None:
-    assert sum(overtaking(True, seed) for seed in range(40)) <= 14, "at risk .2: 14 or more of 40 has probability .02"
-    assert sum(overtaking(False, seed) for seed in range(10)) >= 5, "without names the risk is far above"
+    assert sum(overtaking(True, seed) for seed in range(15)) <= 7, "at risk .2, more of 15 has probability .004"
+    assert sum(overtaking(False, seed) for seed in range(8)) >= 5, "without names the risk is far above"
 
 
 def test_data_add_up_and_come_apart() -> None:

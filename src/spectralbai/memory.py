@@ -67,11 +67,11 @@ def _as_json(value: Any) -> Any:
 
 def _from_json(value: Any) -> Any:
     if isinstance(value, dict):
+        if "kind" in value:
+            return Memory.from_dict(value)
         if "shape" in value:
             return np.zeros(value["shape"], dtype=value["type"])
         if "array" in value:
             return np.array([_from_json(each) for each in value["array"]])
-        if "number" in value:
-            return float(value["number"])
-        return Memory.from_dict(value)
+        return float(value["number"])
     return tuple(map(_from_json, value)) if isinstance(value, list) else value

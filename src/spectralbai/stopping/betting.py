@@ -41,7 +41,7 @@ class Betting(StoppingRule[Accounts]):
             Account.opened(n_arms), Account.opened(1), Leaders.opened(n_arms) if problem.tolerance > 0 else None
         )
 
-    def observe(self, memory: Accounts, block: Block | None, evidence: Evidence, decided: bool) -> Accounts:
+    def observe(self, memory: Accounts, block: Block | None, evidence: Evidence, decided: bool = False) -> Accounts:
         problem = evidence.problem
         assert block is not None, "a rule that bets is only used on blocks"
         if (np.bincount(problem.components, block.data.counts) == 0).any():

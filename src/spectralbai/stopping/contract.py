@@ -38,7 +38,7 @@ class StoppingRule(ABC, Generic[M]):
     def start(self, problem: Problem) -> M:
         """Returns the memory before any result."""
 
-    def observe(self, memory: M, block: Block | None, evidence: Evidence, decided: bool) -> M:
+    def observe(self, memory: M, block: Block | None, evidence: Evidence, decided: bool = False) -> M:
         """Returns the memory after a closed block, whose results `evidence` holds.
 
         `block` is None where pulls do not come in blocks. Once the rule has `decided`, at all its risks, only what

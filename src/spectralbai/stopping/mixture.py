@@ -63,7 +63,7 @@ class Mixture(StoppingRule[Split]):
     def start(self, problem: Problem) -> Split:
         return Split()
 
-    def observe(self, memory: Split, block: Block | None, evidence: Evidence, decided: bool) -> Split:
+    def observe(self, memory: Split, block: Block | None, evidence: Evidence, decided: bool = False) -> Split:
         if memory.data is not None:
             return memory
         # Any stopping time may be the split: the rule is valid for all.
