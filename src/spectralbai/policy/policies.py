@@ -35,7 +35,7 @@ class SpectralTaS(Policy):
 
 @dataclass(frozen=True, eq=False)
 class SpectralRace(Policy):
-    """The race: aims every block of pulls at the arms that are not yet eliminated. The default of studies and plans.
+    """The race: aims every block of pulls at the arms that are not yet eliminated.
 
     The pulls depend on delta, so that a run is for one risk and one rule: `watching` is refused.
     """

@@ -25,13 +25,13 @@ class Verdict:
     stopped_at: int | None
     """Results seen when the decision fell, or when the data contradicted R."""
     consistent: bool
-    """False once the data contradict R, at risk delta; nothing is decided then."""
+    """False once the data contradict R, or every arm is eliminated, each at risk delta; nothing is decided then."""
     proved: bool
     """Whether the risk of the stopping rule is proved."""
     candidates: tuple[int, ...] | None = None
     """The arms that may still be best: at all times at once they hold the best arm with probability 1 - delta.
 
-    None for rules that keep no such set.
+    None for rules that keep no such set, and before the first reading.
     """
 
     @property
