@@ -154,11 +154,17 @@ PAPER = Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01)
 
 
 def test_the_rules_say_what_they_are() -> None:
-    assert list(RULES) == ["mixture", "paper", "paper-printed", "gk16", "intervals", "graph-intervals"]
-    assert {name for name, rule in RULES.items() if rule.proved} == {"mixture", "intervals", "graph-intervals"}
+    assert list(RULES) == ["betting", "mixture", "paper", "paper-printed", "gk16", "intervals", "graph-intervals"]
+    assert {name for name, rule in RULES.items() if rule.proved} == {
+        "betting",
+        "mixture",
+        "intervals",
+        "graph-intervals",
+    }
     for name, rule in RULES.items():
         assert rule.name == name
-    assert "Ville" in RULES["mixture"].reference
+    assert "Ville" in RULES["mixture"].reference and "Ville" in RULES["betting"].reference
+    assert {name for name, rule in RULES.items() if rule.bets} == {"betting"}
     assert "2t(K-1)" in RULES["paper"].reference and "[KG20]" in RULES["paper"].reference
     assert "eq. (5)" in RULES["paper-printed"].reference
     assert "[GK16]" in RULES["gk16"].reference
