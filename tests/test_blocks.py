@@ -518,6 +518,12 @@ def test_results_that_overtake_one_another_by_their_values_do_no_harm_if_they_na
     assert sum(overtaking(False, seed) for seed in range(8)) >= 5, "without names the risk is far above"
 
 
+def test_two_rules_of_one_name_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="one rule of each name, got two of betting"):
+        SpectralTaS(PAPER, 0.1, watching=((Betting(reference="another"), 0.1),))
+    assert SpectralTaS(PAPER, 0.1, watching=((Betting(), 0.2), ("betting", 0.3))).rules[2] == ("betting", 0.3)
+
+
 def test_data_add_up_and_come_apart() -> None:
     first = Data.none(2).plus(np.array([0, 0, 1]), np.array([1.0, 2.0, 3.0]))
     second = Data.none(2).plus(np.array([1]), np.array([5.0]))

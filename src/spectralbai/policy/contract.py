@@ -95,13 +95,15 @@ class Policy:
         def rule_of(given: str | StoppingRule[Any]) -> StoppingRule[Any]:
             return RULES[given] if isinstance(given, str) else given
 
-        own, *others = ((rule_of(given), delta) for given, delta in ((self.stopping, self.delta), *self.watching))
-        known: dict[str, StoppingRule[Any]] = {}
+        pairs = [(rule_of(given), delta) for given, delta in ((self.stopping, self.delta), *self.watching)]
+        named: dict[str, StoppingRule[Any]] = {}
+        for rule, _ in pairs:
+            if named.setdefault(rule.name, rule) != rule:  # a state keeps what rules remember by name
+                raise InvalidInput(f"`watching` must hold one rule of each name, got two of {rule.name}; rename one")
         if self.mean_range is not None:
-            known[own[0].name] = own[0].knowing(self.mean_range)
-        for rule, _ in (own, *others):
-            known.setdefault(rule.name, rule)
-        return tuple((known[rule.name], delta) for rule, delta in (own, *others))
+            own = pairs[0][0]
+            named[own.name] = own.knowing(self.mean_range)
+        return tuple((named[rule.name], delta) for rule, delta in pairs)
 
     @property
     def rules(self) -> tuple[tuple[str, float], ...]:
