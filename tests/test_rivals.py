@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 from spectralbai import Graph, Instance, InvalidInput, Problem, simulate, solve_allocation
 from spectralbai.intervals import graph_intervals, graph_precision, plain_widths
-from spectralbai.policy import GRUB, LUCB, POLICIES, OracleSampling, TopTwo, TrackAndStop, Uniform
+from spectralbai.policy import GRUB, LUCB, POLICIES, OracleSampling, Race, TopTwo, TrackAndStop, Uniform
 
 PAPER = Instance(Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01), [1.4, 0.5, 0.6])
 HARD = Instance(Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01, sigma=[1, 2, 1]), [0.9, 0.5, 0.6])
@@ -122,7 +122,7 @@ def test_only_rules_whose_pulls_depend_on_delta_say_so() -> None:
         samples = min(loose.tau, tight.tau)
         assert samples == 60, "both should still be running"
         uses_delta = policy.on(HARD).uses_delta
-        assert uses_delta == (kind in ("spectral-race", "lucb", "grub"))
+        assert uses_delta == (kind in ("spectral-race", "race", "lucb", "grub"))
         if not uses_delta:
             np.testing.assert_array_equal(loose.counts, tight.counts)
 
@@ -135,5 +135,5 @@ def test_grub_follows_its_own_rule_only() -> None:
 
 
 def test_a_policy_that_knows_no_graph_forgets_it_however_it_is_made() -> None:
-    for policy in (TrackAndStop, TopTwo, LUCB):
+    for policy in (Race, TrackAndStop, TopTwo, LUCB):
         assert policy(PAPER.problem).problem.R == math.inf

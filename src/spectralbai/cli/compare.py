@@ -53,7 +53,7 @@ def compare(
             json.dumps([{key: _finite(value) for key, value in asdict(cell).items()} for cell in cells], indent=1)
         )
     else:
-        print_plain(_as_table(cells), "", *_remarks(cells, there, expected), least_width=120)
+        print_plain(_as_table(cells), "", *_remarks(cells, there, expected), least_width=132)
         if export is not None:
             typer.echo(f"Every run is in {export}")
 
@@ -63,7 +63,7 @@ def _as_table(cells: Sequence[Cell]) -> Table:
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("policy", overflow="fold")
+    table.add_column("policy", overflow="fold", min_width=16)
     table.add_column("rule", no_wrap=True)
     for heading in ("delta", "runs", "mean tau", "median", "5 - 95 %", "errors (rate)", "/ bound", "s / run"):
         table.add_column(heading, justify="right", no_wrap=True)

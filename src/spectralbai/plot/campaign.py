@@ -64,7 +64,11 @@ def plot_tau_by_policy(rows: Sequence[Row], lower_bound: float | None = None, ax
         legend_above(ax)
     rules = {row.policy: row.rule for row in rows}
     names = [words(policy) + _rule(rules[policy], rules.values(), "\n") for policy in policies]
-    ax.set_xticks(range(len(policies)), names, rotation=20 if len(policies) > 4 else 0)
+    ax.set_xticks(range(len(policies)), names)
+    if len(policies) > 4:
+        ax.tick_params("x", labelsize=8, labelrotation=30)
+        for label in ax.get_xticklabels():
+            label.set(horizontalalignment="right", rotation_mode="anchor")
     ax.set_xlabel("policy")
     samples_on_y(ax)
     ax.yaxis.set_minor_formatter(NullFormatter())
@@ -85,7 +89,7 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
         [bound[value] for value in values],
         color="black",
         linewidth=2.2,
-        label="lower bound on the mean of any policy that knows the graph",
+        label="lower bound, graph known",
     )
     policies = list(dict.fromkeys(cell.policy for cell in cells))
     for index, policy in enumerate(policies):
