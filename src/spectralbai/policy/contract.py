@@ -441,7 +441,12 @@ class Policy:
         return Evidence(self.problem, state.data, state.best, state.origin)
 
     def _weighed(self, state: State) -> Evidence:
-        """Returns what rules look at, with the arm to recommend now; every component has a result."""
+        """Returns what rules look at, with the arm to recommend now; every component has a result.
+
+        A race asks its stopping rule for that arm (`_defended`) and starts from the one recommended last.
+        """
+        if self.in_blocks and self.uses_delta:
+            return self._seen(state)
         return Evidence.weighed(self.problem, state.data, state.origin, state.best)
 
     def _view(self, evidence: Evidence, reading: Reading | None = None) -> View:
