@@ -533,3 +533,28 @@ def test_data_add_up_and_come_apart() -> None:
     assert (back.counts.tolist(), back.sums.tolist(), back.squares.tolist()) == ([0, 1], [0, 5], [0, 25])
     assert back.means.tolist() == [0, 5]
     assert np.isnan(Data.of_sums(first.counts, first.sums).squares).all()
+
+
+def test_weights_over_many_orders_of_magnitude_make_no_arm_a_winner_without_evidence() -> None:
+    graph = Graph.from_edges(5, [(0, 1, 1e8), (1, 2, 1.0), (2, 3, 1.0), (3, 4, 1e-8)])
+    run = simulate.run(SpectralRace(Problem(graph, 1.0, tolerance=100.0), 0.01), [0, 0, 0, 0, -1000.0], 0, 3000)
+    assert run.status == "decided" and run.correct
+
+
+@pytest.mark.parametrize("kind", [SpectralRace, SpectralTaS])
+@pytest.mark.parametrize(
+    ("edges", "R"), [([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], 0.25), ([(0, 1), (0, 2), (0, 3)], 0.25)]
+)
+def test_at_the_limit_where_arms_can_differ_by_the_tolerance_runs_end(
+    kind: type[Policy], edges: list[tuple[int, int]], R: float
+) -> None:
+    problem = Problem(Graph.from_edges(4, edges), 2 * R, tolerance=math.sqrt(2 * R * 0.5))
+    assert simulate.run(kind(problem, 0.1), [0.0] * 4, 1, max_samples=2000).status == "decided"
+
+
+def test_a_wrong_decision_at_a_large_risk_does_not_keep_a_small_one_from_deciding() -> None:
+    policy = Uniform(Problem(Graph.from_edges(2, []), math.inf), 0.45, watching=(("betting", 0.01),))
+    large, small = simulate.watch(policy, [0.3, 0.0], 112, max_samples=5000)
+    assert large.status == "decided" and not large.correct, "the seed should be one that goes wrong"
+    alone = simulate.run(replace(policy, delta=0.01, watching=()), [0.3, 0.0], 112)
+    assert (small.status, small.correct, small.tau) == ("decided", True, alone.tau)

@@ -223,3 +223,7 @@ def test_results_that_only_inform_bring_no_eliminated_arm_back() -> None:
     assert state.data.means.argmax() == 0
     assert state.best != 0 and state.blocks[0].best == state.best
     assert 0 not in policy.ask(state, 100)
+
+
+def test_an_offset_next_to_one_gives_no_pull_too_many() -> None:
+    assert spread(np.array([0.2, 0.3, 0.5]), 10, 1 - 1e-16).size == 10
