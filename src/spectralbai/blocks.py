@@ -114,6 +114,11 @@ def fill(
     It stops when the first block closes, before the next result: `taken` is the number of results used up to there,
     and `without_slot` marks those of them that found no slot.
     """
+    if blocks and _in_turn(blocks[0], arms, numbers):
+        told = blocks[0].outcomes.copy()
+        told[blocks[0].free] = outcomes[: blocks[0].free.size]
+        taken = blocks[0].free.size
+        return (replace(blocks[0], outcomes=told), *blocks[1:]), taken, np.zeros(taken, dtype=bool)
     filled = [block.outcomes.copy() for block in blocks]
     slots: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by block and arm, the oldest last
     for k in range(len(blocks) - 1, -1, -1):
@@ -136,3 +141,13 @@ def fill(
             break
     now = tuple(replace(block, outcomes=results) for block, results in zip(blocks, filled, strict=True))
     return now, taken, without_slot[:taken]
+
+
+def _in_turn(block: Block, arms: Indices, numbers: Indices | None) -> bool:
+    """Whether the results begin with those of all free slots of the block, in the order of the slots."""
+    n = block.free.size
+    return bool(
+        arms.size >= n
+        and (arms[:n] == block.arms[block.free]).all()
+        and (numbers is None or (numbers[:n] == block.number).all())
+    )

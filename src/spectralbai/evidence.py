@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from scipy.special import chdtri
@@ -49,9 +49,8 @@ class Evidence:
         if best == self.best:
             return self
         other = Evidence(self.problem, self.data, best, self.origin)
-        for name in ("mu_tilde", "decomposition"):
-            if name in self.__dict__:
-                other.__dict__[name] = self.__dict__[name]
+        if "mu_tilde" in self.__dict__:
+            other.__dict__["mu_tilde"] = self.mu_tilde
         return other
 
     @property
@@ -66,7 +65,7 @@ class Evidence:
     @cached_property
     def decomposition(self) -> Decomposition:
         """The decomposition for the counts of all results."""
-        return decompose(self.problem, self.data.counts)
+        return _decomposed(self.problem, self.data)
 
     @cached_property
     def responses(self) -> Responses:
@@ -81,3 +80,8 @@ class Evidence:
         if rank == 0 or self.responses.misfit <= 0.5 * float(chdtri(rank, SUSPICION)):
             return 0.0
         return self.decomposition.roughness(self.data.means)
+
+
+@lru_cache(maxsize=4)  # problems and data are immutable and compared by identity
+def _decomposed(problem: Problem, data: Data) -> Decomposition:
+    return decompose(problem, data.counts)

@@ -53,13 +53,21 @@ class Outlook:
             data.counts, data.sums, data.squares, self.evidence.origin, self.evidence.best
         )
 
+    @cached_property
+    def sigma(self) -> Vector:
+        """The standard deviations believed."""
+        sigma: Vector = np.sqrt(self.variances)
+        return sigma
+
     def decompose(self, counts: Vector) -> Decomposition:
         """Returns the decomposition for these counts at the variances believed."""
-        return Decomposition.of(Components.from_problem(self.problem), counts, np.sqrt(self.variances))
+        return Decomposition.of(Components.from_problem(self.problem), counts, self.sigma)
 
     @cached_property
     def decomposition(self) -> Decomposition:
         """That of the counts seen."""
+        if self.problem.outcome_range is None:
+            return self.evidence.decomposition
         return self.decompose(self.evidence.data.counts)
 
     @cached_property

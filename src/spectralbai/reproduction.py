@@ -71,6 +71,10 @@ def reproduce(
     for cell, problem in enumerate(problems):
         seeds = [_seed(seed, cell, run) for run in range(runs)]
         cells.append([watch_many(policy, MEANS, seeds, executor) for policy in _policies(problem, delta)])
+    theory = [
+        (solve_allocation(problem, MEANS).characteristic_time, lower_bound(problem, MEANS, delta))
+        for problem in problems
+    ]
     watched: list[list[list[Run]]] = [[] for _ in cells]
     done = 0
     for _ in range(runs):  # all cells in turn: the workers need not wait for the slowest run of each
@@ -82,10 +86,6 @@ def reproduce(
                 if on_run is not None:
                     on_run(done, 2 * runs * len(cells))
             watched[cell].append(seen)
-    theory = [
-        (solve_allocation(problem, MEANS).characteristic_time, lower_bound(problem, MEANS, delta))
-        for problem in problems
-    ]
     return [
         _row(policy, R, *theory[cell], [seen[index] for seen in watched[cell]])
         for index, (policy, _) in enumerate(CURVES)

@@ -97,7 +97,7 @@ def watch_many(
     max_samples: int = 1_000_000,
     noise: Drawing | None = None,
 ) -> Iterator[list[Run]]:
-    """Yields `watch` of every seed, in order; on the workers of `executor` if there is one. The runs do not depend
-    on it."""
+    """Returns an iterator over `watch` of every seed, in order; the workers of `executor`, if there is one, begin at
+    once. The runs do not depend on it."""
     job = partial(watch, policy, mu, max_samples=max_samples, noise=noise)
-    yield from (executor.map(job, seeds) if executor is not None else map(job, seeds))
+    return executor.map(job, seeds) if executor is not None else map(job, seeds)

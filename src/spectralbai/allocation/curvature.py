@@ -20,7 +20,7 @@ def curvature(responses: Responses, p: Vector, ratio: float = NODE_RATIO) -> Mat
     Hessian, which costs Newton's method nothing but a little speed. `ratio` = 1 puts a node at every gamma: exact.
     """
     decomposition, to = responses.decomposition, responses.decomposition.components
-    hessian: Matrix = _curvature(
+    hessian: Matrix = curvature_kernel(
         to.ordered(p),
         ratio,
         int(to.position[responses.best]),
@@ -34,7 +34,7 @@ def curvature(responses: Responses, p: Vector, ratio: float = NODE_RATIO) -> Mat
 
 
 @njit(cache=True)
-def _curvature(
+def curvature_kernel(
     p: Vector,
     ratio: float,
     best: int,

@@ -7,16 +7,19 @@ and Newton's method takes ten to thirty steps from a cold start on most instance
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
 from spectralbai.allocation.certificate import MARGIN, Outcome, certified_lower, certified_upper, feasible_gradients
-from spectralbai.allocation.curvature import curvature
-from spectralbai.checks import Matrix, Vector
+from spectralbai.allocation.curvature import NODE_RATIO, curvature_kernel
+from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.oracle import Oracle
-from spectralbai.spectral import Responses
+from spectralbai.spectral import Decomposition, Factors, Responses
+from spectralbai.spectral.diagonalise import diagonalise
+from spectralbai.spectral.secular import respond_all
 
 BOUNDARY = 0.95
 """Fraction of the way to the boundary that a step may go."""
@@ -93,60 +96,185 @@ def search(
     a positive one; the values found and bounded are then those of the scaled problem. `first` is `opening(oracle)`,
     where the caller has it already.
     """
-    n_arms = oracle.mu.size
     if first is not None:
-        responses = best = first
+        responses = first
     elif start is None:
-        responses = best = opening(oracle)
+        responses = opening(oracle)
     else:
-        responses = best = oracle.respond(0.9 * start + 0.1 / n_arms)
-    omega = responses.omega
+        responses = oracle.respond(0.9 * start + 0.1 / start.size)
+    needs = np.ones(oracle.mu.size) if needs is None else needs
     rows = responses.challengers
-    if needs is None:
-        needs = np.ones(n_arms)
     rows = rows[needs[rows] > 0]
     need = needs[rows]
-    scale = best_value = float((responses.cost[rows] / need).min())
+    cost = responses.cost[rows] / need
+    scale = best_value = float(cost.min())
     # Start on the central path: p_i w_i and omega_a z_a all equal, and sum(p) = 1.
-    reciprocal = scale / (responses.cost[rows] / need)
+    reciprocal = scale / cost
     s = 1.3 * reciprocal.max()
     w = s - reciprocal
     level = 1 / (1 / w).sum()
-    point = Iterate(omega, s, w, level / w, level / omega, np.nan)
-    ceiling = Ceiling(np.inf, responses, point.p)
+    game = _Game.of(oracle)
+    answers = best = highest = _Answers.of(responses)
+    point = Iterate(answers.omega, s, w, level / w, level / answers.omega, np.nan)
+    ceiling, mixture = math.inf, point.p
     iteration = 0
     while True:
         iteration += 1
-        cost, gradient = responses.cost[rows] / need, responses.gradient[rows] / need[:, None]
-        if not np.isfinite(cost).all():  # at the very limit of a tolerance, rounding lets a challenger come and go
-            return Found(best, ceiling, iteration)
-        if cost.min() > best_value:
-            best, best_value = responses, float(cost.min())
-        mixture = point.p / cost**2  # multipliers of the f_i from those of their reciprocals
-        mixture /= mixture.sum()
-        height = float((mixture @ gradient).max())
-        if height < ceiling.value:
-            ceiling = Ceiling(height, responses, mixture)
-        if iteration >= max_iterations or ceiling.value <= max(best_value * (1 + tol), enough):
-            return Found(best, ceiling, iteration)
+        cuts = _cut(rows, need, answers.cost, answers.gap, game.sigma, point.p)
+        if math.isinf(cuts.largest):  # at the very limit of a tolerance, rounding lets a challenger come and go
+            break
+        if cuts.least > best_value:
+            best, best_value = answers, cuts.least
+        if cuts.height < ceiling:
+            ceiling, highest, mixture = cuts.height, answers, cuts.mixture
+        if iteration >= max_iterations or ceiling <= max(best_value * (1 + tol), enough):
+            break
         try:
-            weights = np.zeros(n_arms)
-            weights[rows] = point.p * (scale / cost) ** 2 / need
-            hessian = curvature(responses, weights) / scale
-            point = Iterate(*_newton_step(*point, cost / scale, gradient / scale, hessian))
-            responses = oracle.respond(point.omega, responses.gamma)
+            point, answers = _step(point, answers, cuts, rows, need, scale, game)
         except np.linalg.LinAlgError:  # the end of floating point: what was found so far stands, with its bounds
-            return Found(best, ceiling, iteration)
+            break
+    return Found(best.responses(oracle), Ceiling(ceiling, highest.responses(oracle), mixture), iteration)
+
+
+class _Game(NamedTuple):
+    """What an oracle knows, as the compiled step takes it."""
+
+    best: int
+    R: float
+    tolerance: float
+    mu: Vector
+    sigma: Vector
+    offsets: Indices
+    component: Indices
+    ends: Indices
+    weights: Vector
+    edge_offsets: Indices
+
+    @classmethod
+    def of(cls, oracle: Oracle) -> _Game:
+        to = oracle.components
+        mu, sigma = to.ordered(oracle.mu), to.ordered(oracle.sigma)
+        edges = to.ends, to.weights, to.edge_offsets
+        return cls(oracle.best, oracle.R, oracle.tolerance, mu, sigma, to.offsets, to.component, *edges)
+
+
+class _Answers(NamedTuple):
+    """The best responses to one allocation, as the compiled step takes and gives them."""
+
+    omega: Vector
+    u: Vector
+    basis: Matrix
+    theta: Vector
+    rough: Vector
+    gamma: Vector
+    nu: Vector
+    coef: Matrix
+    gap: Matrix
+    cost: Vector
+    misfit: float
+
+    @classmethod
+    def of(cls, found: Responses) -> _Answers:
+        u, basis, theta, rough, _ = found.decomposition.factors
+        return cls(
+            found.omega,
+            u,
+            basis,
+            theta,
+            rough,
+            found.gamma,
+            found.nu,
+            found.coef,
+            found.gap,
+            found.cost,
+            found.misfit,
+        )
+
+    def responses(self, oracle: Oracle) -> Responses:
+        """Returns the best responses of the oracle that these are."""
+        factors = Factors(self.u, self.basis, self.theta, self.rough, oracle.components.offsets)
+        decomposition = Decomposition(oracle.components, self.omega, oracle.sigma, self.u, factors)
+        told = oracle.mu, oracle.best, oracle.R, oracle.tolerance
+        return Responses(decomposition, *told, self.gamma, self.nu, self.coef, self.gap, self.cost, self.misfit)
+
+
+class _Cuts(NamedTuple):
+    """The values f_i / needs_i of the challengers that count, and the upper bound that they give."""
+
+    cost: Vector
+    gradient: Matrix
+    least: float
+    largest: float
+    mixture: Vector
+    """Multipliers of the values, from those of their reciprocals."""
+    height: float
+    """The upper bound, max_a (sum_i mixture_i gradient_i)_a (theory 4.3)."""
 
 
 @njit(cache=True)
-def _newton_step(
-    omega: Vector, s: float, w: Vector, p: Vector, z: Vector, eta: float, f: Vector, gradient: Matrix, hessian: Matrix
-) -> tuple[Vector, float, Vector, Vector, Vector, float]:
+def _cut(rows: Indices, need: Vector, costs: Vector, gap: Matrix, sigma: Vector, p: Vector) -> _Cuts:
+    """Returns the values and their bound at the allocation that was responded to."""
+    n_arms = sigma.size
+    cost = np.empty(rows.size)
+    gradient = np.empty((rows.size, n_arms))
+    mixture = np.empty(rows.size)
+    for k in range(rows.size):
+        cost[k] = costs[rows[k]] / need[k]
+        mixture[k] = p[k] / cost[k] ** 2
+        for a in range(n_arms):
+            gradient[k, a] = 0.5 * (gap[rows[k], a] / sigma[a]) ** 2 / need[k]
+    mixture /= mixture.sum()
+    return _Cuts(cost, gradient, cost.min(), cost.max(), mixture, (mixture @ gradient).max())
+
+
+@njit(cache=True)
+def _step(
+    point: Iterate, answers: _Answers, cuts: _Cuts, rows: Indices, need: Vector, scale: float, game: _Game
+) -> tuple[Iterate, _Answers]:
+    """Returns the next iterate, and the best responses to its allocation."""
+    p = np.zeros(game.mu.size)
+    for k in range(rows.size):
+        p[rows[k]] = point.p[k] * (scale / cuts.cost[k]) ** 2 / need[k]
+    hessian = curvature_kernel(
+        p,
+        NODE_RATIO,
+        game.best,
+        answers.gap / game.sigma**2,
+        answers.gamma,
+        answers.nu,
+        answers.coef,
+        answers.u,
+        answers.basis,
+        answers.theta,
+        answers.rough,
+        game.offsets,
+    )
+    after = _newton_step(point, cuts.cost / scale, cuts.gradient / scale, hessian / scale)
+    u = after.omega / game.sigma**2
+    basis, theta, rough = diagonalise(u, game.offsets, game.ends, game.weights, game.edge_offsets)
+    gamma, nu, coef, gap, cost, misfit = respond_all(
+        game.best,
+        game.R,
+        game.tolerance,
+        game.mu,
+        u,
+        basis,
+        theta,
+        rough,
+        game.offsets,
+        game.component,
+        answers.gamma,
+    )
+    return after, _Answers(after.omega, u, basis, theta, rough, gamma, nu, coef, gap, cost, misfit)
+
+
+@njit(cache=True)
+def _newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) -> Iterate:
     """Returns the next iterate: Mehrotra's predictor and corrector from one factorisation (theory 5.7-5.10).
 
     `hessian` is that of -sum_i p_i/f_i^2 f_i.
     """
+    omega, s, w, p, z, eta = point
     n_cuts, size = gradient.shape
     descent = np.empty((n_cuts, size))  # -gradient of 1/f_i
     for i in range(n_cuts):
@@ -205,7 +333,9 @@ def _newton_step(
             target_z = centre - omega * z - d_omega * d_z
     step = min(1.0, BOUNDARY * longest)
     omega = omega + step * d_omega
-    return omega / omega.sum(), s + step * d_s, w + step * d_w, p + step * d_p, z + step * d_z, eta + step * d_eta
+    return Iterate(
+        omega / omega.sum(), s + step * d_s, w + step * d_w, p + step * d_p, z + step * d_z, eta + step * d_eta
+    )
 
 
 @njit(cache=True)

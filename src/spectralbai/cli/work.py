@@ -30,6 +30,8 @@ def processes(jobs: int) -> Iterator[Executor | None]:
     from concurrent.futures.process import BrokenProcessPool
 
     executor = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_follow_parent)
+    for _ in range(jobs):  # the workers start now, while the caller prepares what it wants of them
+        executor.submit(_get_ready)
     try:
         yield executor
     except BaseException as error:
@@ -42,6 +44,11 @@ def processes(jobs: int) -> Iterator[Executor | None]:
             ) from None
         raise
     executor.shutdown()
+
+
+def _get_ready() -> None:
+    """Imports what simulations need."""
+    import spectralbai.simulate  # noqa: F401
 
 
 def _follow_parent() -> None:

@@ -197,6 +197,8 @@ class Policy:
             blocks = self._opened(state).blocks
             free = np.concatenate([block.arms[block.free] for block in blocks])
             numbers = np.repeat([block.number for block in blocks], [block.free.size for block in blocks])
+            if not waiting.any():
+                return free[:n], numbers[:n]
             # Pending pulls hold the oldest free slots of their arms: a slot is unclaimed if its rank among those of its
             # arm is beyond them.
             by_arm = np.argsort(free, kind="stable")
@@ -470,7 +472,12 @@ class Policy:
             raise InvalidInput(
                 f"`arms` and `rewards` must be two lists of one length, got shapes {values.shape} and {given.shape}"
             )
-        pulled = np.array([check_arm("arms", arm, self.problem.n_arms) for arm in values.tolist()], dtype=np.intp)
+        if values.dtype.kind not in "iu" or (
+            values.size and not 0 <= values.min() <= values.max() < self.problem.n_arms
+        ):
+            for arm in values.tolist():
+                check_arm("arms", arm, self.problem.n_arms)
+        pulled = values.astype(np.intp)
         return pulled, self.problem.noise.check_outcomes("rewards", rewards)
 
     @staticmethod

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numba import njit
 
 from spectralbai.allocation.closed_form import balance
 from spectralbai.allocation.interior_point import opening, search
@@ -79,7 +80,7 @@ class Racing(SamplingRule[Plan]):
     def pulls(
         self, memory: Plan, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
     ) -> Indices:
-        return spread(memory.omega, n, float(issued.sum()) * GOLDEN % 1.0)
+        return spread(memory.omega.copy(), n, float(issued.sum()) * GOLDEN % 1.0)
 
     def shares(self, memory: Plan, view: View) -> Vector:
         return memory.omega
@@ -88,7 +89,7 @@ class Racing(SamplingRule[Plan]):
 def _aimed(outlook: Outlook, leader: int, needs: Vector) -> tuple[Vector, float]:
     """Returns the allocation that fills the accounts soonest, and what a pull brings, in parts of what is needed."""
     problem, mu, racing = outlook.problem, outlook.mu, needs > 0
-    sigma = np.sqrt(outlook.variances)
+    sigma = outlook.sigma
     oracle = Oracle(problem, mu, leader, sigma, outlook.R)
     renumbered, ordered = oracle.renumbered(), oracle.components.ordered(needs)
     first = opening(renumbered)
@@ -124,15 +125,24 @@ def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, sample
     return explored
 
 
+@njit(cache=True)
 def spread(omega: Vector, n: int, offset: float) -> Indices:
     """Returns n pulls in the proportions `omega`, each arm rounded up or down, and evenly mixed.
 
     Systematic sampling: arm a gets the whole numbers between the cumulated shares before and after it. `offset` in
     [0, 1) shifts them, so that over many blocks with different offsets small shares are rounded up often enough.
     """
-    edges = np.floor(np.append(0.0, np.cumsum(omega)) / omega.sum() * n + offset)
-    edges[-1] = n  # whatever rounding says
-    counts = np.diff(edges).astype(np.intp)
-    arms = np.repeat(np.arange(omega.size), counts)
-    place = np.concatenate([(np.arange(count) + 0.5) / count for count in counts if count])
-    return arms[np.argsort(place, kind="stable")]
+    arms = np.empty(n, dtype=np.intp)
+    place = np.empty(n)
+    total = omega.sum()
+    before = 0
+    share = 0.0
+    for a in range(omega.size):
+        share += omega[a]
+        # Whatever rounding says, the last arm ends at n.
+        after = n if a == omega.size - 1 else int(np.floor(share / total * n + offset))
+        for k in range(before, after):
+            arms[k] = a
+            place[k] = (k - before + 0.5) / (after - before)
+        before = after
+    return arms[np.argsort(place, kind="mergesort")]

@@ -65,16 +65,21 @@ def floor(n_arms: int, samples: int) -> float:
     return float(0.5 / np.sqrt(n_arms**2 + samples))
 
 
+@njit(cache=True)
 def project_on_floor(omega: Vector, epsilon: float) -> Vector:
     """Returns the point of {omega >= epsilon, sum = 1} closest to omega in sup-norm: max(omega - c, epsilon)
     (theory 7.2)."""
     ordered = np.sort(omega)[::-1]
     # With the m largest entries above the floor, c = (their sum + (K - m) epsilon - 1) / m; m is the largest
     # consistent one.
-    m = np.arange(1, omega.size + 1)
-    c = (np.cumsum(ordered) + (omega.size - m) * epsilon - 1) / m
-    size = int(np.flatnonzero(ordered - c >= epsilon)[-1])
-    projected: Vector = np.maximum(omega - c[size], epsilon)
+    c = 0.0
+    largest = 0.0
+    for m in range(1, omega.size + 1):
+        largest += ordered[m - 1]
+        shift = (largest + (omega.size - m) * epsilon - 1.0) / m
+        if ordered[m - 1] - shift >= epsilon:
+            c = shift
+    projected: Vector = np.maximum(omega - c, epsilon)
     projected /= projected.sum()
     return projected
 

@@ -41,6 +41,12 @@ class Table:
     def _decomposition(self) -> Decomposition:
         return self.outlook.decompose(self.block.counts)  # no weight where the block has no pull
 
+    @cached_property
+    def _sums(self) -> Vector:
+        """The sum of the results of each arm."""
+        sums: Vector = np.bincount(self.block.arms, self.block.outcomes, self.block.counts.size).astype(np.float64)
+        return sums
+
     def against_arms(self, leader: int, tolerance: float) -> Vector:
         """Returns the log payoffs of the bets against every arm, by one leader; 0 for the leader itself."""
         R = self.outlook.R
@@ -59,8 +65,10 @@ class Table:
 
     def against_R(self) -> float:
         """Returns the log payoff of the bets against the hypothesis that the means are as smooth as R says (12.10)."""
+        excess = self.outlook.misfit - self.outlook.freedom / 2
+        if excess <= 0:
+            return 0.0  # no reason to doubt R, and no bet
         data, parts = self.outlook.evidence.data, self._decomposition
-        excess = max(self.outlook.misfit - self.outlook.freedom / 2, 0.0)
         size = np.array([2 * excess / (2 * excess + CAUTION)])
         nu = np.where(data.counts > 0, data.means, self.outlook.mu)
         lam = parts.project(nu, self.problem.R)
@@ -78,8 +86,8 @@ class Table:
         known_range = self.problem.outcome_range
         if known_range is None:
             h *= size[:, None]
-            sums = np.bincount(self.block.arms, self.block.outcomes, minlength=counts.size)
-            pay = (h * (sums - counts * lam)).sum(axis=1) - 0.5 * h**2 @ (counts * self.problem.sigma**2)  # (12.4)
+            noise = 0.5 * h**2 @ (counts * self.problem.sigma**2)
+            pay = (h * (self._sums - counts * lam)).sum(axis=1) - noise  # (12.4)
         else:
             low, high = (end - self.outlook.evidence.origin for end in known_range)
             size = _fit(h, lam, counts, variances, low, high, size)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -87,10 +88,17 @@ class BettingReading(Reading):
     def consistent(self, delta: float) -> bool:
         """Whether R is not refuted and some arm is left; if R holds, each of the two fails with risk at most delta."""
         goal = -math.log(delta)
-        return bool(self.accounts.R.peak[0] < goal) and bool((self.accounts.arms.peak < goal).any())
+        return bool(self.accounts.R.peak[0] < goal) and self.candidates(delta).size > 0
 
     def candidates(self, delta: float) -> Indices:
-        return np.flatnonzero(self.accounts.arms.peak < -math.log(delta))
+        if delta not in self._left:
+            self._left[delta] = (self.accounts.arms.peak < -math.log(delta)).nonzero()[0]
+        return self._left[delta]
+
+    @cached_property
+    def _left(self) -> dict[float, Indices]:
+        """The candidates at each risk asked about so far."""
+        return {}
 
     def recommended(self, delta: float) -> int:
         """The most promising of the arms that may still be best."""
