@@ -74,9 +74,19 @@ class Bounded(Noise):
         total = (shifted + each * (origin - self.low)) / width
         deviations = self._deviations(each, shifted, pools.totals(squares)[seen])
         goal = -np.log(delta * pools.shares[seen] / 2)  # a half for each end
+        # The upper end is the lower one of mirrored outcomes, which have the same deviations; both in one search.
+        below, above = np.split(
+            least_mean(
+                np.tile(each, 2),
+                np.append(total, each - total),
+                None if deviations is None else np.tile(deviations, 2),
+                np.tile(goal, 2),
+            ),
+            2,
+        )
         low, high = np.full(n.size, -np.inf), np.full(n.size, np.inf)
-        low[seen] = self.low - origin + width * least_mean(each, total, deviations, goal)
-        high[seen] = self.high - origin - width * least_mean(each, each - total, deviations, goal)  # outcomes mirrored
+        low[seen] = self.low - origin + width * below
+        high[seen] = self.high - origin - width * above
         return low, high
 
     def _deviations(self, n: Vector, sums: Vector, squares: Vector) -> Vector | None:
