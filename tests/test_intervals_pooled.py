@@ -314,7 +314,9 @@ def test_intervals_of_rules_that_bet_stay_within_the_range_of_the_outcomes() -> 
     found = policy.estimates(policy.tell(policy.init(), [0], [2.5]))
     assert (found.low >= -1).all() and (found.high <= 3).all()
     assert (found.low[4], found.high[4]) == (-1, 3), "an arm of which nothing is known"
-    found = policy.estimates(policy.tell(policy.init(), [0] * 100, [2.5] * 100))
+    state = policy.tell(policy.init(), [0] * 100, [2.5] * 100)
+    found, expected = policy.estimates(state), pooled_intervals(problem, state.received, 2.5, 0.1)
+    np.testing.assert_allclose([found.low, found.high], np.clip(np.array(expected) + 2.5, -1, 3))
     assert -1 < found.low[0] < 2.5 < found.high[0] < 3
 
 
