@@ -28,6 +28,7 @@ bench: $(READY)
 verify: $(READY)
 	$(BIN)/python -m verification.risk
 	$(BIN)/python -m verification.betting
+	$(BIN)/python -m verification.intervals
 	$(BIN)/python -m verification.kills
 	$(BIN)/python -m verification.study
 

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 
+from spectralbai.blocks import Data
 from spectralbai.checks import Matrix, Vector
+from spectralbai.noise import Pools
 from spectralbai.problem import Problem
+from spectralbai.spectral import decompose
 
 
 def plain_widths(counts: Vector, sigma: Vector, delta: float) -> Vector:
@@ -52,3 +56,63 @@ def graph_intervals(problem: Problem, counts: Vector, means: Vector, delta: floa
     start = math.sqrt(anchors.size + 2 * math.sqrt(anchors.size * x) + 2 * x)
     bias = 0.0 if problem.unstructured else 1.0
     return estimates, np.sqrt(np.diag(covariance)) * (math.sqrt(2 * x + growth) + start + bias)
+
+
+def pooled_intervals(problem: Problem, data: Data, origin: float, delta: float) -> tuple[Vector, Vector] | None:
+    """Returns the ends of intervals for all means, less `origin`; None where no means with S <= R are left.
+
+    With probability 1 - delta they hold at all times at once, however arms are chosen from earlier results. They come
+    from averages over pools of arms and from how far smooth means can be from such an average (theory 14.8). Infinite
+    in components without results.
+    """
+    pools = pools_of(problem)
+    lows, highs = problem.noise.pooled_ends(pools, data.counts, data.sums, data.squares, origin, delta)
+    precision, place = data.counts / problem.sigma**2, _places(problem)
+    low, high = np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, np.inf)
+    for members, pool_low, pool_high in zip(pools, lows.tolist(), highs.tolist(), strict=True):
+        if pool_low == -np.inf:
+            continue
+        weights = precision[members] / precision[members].sum()
+        bias = np.sqrt(((place[members] - weights @ place[members]) ** 2).sum(axis=1))  # (14.3)
+        low[members] = np.maximum(low[members], pool_low - bias)  # (14.8)
+        high[members] = np.minimum(high[members], pool_high + bias)
+    return None if (low > high).any() else (low, high)
+
+
+@lru_cache(maxsize=32)  # problems are immutable and compared by identity
+def pools_of(problem: Problem) -> Pools:
+    """Returns each arm, each arm with its neighbours, and each component, every set of arms once.
+
+    A third of the risk is for each of the three kinds, in equal parts; a set that is of several kinds has the sum.
+    """
+    n_arms = problem.n_arms
+    alone = [frozenset([arm]) for arm in range(n_arms)]
+    around = [{arm} for arm in range(n_arms)]
+    for a, b in () if problem.unstructured else problem.graph.pairs.tolist():
+        around[a].add(b)
+        around[b].add(a)
+    components = [
+        frozenset(np.flatnonzero(problem.components == c).tolist()) for c in range(int(problem.components.max()) + 1)
+    ]
+    shares: dict[frozenset[int], float] = {}
+    for kind in (alone, [frozenset(pool) for pool in around], components):
+        distinct = dict.fromkeys(kind)
+        for pool in distinct:
+            shares[pool] = shares.get(pool, 0.0) + 1 / (3 * len(distinct))
+    sizes = [len(pool) for pool in shares]
+    members = np.array([arm for pool in shares for arm in sorted(pool)], dtype=np.intp)
+    return Pools(members, np.cumsum([0, *sizes[:-1]]), np.array(list(shares.values())))
+
+
+@lru_cache(maxsize=4)
+def _places(problem: Problem) -> Matrix:
+    """Returns coordinates of the arms, (n_arms, rank), in which |mu_a - w.mu| is at most a Euclidean distance.
+
+    The squared distance of two averages x and y of the arms of one component is R (x - y)' L^+ (x - y). As coordinates,
+    and not as a pseudo-inverse, resistances that differ by many orders of magnitude keep their digits.
+    """
+    parts = decompose(problem, np.ones(problem.n_arms))
+    curved = parts.rough > 0
+    place: Matrix = parts.basis[:, curved] * np.sqrt(problem.R / parts.rough[curved])
+    place.setflags(write=False)
+    return place

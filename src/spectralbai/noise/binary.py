@@ -28,6 +28,9 @@ class Binary(Bounded):
         p = (p + p[leader]) / 2
         return p * (1 - p) * width**2
 
+    def _deviations(self, n: Vector, sums: Vector, squares: Vector) -> None:
+        return None
+
     def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
         if kind not in (None, "bernoulli"):
             raise InvalidInput(

@@ -11,6 +11,8 @@ import numpy as np
 from spectralbai.checks import Vector, check_ends, check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, PSEUDO_COUNTS, Draw, Drawing, Noise
+from spectralbai.noise.pools import Pools
+from spectralbai.noise.unit import least_mean
 
 LEAST_VARIANCE = 1e-6
 """In squared widths of the range: a spread of a thousandth of it. Outcomes that never differed may still do."""
@@ -61,6 +63,37 @@ class Bounded(Noise):
         shrunk = (deviations + PSEUDO_COUNTS * pooled) / (freedom + PSEUDO_COUNTS)
         between: Vector = (shrunk + shrunk[leader]) / 2
         return np.minimum(between, most)
+
+    def pooled_ends(
+        self, pools: Pools, counts: Vector, sums: Vector, squares: Vector, origin: float, delta: float
+    ) -> tuple[Vector, Vector]:
+        width = self.high - self.low
+        n = pools.totals(counts)
+        seen = n > 0
+        each, shifted = n[seen], pools.totals(sums)[seen]
+        total = (shifted + each * (origin - self.low)) / width
+        deviations = self._deviations(each, shifted, pools.totals(squares)[seen])
+        goal = -np.log(delta * pools.shares[seen] / 2)  # a half for each end
+        # The upper end is the lower one of mirrored outcomes, which have the same deviations; both in one search.
+        below, above = np.split(
+            least_mean(
+                np.tile(each, 2),
+                np.append(total, each - total),
+                None if deviations is None else np.tile(deviations, 2),
+                np.tile(goal, 2),
+            ),
+            2,
+        )
+        low, high = np.full(n.size, -np.inf), np.full(n.size, np.inf)
+        low[seen] = self.low - origin + width * below
+        high[seen] = self.high - origin - width * above
+        return low, high
+
+    def _deviations(self, n: Vector, sums: Vector, squares: Vector) -> Vector | None:
+        """Returns the sums of squared deviations of outcomes from their mean, in squared widths of the range; None
+        where the mean tells them."""
+        deviations: Vector = np.maximum(squares - sums**2 / n, 0.0) / (self.high - self.low) ** 2
+        return deviations
 
     def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
         """Returns draws at the ends of the range ("bernoulli", the default), "uniform" ones as wide as it allows

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spectralbai.checks import Indices, Vector, check_number, subject
 from spectralbai.errors import InvalidInput
+from spectralbai.noise.pools import Pools
 
 LEAST_SIGMA, LARGEST = 1e-75, 1e75
 """The least sigma, and the largest sigma, outcome or mean: outcomes squared over sigma must still be numbers."""
@@ -49,6 +50,16 @@ class Noise(ABC):
         arm is taken half-way between the arm and the `leader`: at its own estimate, an arm whose first outcomes were
         all alike would look certain and be neglected. Believed, not proved: good enough to decide what to do next,
         not what to conclude.
+        """
+
+    @abstractmethod
+    def pooled_ends(
+        self, pools: Pools, counts: Vector, sums: Vector, squares: Vector, origin: float, delta: float
+    ) -> tuple[Vector, Vector]:
+        """Returns the ends, (n_pools,) each, of intervals for the average mean of each pool, less `origin`.
+
+        The average of a pool has the weights counts / sigma^2. With probability 1 - delta all intervals hold at all
+        times at once, however arms are chosen from earlier results (theory, section 14). Infinite without results.
         """
 
     @abstractmethod

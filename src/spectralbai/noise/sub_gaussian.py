@@ -11,6 +11,10 @@ from numpy.typing import ArrayLike
 from spectralbai.checks import Vector, check_number, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, Draw, Drawing, Noise
+from spectralbai.noise.pools import Pools
+
+FIRST_RESULTS = 5.0
+"""Intervals of pools are narrowest, for their risk, after some ten times as many results."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,19 @@ class SubGaussian(Noise):
 
     def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float, leader: int) -> Vector:
         return self.sigma**2
+
+    def pooled_ends(
+        self, pools: Pools, counts: Vector, sums: Vector, squares: Vector, origin: float, delta: float
+    ) -> tuple[Vector, Vector]:
+        precision = 1 / self.sigma**2
+        T = pools.totals(counts * precision)
+        T0 = FIRST_RESULTS * pools.totals(precision) / pools.sizes
+        seen = T > 0
+        each = np.where(seen, T, 1.0)
+        centre = pools.totals(sums * precision) / each
+        radius = np.sqrt((T + T0) * (-2 * np.log(delta * pools.shares) + np.log1p(T / T0))) / each  # (14.2)
+        radius = np.where(seen, radius, np.inf)
+        return centre - radius, centre + radius
 
     def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
         if kind not in (None, "gaussian"):

@@ -16,6 +16,7 @@ from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
 from spectralbai.evidence import Evidence
 from spectralbai.instance import Instance
+from spectralbai.intervals import pooled_intervals
 from spectralbai.memory import Memory
 from spectralbai.policy.state import State, Watch
 from spectralbai.policy.views import Estimates, Verdict
@@ -353,18 +354,20 @@ class Policy:
         )
 
     def estimates(self, state: State, watch: int = 0) -> Estimates:
-        """Returns estimates of all means from the results received so far, with confidence intervals by rule number
-        `watch`.
+        """Returns estimates of all means from the results received so far, with confidence intervals at the risk of
+        rule number `watch`.
 
-        The intervals rest on the event that the risk of the rule does: with probability 1 - delta they hold all means
-        at all times, and the answer is right. Rules that are not proved have none, nor has betting, nor have data that
-        contradict R.
+        With probability 1 - delta the intervals hold all means at all times. For a rule that bets they have this risk
+        to themselves, beside that of its decisions, and begin with the first result of a component (theory, section
+        14). They count all results received, so also those that only inform, which must not have been chosen by their
+        values. Those of other rules rest on the event that the risk of the rule does. Rules that are not proved have
+        none, nor have data that contradict R.
         """
         self._check_state(state)
         seen, (rule, delta) = state.watches[watch], self._watched[watch]
         high = np.full(self.problem.n_arms, np.inf)
         mean, low = np.full(self.problem.n_arms, np.nan), -high
-        consistent = None
+        consistent, ends = None, None
         received = state.received
         if not self._missing(received.counts).size:
             mean = estimate(self.problem, received.counts, received.means)
@@ -373,10 +376,12 @@ class Policy:
             if reading.tests_R or not seen.consistent:
                 consistent = seen.consistent and reading.consistent(delta)
             ends = reading.intervals(delta) if seen.consistent else None
-            if ends is not None:
-                # The means lie in the range of the outcomes, so the intervals are clipped to it.
-                range_ = self.problem.outcome_range or (-np.inf, np.inf)
-                low, high = (np.clip(each + state.origin, *range_) for each in ends)
+        if rule.bets and consistent is not False:
+            ends = pooled_intervals(self.problem, received, state.origin, delta)
+        if ends is not None:
+            # The means lie in the range of the outcomes, so the intervals are clipped to it.
+            range_ = self.problem.outcome_range or (-np.inf, np.inf)
+            low, high = (np.clip(each + state.origin, *range_) for each in ends)
         vectors = mean + state.origin, low, high
         for vector in vectors:
             vector.setflags(write=False)

@@ -48,7 +48,10 @@ class Estimates:
     """The constrained estimate; nan until every component has a result."""
     low: Vector
     """Lower ends of intervals that hold all means at all times at once with probability 1 - delta; -inf where nothing
-    is known."""
+    is known.
+
+    For rules that bet this delta is a risk of its own, beside that of the decision: that all intervals hold and the
+    answer is right has probability 1 - 2 delta. For other rules both rest on one event of probability 1 - delta."""
     high: Vector
     """Upper ends; inf where nothing is known."""
     consistent: bool | None

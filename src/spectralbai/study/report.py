@@ -215,7 +215,7 @@ class Report:
         if status.consistent is False:
             return "The data contradict R, and nothing is claimed about the means."
         return (
-            "There are no intervals yet: they begin once one arm leads all others."
+            "There are no intervals yet: betting has them from the first result on, mixture once one arm leads."
             if status.proved
             else "This rule has no intervals."
         )

@@ -28,8 +28,7 @@ class ArmStatus:
     """Of the mean outcome: the smooth means closest to all results."""
     low: float | None
     high: float | None
-    """The intervals of all arms hold at all times at once with probability 1 - delta: the event that the stopping
-    rule rests on."""
+    """The intervals of all arms hold at all times at once with probability 1 - delta; see `policy.Estimates`."""
     omega: float | None
     """Its share in the pulls to come, as planned when rules were last read; null before."""
 
