@@ -42,6 +42,7 @@ class Oracle:
         self.best = best
         self.R = problem.room_for(mu) if R is None else R
         self.tolerance = problem.tolerance
+        self.noise = problem.noise
 
     @property
     def unbeatable(self) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -44,7 +45,7 @@ def solve(
     file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     tol: Annotated[float, typer.Option(help="Relative gap of the certified bounds at which to stop.")] = 1e-6,
-    solver: Annotated[str, typer.Option(help="auto, closed-form, interior-point or mirror-ascent.")] = "auto",
+    solver: Annotated[str, typer.Option(help="auto, closed-form, interior-point, binary or mirror-ascent.")] = "auto",
     max_iterations: Annotated[
         int | None, typer.Option(help="Most oracle calls; the solver's own limit if not given.", metavar="N")
     ] = None,
@@ -70,10 +71,9 @@ def solve(
         )
 
     from spectralbai.allocation import solve_allocation
-    from spectralbai.problem import Problem
 
     with_graph = solve_allocation(problem, mu, tol=tol, solver=solver, max_iterations=max_iterations)
-    without_graph = solve_allocation(Problem(problem.graph, math.inf, problem.sigma, problem.tolerance), mu, tol=tol)
+    without_graph = solve_allocation(replace(problem, R=math.inf), mu, tol=tol)
     answer = Answer(instance, mu, tol, with_graph, without_graph)
     if as_json:
         typer.echo(json.dumps(_as_dict(answer), ensure_ascii=False, allow_nan=False))
