@@ -37,7 +37,7 @@ LARGEST_STACK = 2_000_000
 
 
 class Responses(NamedTuple):
-    """The best responses to one allocation: row i is that of the i-th challenger. All units are those of `_Game`."""
+    """The best responses to one allocation: row i is that of the i-th challenger, in the units of `BinaryGame`."""
 
     omega: Vector
     lam: Matrix
@@ -50,7 +50,7 @@ class Responses(NamedTuple):
 def binary(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None, enough: float) -> Outcome:
     """Returns an allocation with certified bounds, as `interior_point` does, of 1/T* by relative entropy (theory
     15.2)."""
-    game = _Game.of(oracle)
+    game = BinaryGame.of(oracle)
     omega = opening_allocation(oracle) if start is None else 0.9 * start + 0.1 / start.size
     responses = game.respond(omega)
     best_omega, lower, upper = omega, -math.inf, math.inf
@@ -67,7 +67,9 @@ def binary(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None
         value = game.certified_lower(responses)
         if value > lower:
             best_omega, lower = responses.omega, value
-        upper = min(upper, certified_upper(game.feasible_gradients(responses), point.p / cost**2))
+        upper = min(
+            upper, certified_upper(relative_entropy(game.rates, game.feasible(responses.lam)), point.p / cost**2)
+        )
         if iteration == max_iterations or upper <= max(lower * (1 + tol), enough):
             break
         hessian = game.curvature(responses, point.p * (scale / cost) ** 2)
@@ -104,7 +106,7 @@ def _slope(p: Vector, q: Matrix) -> Matrix:
 
 
 @dataclass(frozen=True, eq=False)
-class _Game:
+class BinaryGame:
     """The problem of one best arm in units of the range: outcomes 0 and 1, rates in [0, 1]."""
 
     rates: Vector
@@ -121,11 +123,11 @@ class _Game:
     """For each challenger, means inside (0, 1) that satisfy both constraints with room to spare."""
 
     @classmethod
-    def of(cls, oracle: Oracle) -> _Game:
+    def of(cls, oracle: Oracle) -> BinaryGame:
         assert oracle.noise.outcome_range is not None
         low, high = oracle.noise.outcome_range
         rates = np.clip((oracle.mu - low) / (high - low), 0.0, 1.0)
-        near, far = (INSIDE * float(each[each > 0].min()) for each in (rates, 1 - rates))
+        near, far = (INSIDE * float(each[each > 0].min(initial=1.0)) for each in (rates, 1 - rates))
         to = oracle.components
         laplacian = (to.incidence.T * to.weights) @ to.incidence.toarray()
         R = oracle.R / (high - low) ** 2 if to.weights.size else 1.0  # S = 0 without edges
@@ -162,7 +164,7 @@ class _Game:
         lead = p[best] - p[arms] + self.tolerance
         if start is None:  # from the rates to where the challenger leads, and half as far again
             room = slater[np.arange(arms.size), arms] - slater[:, best] - self.tolerance
-            share = np.clip(lead / (lead + room), 0.0, 1.0)
+            share = np.clip(lead / (lead + room), EPSILON, 1.0)
             share += share * (1 - share) / 2
             lam, y = p + share[:, None] * (slater - p), np.zeros((arms.size, 2))
         else:
@@ -244,7 +246,8 @@ class _Game:
             inverse -= moved @ np.linalg.solve(small, np.swapaxes(moved, 1, 2))
             lever = _slope(self.inside, x) / root
             hessian += np.einsum("i,ia,iab,ib->ab", p[rows], lever, inverse, lever, optimize=True)
-        return (hessian + hessian.T) / 2
+        symmetric: Matrix = (hessian + hessian.T) / 2
+        return symmetric
 
     def certified_lower(self, responses: Responses) -> float:
         """Returns a lower bound of the least f_i at the allocation, hence of 1/T* (theory 15.5)."""
@@ -260,23 +263,22 @@ class _Game:
         rounding = MARGIN * (cost + gamma * (smooth + self.R) + nu * (np.abs(behind) + self.tolerance))
         return float((value - rounding).min())
 
-    def feasible_gradients(self, responses: Responses) -> Matrix:
-        """Returns kl(mu, lam^i), one row per challenger, for alternatives that satisfy their constraints.
+    def feasible(self, lam: Matrix) -> Matrix:
+        """Returns alternatives that satisfy their constraints, one row per challenger.
 
-        A computed alternative may miss its constraints by rounding: it is moved towards one that has room to spare.
-        Rows that are still outside then are infinite.
+        A computed one may miss them by rounding: it is moved towards one that has room to spare. Rows that are still
+        outside then are nan.
         """
-        gradients = np.full(responses.lam.shape, np.inf)
-        for margin in (MARGIN, 1e3 * MARGIN, 1e6 * MARGIN, 1e9 * MARGIN):
-            lam = responses.lam + self._correction(responses.lam, margin)[:, None] * (self.slater - responses.lam)
+        found = np.full_like(lam, np.nan)
+        for margin in (1e9 * MARGIN, 1e6 * MARGIN, 1e3 * MARGIN, MARGIN):
+            moved = lam + self._correction(lam, margin)[:, None] * (self.slater - lam)
             good = (
-                (self._smoothness(lam) * (1 + MARGIN) <= self.R)
-                & (-self._behind(lam) * (1 - MARGIN) >= self.tolerance)
-                & ((lam > 0) & (lam < 1)).all(axis=1)
-                & ~np.isfinite(gradients[:, 0])
+                (self._smoothness(moved) * (1 + MARGIN) <= self.R)
+                & (-self._behind(moved) * (1 - MARGIN) >= self.tolerance)
+                & ((moved > 0) & (moved < 1)).all(axis=1)
             )
-            gradients[good] = relative_entropy(self.rates, lam[good])
-        return gradients
+            found[good] = moved[good]
+        return found
 
     def _correction(self, lam: Matrix, margin: float) -> Vector:
         """Returns how far to go towards the inner points so that both constraints hold, with room for rounding."""
@@ -288,7 +290,8 @@ class _Game:
             np.divide(excess, rough - even, out=np.zeros_like(excess), where=excess > 0),
             np.divide(short, short + room, out=np.zeros_like(short), where=short > 0),
         )
-        return np.minimum(needed * (1 + margin) + margin * (needed > 0), 1.0)
+        share: Vector = np.minimum(needed * (1 + margin) + margin * (needed > 0), 1.0)
+        return share
 
 
 def _inner_points(

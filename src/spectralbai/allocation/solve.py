@@ -47,9 +47,9 @@ class Solver:
 
 SOLVERS: dict[str, Solver | None] = {
     "auto": None,
+    "binary": Solver("binary", binary, 60, divergence="binary"),
     "closed-form": Solver("closed-form", lambda oracle, *_: closed_form(oracle), 1, without_graph=True),
     "interior-point": Solver("interior-point", interior_point, 200),
-    "binary": Solver("binary", binary, 60, divergence="binary"),
     "mirror-ascent": Solver("mirror-ascent", lambda oracle, tol, limit, *_: mirror_ascent(oracle, tol, limit), 10_000),
 }
 """The solvers by name; "auto" is `binary` for outcomes of two values; for others the closed form where the graph says
