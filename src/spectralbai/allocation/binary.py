@@ -23,7 +23,6 @@ INSIDE = 1e-9
 TINY, EPSILON = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 NEAREST = 1e-13
 """The least distance of a rate from 1 while searching: closer to 1, numbers are too far apart."""
-
 MOST_STEPS = 60
 """Steps of the search for the best responses to one allocation."""
 ACCURACY = 1e-11
@@ -72,12 +71,12 @@ def binary(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None
         )
         if iteration == max_iterations or upper <= max(lower * (1 + tol), enough):
             break
-        hessian = game.curvature(responses, point.p * (scale / cost) ** 2)
         try:
+            hessian = game.curvature(responses, point.p * (scale / cost) ** 2)
             point = newton_step(point, cost / scale, gradient / scale, hessian / scale)
+            responses = game.respond(point.omega, responses)
         except np.linalg.LinAlgError:  # the end of floating point: what was found so far stands, with its bounds
             break
-        responses = game.respond(point.omega, responses)
     return Outcome(best_omega, lower, upper, iteration)
 
 
