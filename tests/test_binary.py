@@ -159,9 +159,11 @@ def test_the_time_grows_with_R_up_to_the_time_without_the_graph(seed: int) -> No
 
 
 def test_the_ends_of_the_range_are_names_only() -> None:
-    one = solve_allocation(clicks(), RATES)
-    scaled = Problem.bounded(PATH, 0.004 * 100, low=-3.0, high=7.0, binary=True)
-    assert_same(one, solve_allocation(scaled, -3 + 10 * RATES))
+    graph, rates = Graph.from_edges(3, [(1, 2)]), np.array([0.15, 0.05, 0.07])
+    one = solve_allocation(clicks(graph, 5e-4), rates)
+    assert one.lower > solve_allocation(clicks(graph, 5e-3), rates).upper  # R matters here
+    scaled = Problem.bounded(graph, 0.05, low=-3.0, high=7.0, binary=True)
+    assert_same(one, solve_allocation(scaled, -3 + 10 * rates))
 
 
 def test_losses_are_gains_with_their_sign_changed() -> None:
@@ -215,6 +217,17 @@ def test_every_alternative_behind_the_upper_bound_satisfies_its_constraints_exac
         assert sum(Fraction(w) * (exact[a] - exact[b]) ** 2 for (a, b), w in weights) <= Fraction(game.R)
         assert exact[i] >= exact[game.best] + Fraction(game.tolerance)
         assert 0 < min(exact) and max(exact) < 1
+
+
+@pytest.mark.parametrize("fault", ["too rough", "challenger behind"])
+def test_alternatives_outside_their_constraints_are_not_used(fault: str) -> None:
+    game = BinaryGame.of(Oracle(clicks(), RATES, 2))
+    wrong = np.tile(RATES, (3, 1))
+    if fault == "too rough":
+        wrong = np.full((3, 4), 0.1)
+        wrong[np.arange(3), game.challengers] = 0.1 + 1.2 * math.sqrt(game.R)
+    assert np.isnan(replace(game, slater=0.99 * wrong).feasible(wrong)).all()
+    assert np.isfinite(game.feasible(wrong)).all()
 
 
 @pytest.mark.parametrize("seed", range(6))
