@@ -117,7 +117,7 @@ def measured(case: Case, runs: int, executor: Executor) -> list[str]:
     known = float(np.mean(list(executor.map(prove, range(runs)))))
     mean, error = float(tau.mean()), standard_error(tau)
     bound = math.nan
-    if case.instance.problem.outcome_range is None:
+    if case.instance.problem.noise.divergence is not None:
         assert case.instance.mu is not None
         bound = sb.lower_bound(case.instance.problem, case.instance.mu, case.delta)
     missed = mean - 2 * error > case.target * (bound if case.of_bound else 1.0)

@@ -29,6 +29,12 @@ def test_the_bound_never_exceeds_the_certified_time() -> None:
     assert lower_bound(PROBLEM, MU, 0.05) <= binary_entropy(0.05) / found.upper * (1 + 1e-15)
 
 
+def test_scores_in_a_range_are_refused_and_their_two_ends_are_not() -> None:
+    with pytest.raises(InvalidInput, match=r"no lower bound is known for outcomes in \[0, 1\]"):
+        lower_bound(Problem.bounded(PROBLEM.graph, 0.01), MU, 0.05)
+    assert lower_bound(Problem.bounded(PROBLEM.graph, 0.01, binary=True), MU, 0.05) > 0
+
+
 @pytest.mark.parametrize("delta", [0.5, 0.6, 0.99])
 def test_risks_of_one_half_and_more_ask_nothing(delta: float) -> None:
     assert lower_bound(PROBLEM, MU, delta) == 0

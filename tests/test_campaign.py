@@ -138,6 +138,8 @@ def test_noise_says_how_outcomes_in_a_range_are_drawn(tmp_path: Path) -> None:
     with Results.begin(tmp_path, text, campaign) as results:
         run_campaign(campaign, results)
         rows = list(results.rows())
+        cells = summarise(results)
+    assert all(cell.lower_bound == 0 and math.isnan(cell.ratio) for cell in cells)  # scores have no lower bound
     policy = {delta: POLICIES["spectral-tas"](scores.problem, delta) for delta in campaign.deltas}
     for noise in ("bernoulli", 0.02):
         of_noise = [row for row in rows if row.instance == f"scores.json noise={noise}"]

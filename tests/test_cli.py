@@ -383,3 +383,26 @@ def test_a_terminal_that_cannot_show_a_label_gets_a_replacement() -> None:
     narrow = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, input=as_bytes(labels=["é", "b", "c"]), capture_output=True, env=narrow)
     assert (done.returncode, done.stderr) == (0, b"") and b"50.00%" in done.stdout
+
+
+def test_solve_says_that_the_time_of_scores_is_no_lower_bound(run: Run, tmp_path: Path) -> None:
+    instance = {
+        "format": "spectralbai-instance/1",
+        "n_arms": 3,
+        "edges": [[1, 2, 1.0]],
+        "mu": [0.9, 0.5, 0.6],
+        "R": 0.01,
+        "low": 0,
+        "high": 1,
+    }
+    file = tmp_path / "scores.json"
+    file.write_text(json.dumps(instance))
+    shown = run("solve", str(file)).stdout
+    assert "outcomes in [0, 1]" in shown and "no bound for scores" in shown
+    assert json.loads(run("solve", str(file), "--json").stdout)["divergence"] is None
+    file.write_text(json.dumps(instance | {"binary": True}))
+    clicks = run("solve", str(file))
+    assert "outcomes 0 or 1" in clicks.stdout and "no bound" not in clicks.stdout and "binary" in clicks.stdout
+    answer = json.loads(run("solve", str(file), "--json").stdout)
+    assert (answer["divergence"], answer["solver"], answer["without_graph"]["solver"]) == ("binary",) * 3
+    assert answer["without_graph"]["characteristic_time"] == pytest.approx(18.77783879, rel=1e-6)

@@ -311,3 +311,31 @@ def test_what_the_commands_cannot_use_is_refused_and_nothing_is_written(run: Run
         assert refused.code == 1 and clue in refused.stderr and refused.stderr.count("\n") == 1, refused
     assert "delta" in run("plan", str(out), "--delta", "2").stderr
     assert "--runs" in run("plan", str(out), "--runs", "0").stderr
+
+
+def test_scores_in_a_range_are_planned_without_a_lower_bound() -> None:
+    scores = FAST["bounded"]
+    made = sb.plan(scores, 0.1, runs=0)
+    document = made.as_dict()
+    assert [each["lower_bound"] for each in document["by_delta"]] == [None] * 3
+    assert {each["samples"] for each in document["by_R"] if each["characteristic_time"]} == {None}
+    assert "at least" not in made.advice and "T* of" in made.advice
+    unused = sb.plan(sb.Instance(replace(scores.problem, R=math.inf), scores.mu), 0.1, runs=0)
+    assert unused.advice == "The graph is not used (R = inf)."
+    simulated = sb.plan(scores, 0.1, runs=BATCH)
+    assert math.isnan(simulated.with_graph.lower_bound) and simulated.by_tolerance[0].samples > 0
+
+
+def test_clicks_are_planned_with_the_bound_of_relative_entropy() -> None:
+    problem = sb.Problem.bounded(sb.Graph.from_edges(3, [(1, 2)]), 0.05, binary=True)
+    made = sb.plan(sb.Instance(problem, [0.95, 0.1, 0.2]), 0.1, runs=0)
+    assert made.with_graph.lower_bound == pytest.approx(sb.lower_bound(problem, [0.95, 0.1, 0.2], 0.1), rel=2e-3)
+    assert "at least" in made.advice
+
+
+def test_plan_shows_a_dash_for_a_bound_that_is_not_known(run: Run, tmp_path: Path) -> None:
+    file = tmp_path / "scores.json"
+    file.write_text(json.dumps(FAST["bounded"].as_dict()))
+    shown = run("plan", str(file), "--quick").stdout
+    assert "no lower bound is known for scores" in shown and "nan" not in shown
+    assert any(line.split()[-1] == "-" for line in shown.splitlines() if line.startswith("with the graph"))

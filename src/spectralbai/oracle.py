@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from copy import copy
 from dataclasses import dataclass
 
@@ -42,10 +43,14 @@ class Oracle:
         self.best = best
         self.R = problem.room_for(mu) if R is None else R
         self.tolerance = problem.tolerance
+        self.noise = problem.noise
 
     @property
     def unbeatable(self) -> bool:
         """Whether no smooth means let another arm beat the best one by more than the tolerance."""
+        low, high = self.noise.outcome_range or (-math.inf, math.inf)
+        if self.tolerance >= high - low:
+            return True
         return self.tolerance > 0 and not self.respond(np.ones(self.mu.size)).challengers.size
 
     def respond(self, omega: Vector, start: Vector | None = None) -> Responses:

@@ -49,8 +49,9 @@ class Forecast:
 
     delta: float
     characteristic_time: float
+    """For scores in a range, that of Gaussian outcomes whose sigma is half of the range."""
     lower_bound: float
-    """Samples that no method of this risk can do without on average."""
+    """Samples that no method of this risk can do without on average; NaN for scores in a range: none is known."""
     runs: int = 0
     mean: float = math.nan
     mean_low: float = math.nan
@@ -65,7 +66,7 @@ class Forecast:
 
     @property
     def expected(self) -> float:
-        """The mean of the runs, or the lower bound where there are none."""
+        """The mean of the runs, or the lower bound where there are none; NaN where neither is known."""
         return self.mean if self.runs else self.lower_bound
 
 
@@ -77,7 +78,7 @@ class Variation:
     characteristic_time: float
     """NaN where R is below the roughness of the means: the guarantee is void then."""
     samples: float
-    """About how many samples: those expected, in proportion to the characteristic time."""
+    """About how many samples: those expected, in proportion to the characteristic time; NaN where none are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,18 +113,18 @@ class Plan:
         """Whether the graph is worth it, in a sentence."""
         if self.instance.problem.unstructured:
             why = "R = inf" if self.instance.problem.graph.n_edges else "it has no edges"
-            count = (
-                f"about {self.with_graph.mean:,.0f}"
-                if self.with_graph.runs
-                else f"at least {self.with_graph.lower_bound:,.0f}"
-            )
-            return f"The graph is not used ({why}): {count} samples."
-        ours, theirs = self.with_graph.expected, self.without_graph.expected
-        numbers = f"about {ours:,.0f} samples instead of {theirs:,.0f}"
-        if not self.with_graph.runs or not self.without_graph.runs:
-            numbers = (
-                f"at least {self.with_graph.lower_bound:,.0f} samples instead of {self.without_graph.lower_bound:,.0f}"
-            )
+            if self.with_graph.runs:
+                return f"The graph is not used ({why}): about {self.with_graph.mean:,.0f} samples."
+            if math.isnan(self.with_graph.lower_bound):
+                return f"The graph is not used ({why})."
+            return f"The graph is not used ({why}): at least {self.with_graph.lower_bound:,.0f} samples."
+        ours, theirs = self.with_graph, self.without_graph
+        if ours.runs and theirs.runs:
+            numbers = f"about {ours.mean:,.0f} samples instead of {theirs.mean:,.0f}"
+        elif math.isnan(ours.lower_bound):
+            numbers = f"T* of {ours.characteristic_time:,.1f} instead of {theirs.characteristic_time:,.1f}"
+        else:
+            numbers = f"at least {ours.lower_bound:,.0f} samples instead of {theirs.lower_bound:,.0f}"
         if self.saving >= 0.5:
             return f"The graph is worth it: {numbers}, {self.saving:.0%} fewer."
         if self.saving >= 0.1:
@@ -200,6 +201,7 @@ def plan(
     without = replace(problem, R=math.inf)
     deltas = (delta, *(each for each in DELTAS if each != delta))
     times = [_time(each, signals) for each in (problem, without)]
+    bounded_below = problem.noise.divergence is not None
     done = 0
 
     def count(n: int) -> None:
@@ -223,7 +225,7 @@ def plan(
             watched = _simulate(policy, signals, runs, seed, executor, count)
         forecasts.append(
             [
-                _forecast(each, characteristic, bound, [run[k] for run in watched])
+                _forecast(each, characteristic, bound if bounded_below else math.nan, [run[k] for run in watched])
                 for k, (each, bound) in enumerate(zip(deltas, bounds, strict=True))
             ]
         )

@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike
 
 from spectralbai.allocation.solve import solve_allocation
 from spectralbai.checks import check_delta
+from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
 
 
@@ -21,9 +22,15 @@ def lower_bound(problem: Problem, mu: ArrayLike, delta: float) -> float:
 
         E[tau] >= T_R*(mu) kl(delta, 1 - delta)    (theory 2.4)
 
-    for Gaussian noise and tolerance 0; with a tolerance it holds as delta -> 0. For bounded outcomes it is the
-    bound of their Gaussian surrogate. Risks of one half and more ask nothing: the bound is then 0.
+    for Gaussian noise or outcomes of two values, and tolerance 0; with a tolerance it holds as delta -> 0. Risks of
+    one half and more ask nothing: the bound is then 0. Scores in a range have no such bound and are refused: they may
+    vary so little that a few samples tell any two means apart.
     """
+    if problem.noise.divergence is None:
+        raise InvalidInput(
+            f"no lower bound is known for {problem.noise.described()}: they may vary as little as they like; use "
+            "binary=True if only the two ends of the range occur"
+        )
     return samples_needed(solve_allocation(problem, mu).upper, check_delta(delta))
 
 

@@ -74,11 +74,16 @@ def interior_point(
 
 
 def opening(oracle: Oracle) -> Responses:
-    """Returns the best responses to the allocation from which a cold search begins: half to the best arm."""
+    """Returns the best responses to the allocation from which a cold search begins."""
+    return oracle.respond(opening_allocation(oracle))
+
+
+def opening_allocation(oracle: Oracle) -> Vector:
+    """Returns the allocation from which a cold search begins: half to the best arm."""
     n_arms = oracle.mu.size
     omega = np.full(n_arms, 0.5 / (n_arms - 1))
     omega[oracle.best] = 0.5
-    return oracle.respond(omega)
+    return omega
 
 
 def search(
@@ -249,7 +254,7 @@ def _step(
         answers.rough,
         game.offsets,
     )
-    after = _newton_step(point, cuts.cost / scale, cuts.gradient / scale, hessian / scale)
+    after = newton_step(point, cuts.cost / scale, cuts.gradient / scale, hessian / scale)
     u = after.omega / game.sigma**2
     basis, theta, rough = diagonalise(u, game.offsets, game.ends, game.weights, game.edge_offsets)
     gamma, nu, coef, gap, cost, misfit = respond_all(
@@ -269,7 +274,7 @@ def _step(
 
 
 @njit(cache=True)
-def _newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) -> Iterate:
+def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) -> Iterate:
     """Returns the next iterate: Mehrotra's predictor and corrector from one factorisation (theory 5.7-5.10).
 
     `hessian` is that of -sum_i p_i/f_i^2 f_i.

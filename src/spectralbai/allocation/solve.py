@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from spectralbai.allocation.binary import binary
 from spectralbai.allocation.certificate import Outcome
 from spectralbai.allocation.closed_form import closed_form
 from spectralbai.allocation.interior_point import interior_point
@@ -17,6 +18,7 @@ from spectralbai.allocation.result import Allocation, Status
 from spectralbai.checks import Vector, check_integer, check_number, check_weights_of_arms
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
+from spectralbai.noise import Divergence, SubGaussian
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
 from spectralbai.spectral import Components
@@ -39,15 +41,19 @@ class Solver:
     """Calls of the oracle, unless the caller sets another limit."""
     without_graph: bool = False
     """Whether it solves only problems in which the graph says nothing."""
+    divergence: Divergence = "gaussian"
+    """How it measures alternatives; scores in a range are treated as Gaussian."""
 
 
 SOLVERS: dict[str, Solver | None] = {
     "auto": None,
+    "binary": Solver("binary", binary, 60, divergence="binary"),
     "closed-form": Solver("closed-form", lambda oracle, *_: closed_form(oracle), 1, without_graph=True),
     "interior-point": Solver("interior-point", interior_point, 200),
     "mirror-ascent": Solver("mirror-ascent", lambda oracle, tol, limit, *_: mirror_ascent(oracle, tol, limit), 10_000),
 }
-"""The solvers by name; "auto" is the closed form where the graph says nothing, else the interior-point method."""
+"""The solvers by name; "auto" is `binary` for outcomes of two values; for others the closed form where the graph says
+nothing, and else the interior-point method."""
 
 
 def solve_allocation(
@@ -63,10 +69,13 @@ def solve_allocation(
         1/T_R*(mu) = max over omega in the simplex of min over lam of sum_a omega_a (mu_a - lam_a)^2 / (2 sigma_a^2),
 
     lam ranging over smooth means under which another arm beats the best (theory 2.2), with certified bounds of it.
+    Where outcomes have two values, the relative entropy kl(mu_a, lam_a) takes the place of the squares (theory 15.2).
+    Scores in a range are treated as Gaussian ones of standard deviation sigma, half of the range.
 
     `mu` (n_arms,) satisfies mu' L mu <= R and has a unique best arm, or the problem a tolerance; then the answer
     easiest to prove is found too. `tol` is the relative gap asked of the bounds. `solver` is a name in `SOLVERS` or a
-    `Solver`; "auto" takes the closed form where the graph says nothing and the interior-point method elsewhere.
+    `Solver`; "auto" takes `binary` for outcomes of two values, else the closed form where the graph says nothing and
+    the interior-point method elsewhere.
     `start` is a guess of omega.
     """
     mu = problem.check_smooth(mu)
@@ -79,14 +88,22 @@ def solve_allocation(
     if start is not None:
         guess = check_weights_of_arms("start", start, problem.n_arms)
         guess = guess / guess.sum()
+    if problem.noise.divergence == "binary":
+        problem.noise.check_means("mu", mu)
     if problem.R == 0:
         return _solve_quotient(problem, mu, tol, solver, max_iterations)
     chosen = SOLVERS[solver] if isinstance(solver, str) else solver
     if chosen is None:
-        chosen = SOLVERS["closed-form" if problem.unstructured else "interior-point"]
+        gaussian = "closed-form" if problem.unstructured else "interior-point"
+        chosen = SOLVERS["binary" if problem.noise.divergence == "binary" else gaussian]
         assert chosen is not None
     if chosen.without_graph and not problem.unstructured:
         raise InvalidInput(f"`solver` = {chosen.name!r} needs a graph without edges or R = math.inf; use solver='auto'")
+    if chosen.divergence != (problem.noise.divergence or "gaussian"):
+        raise InvalidInput(
+            f"`solver` = {chosen.name!r} is for {chosen.divergence} outcomes, got {problem.noise.described()}; use "
+            "solver='auto'"
+        )
     best = problem.best_arm(mu)
     allocation = _solve_for(problem, mu, best, tol, chosen, max_iterations, guess, enough=0.0)
     # With a tolerance other answers are right too, and one of them may be easier to prove.
@@ -156,7 +173,11 @@ def _solve_quotient(
     quietest = np.array(
         [min(np.flatnonzero(components == c), key=lambda a: problem.sigma[a]) for c in range(n_components)]
     )
-    quotient = Problem(Graph.from_edges(n_components, []), math.inf, problem.sigma[quietest], problem.tolerance)
+    noise = problem.noise
+    if noise.divergence == "gaussian":
+        noise = SubGaussian.of(problem.sigma[quietest], n_components)
+    edgeless = Graph.from_edges(n_components, [])
+    quotient = Problem(edgeless, math.inf, tolerance=problem.tolerance, noise=noise)
     small = solve_allocation(quotient, mu[quietest], tol, solver, max_iterations)
     omega = np.zeros(problem.n_arms)
     omega[quietest] = small.omega

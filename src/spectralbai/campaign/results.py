@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from spectralbai.allocation import solve_allocation
+from spectralbai.allocation import samples_needed, solve_allocation
 from spectralbai.campaign.definition import Campaign
 from spectralbai.errors import InvalidInput, SpectralBAIError
 from spectralbai.software import software
@@ -67,7 +67,10 @@ COLUMNS = tuple(Row.__dataclass_fields__)
 
 @dataclass(frozen=True)
 class Theory:
-    """Certified bounds of 1/T* of an instance, and its optimal allocation; 0, inf and none if R is below S(mu)."""
+    """Certified bounds of 1/T* of an instance, and its optimal allocation; 0, inf and none if R is below S(mu).
+
+    For scores in a range they are those of Gaussian outcomes, and give no lower bound on the samples.
+    """
 
     lower: float
     upper: float
@@ -215,6 +218,14 @@ class Results:
                 self._connection.execute("INSERT OR IGNORE INTO theory VALUES (?, ?, ?, ?)", (name, *found))
         lower, upper, omega = found
         return Theory(lower, upper, tuple(json.loads(omega)))
+
+    def lower_bound(self, name: str, delta: float) -> float:
+        """Returns the samples that no policy of risk `delta` can do without on average; 0 if none are known: R is below
+        S(mu), or outcomes are scores in a range."""
+        instance = next(each for each in self.campaign.instances if each.name == name)
+        if instance.instance.problem.noise.divergence is None:
+            return 0.0
+        return samples_needed(self.theory(name).upper, delta)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

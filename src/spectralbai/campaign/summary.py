@@ -10,7 +10,6 @@ import numpy as np
 from scipy.special import stdtrit
 from scipy.stats import binomtest
 
-from spectralbai.allocation import samples_needed
 from spectralbai.campaign.results import Results
 
 CONFIDENCE = 0.95
@@ -53,7 +52,7 @@ class Cell:
     error_rate_high: float
     lower_bound: float
     """On the mean number of samples of any policy that knows the graph and has this risk; 0 if none is known: R
-    below S(mu)."""
+    below S(mu), or scores in a range."""
     ratio: float
     """mean_tau / lower_bound; NaN if that is 0."""
     ratio_low: float
@@ -79,7 +78,7 @@ def summarise(results: Results) -> list[Cell]:
         )
         errors = sum(row.status == "decided" and not row.correct for row in rows)
         interval = binomtest(errors, len(rows)).proportion_ci(CONFIDENCE, "exact")
-        bound = samples_needed(results.theory(name).upper, delta)
+        bound = results.lower_bound(name, delta)
         ratios = [value / bound if bound > 0 else math.nan for value in (mean, mean - half, mean + half)]
         statuses = [row.status for row in rows]
         low, median, high = (float(q) for q in np.quantile(tau, (0.05, 0.5, 0.95)))

@@ -84,7 +84,7 @@ def _as_table(cells: Sequence[Cell]) -> Table:
             f"{cell.median_tau:.0f}",
             f"{cell.q05_tau:.0f} - {cell.q95_tau:.0f}",
             f"{cell.errors} ({cell.error_rate_low:.3f} - {cell.error_rate_high:.3f})",
-            "" if math.isnan(cell.ratio) else f"{cell.ratio:.2f}",
+            "-" if math.isnan(cell.ratio) else f"{cell.ratio:.2f}",
             f"{cell.seconds:.2g}",
         )
     return table
@@ -92,7 +92,7 @@ def _as_table(cells: Sequence[Cell]) -> Table:
 
 def _remarks(cells: Sequence[Cell], there: int, expected: int) -> Iterable[str]:
     yield "mean tau ± half of its 95 % interval; errors: wrong decisions (exact 95 % interval of their rate);"
-    yield "/ bound: mean tau over the lower bound on that of any policy that knows the graph and has this risk"
+    yield "/ bound: mean tau over the lower bound (-: none known) on that of any policy with the graph and this risk"
     if not all(cell.proved for cell in cells):
         yield "†: the risk of this stopping rule is not proved"
     if there < expected:

@@ -82,6 +82,8 @@ def _setting(made: Plan) -> Iterator[str]:
     problem = made.instance.problem
     yield f"{problem.n_arms} arms, {problem.graph.n_edges} edges, {problem.noise.described()}"
     yield f"R = {problem.R:g}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
+    if problem.noise.divergence is None:
+        yield "T* is that of Gaussian outcomes whose sigma is half of the range; no lower bound is known for scores"
     if made.source == "random signals":
         rough = max(problem.smoothness(mu) for mu in made.signals)
         size = (
@@ -102,7 +104,7 @@ def _rows(made: Plan) -> tuple[tuple[str, Forecast], ...]:
 def _theory(made: Plan) -> Table:
     table = _table("", "T*", "trials, at least")
     for name, each in _rows(made):
-        table.add_row(name, f"{each.characteristic_time:,.1f}", f"{each.lower_bound:,.0f}")
+        table.add_row(name, f"{each.characteristic_time:,.1f}", _count(each.lower_bound))
     return table
 
 
@@ -149,13 +151,13 @@ def _choices(made: Plan) -> Iterator[str | Table]:
     scale = "expected trials" if made.with_graph.runs else "at least"
     table = _table("delta", "at least", *(("expected trials",) if made.with_graph.runs else ()))
     for each in made.by_delta:
-        table.add_row(f"{each.delta:g}", f"{each.lower_bound:,.0f}", *((f"{each.mean:,.0f}",) if each.runs else ()))
+        table.add_row(f"{each.delta:g}", _count(each.lower_bound), *((f"{each.mean:,.0f}",) if each.runs else ()))
     yield "Another risk:"
     yield table
     if made.by_R:
         table = _table("R", "T*", scale)
         for each_R in made.by_R:
-            times = (f"{each_R.characteristic_time:,.1f}", f"about {each_R.samples:,.0f}")
+            times = (f"{each_R.characteristic_time:,.1f}", _about(each_R.samples))
             table.add_row(
                 f"{each_R.value:.3g}",
                 *(("too small for these means", "") if math.isnan(each_R.characteristic_time) else times),
@@ -170,7 +172,7 @@ def _choices(made: Plan) -> Iterator[str | Table]:
     for each_tolerance in made.by_tolerance:
         time = each_tolerance.characteristic_time
         trials = (
-            f"about {each_tolerance.samples:,.0f}"
+            _about(each_tolerance.samples)
             if 0 < time < math.inf
             else "none: all are good enough"
             if time == 0
@@ -180,6 +182,14 @@ def _choices(made: Plan) -> Iterator[str | Table]:
     yield ""
     yield "Another tolerance:"
     yield table
+
+
+def _count(samples: float) -> str:
+    return "-" if math.isnan(samples) else f"{samples:,.0f}"
+
+
+def _about(samples: float) -> str:
+    return "-" if math.isnan(samples) else f"about {samples:,.0f}"
 
 
 def _table(*headings: str) -> Table:

@@ -43,7 +43,6 @@ def plot(
 
     out = out or directory / f"{kind}.png"
 
-    from spectralbai.allocation import samples_needed
     from spectralbai.campaign import Results, summarise
 
     with Results.open(directory) as results:
@@ -66,7 +65,7 @@ def plot(
             rows = [row for row in results.rows() if row.instance == name and row.delta == risk]
             _check_any(rows, directory)
             if kind == "box":
-                ax = plots.plot_tau_by_policy(rows, samples_needed(results.theory(name).upper, risk))
+                ax = plots.plot_tau_by_policy(rows, results.lower_bound(name, risk))
             else:
                 ax = plots.plot_proportions(rows, results.theory(name).omega, chosen.labels)
             title = f"{name}, delta = {risk:g}"

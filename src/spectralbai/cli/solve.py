@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -44,7 +45,7 @@ def solve(
     file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     tol: Annotated[float, typer.Option(help="Relative gap of the certified bounds at which to stop.")] = 1e-6,
-    solver: Annotated[str, typer.Option(help="auto, closed-form, interior-point or mirror-ascent.")] = "auto",
+    solver: Annotated[str, typer.Option(help="auto, mirror-ascent, closed-form, interior-point or binary.")] = "auto",
     max_iterations: Annotated[
         int | None, typer.Option(help="Most oracle calls; the solver's own limit if not given.", metavar="N")
     ] = None,
@@ -52,7 +53,8 @@ def solve(
     """What the graph saves, and how to share the samples.
 
     T_R* is the least expected number of samples per unit of log(1/delta) when the means are known to be smooth
-    on the graph, T_inf* when the graph is ignored; both come with certified bounds.
+    on the graph, T_inf* when the graph is ignored; both come with certified bounds. For scores in a range they are
+    those of Gaussian outcomes whose sigma is half of the range, and no lower bound on the samples.
 
     \b
     Example:
@@ -70,10 +72,9 @@ def solve(
         )
 
     from spectralbai.allocation import solve_allocation
-    from spectralbai.problem import Problem
 
     with_graph = solve_allocation(problem, mu, tol=tol, solver=solver, max_iterations=max_iterations)
-    without_graph = solve_allocation(Problem(problem.graph, math.inf, problem.sigma, problem.tolerance), mu, tol=tol)
+    without_graph = solve_allocation(replace(problem, R=math.inf), mu, tol=tol)
     answer = Answer(instance, mu, tol, with_graph, without_graph)
     if as_json:
         typer.echo(json.dumps(_as_dict(answer), ensure_ascii=False, allow_nan=False))
@@ -94,6 +95,7 @@ def _as_dict(answer: Answer) -> dict[str, Any]:
         "R": _finite(problem.R),
         "smoothness": problem.smoothness(answer.mu),
         "sigma": problem.sigma.tolist(),
+        "divergence": problem.noise.divergence,
         "tolerance": problem.tolerance,
         "tol": answer.tol,
         **_allocation_as_dict(answer.with_graph),
@@ -131,9 +133,12 @@ def _print_tables(answer: Answer) -> None:
     summary = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     sigmas = {f"{sigma:g}" for sigma in problem.sigma.tolist()}
     graph = f"{_count(problem.n_arms, 'arm')}, {_count(problem.graph.n_edges, 'edge')}"
-    summary.add_row(
-        "problem", f"{graph}, sigma {sigmas.pop() if len(sigmas) == 1 else 'per arm'}, tolerance {problem.tolerance:g}"
-    )
+    noise = f"sigma {sigmas.pop() if len(sigmas) == 1 else 'per arm'}"
+    if problem.outcome_range is not None:
+        noise = problem.noise.described()
+    summary.add_row("problem", f"{graph}, {noise}, tolerance {problem.tolerance:g}")
+    if problem.noise.divergence is None:
+        summary.add_row("", "T* is that of Gaussian outcomes whose sigma is half of the range: no bound for scores")
     summary.add_row("smoothness", f"S(mu) = {problem.smoothness(mu):.6g}, R = {problem.R:g}")
     summary.add_row("best arm", labels[with_graph.best])
     summary.add_row("T_R*", f"{with_graph.characteristic_time:.6g} samples per unit of log(1/delta)")

@@ -8,12 +8,16 @@ from typing import Any
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.noise.bounded import Bounded
-from spectralbai.noise.contract import PSEUDO_COUNTS, Draw, Drawing
+from spectralbai.noise.contract import PSEUDO_COUNTS, Divergence, Draw, Drawing
 
 
 @dataclass(frozen=True)
 class Binary(Bounded):
     """Outcomes are `low` or `high`, nothing between: the mean of an arm says all about it."""
+
+    @property
+    def divergence(self) -> Divergence | None:
+        return "binary"
 
     def described(self) -> str:
         return f"outcomes {self.low:g} or {self.high:g}"

@@ -10,7 +10,7 @@ import numpy as np
 
 from spectralbai.checks import Vector, check_ends, check_number
 from spectralbai.errors import InvalidInput
-from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, PSEUDO_COUNTS, Draw, Drawing, Noise
+from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, PSEUDO_COUNTS, Divergence, Draw, Drawing, Noise
 from spectralbai.noise.pools import Pools
 from spectralbai.noise.unit import least_mean
 
@@ -40,6 +40,10 @@ class Bounded(Noise):
     @property
     def outcome_range(self) -> tuple[float, float]:
         return self.low, self.high
+
+    @property
+    def divergence(self) -> Divergence | None:
+        return None  # scores of the same means may vary as little as they like
 
     def sigmas(self, n_arms: int) -> Vector:
         sigma = np.full(n_arms, (self.high - self.low) / 2)

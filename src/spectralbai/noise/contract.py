@@ -22,6 +22,8 @@ PSEUDO_COUNTS = 3.0
 
 Drawing = Literal["gaussian", "bernoulli", "uniform"] | float
 """How a simulation draws outcomes: a name, or the standard deviation of scores in a range."""
+Divergence = Literal["gaussian", "binary"]
+"""How the distance between two means is measured: between Gaussian outcomes, or between outcomes of two values."""
 Draw = Callable[[np.random.Generator, Indices], Vector]
 """Draws one outcome of each of the arms given."""
 
@@ -33,6 +35,11 @@ class Noise(ABC):
     @abstractmethod
     def outcome_range(self) -> tuple[float, float] | None:
         """Interval known to hold every outcome, hence every mean, if any."""
+
+    @property
+    @abstractmethod
+    def divergence(self) -> Divergence | None:
+        """By what lower bounds on the samples measure alternatives; None where the means do not give a lower bound."""
 
     @abstractmethod
     def sigmas(self, n_arms: int) -> Vector:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from spectralbai.checks import Vector, check_number, check_vector
 from spectralbai.errors import InvalidInput
-from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, Draw, Drawing, Noise
+from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, Divergence, Draw, Drawing, Noise
 from spectralbai.noise.pools import Pools
 
 FIRST_RESULTS = 5.0
@@ -47,6 +47,10 @@ class SubGaussian(Noise):
     @property
     def outcome_range(self) -> None:
         return None
+
+    @property
+    def divergence(self) -> Divergence | None:
+        return "gaussian"
 
     def sigmas(self, n_arms: int) -> Vector:
         return check_vector("sigma", self.sigma, n_arms)

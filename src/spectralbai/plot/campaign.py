@@ -83,14 +83,15 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
     places = {
         value: float(place) for place, value in enumerate(values)
     }  # evenly spaced: R may be inf, delta spans decades
-    bound = {getattr(cell, x): cell.lower_bound for cell in cells}
-    ax.plot(
-        list(places.values()),
-        [bound[value] for value in values],
-        color="black",
-        linewidth=2.2,
-        label="lower bound, graph known",
-    )
+    bound = {getattr(cell, x): cell.lower_bound or np.nan for cell in cells}  # 0: none is known
+    if not np.isnan(list(bound.values())).all():
+        ax.plot(
+            list(places.values()),
+            [bound[value] for value in values],
+            color="black",
+            linewidth=2.2,
+            label="lower bound, graph known",
+        )
     policies = list(dict.fromkeys(cell.policy for cell in cells))
     for index, policy in enumerate(policies):
         style = STYLES[index % len(STYLES)]

@@ -1,0 +1,331 @@
+"""The solver for outcomes of two values: alternatives are as far as the relative entropy of two coins says.
+
+A best response is the solution of a convex program in K variables with two constraints; a primal-dual interior-point
+method finds those of all challengers at once. The search over allocations is that of `interior_point`, and the bounds
+come from the Lagrangian and from alternatives checked to satisfy their constraints (theory, section 15).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from spectralbai.allocation.certificate import MARGIN, Outcome, certified_upper
+from spectralbai.allocation.interior_point import Iterate, newton_step, opening_allocation
+from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.oracle import Oracle
+
+INSIDE = 1e-9
+"""Rates of 0 and 1 are moved inside by this part of the smallest other rate while searching, not in the bounds."""
+TINY, EPSILON = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
+NEAREST = 1e-13
+"""The least distance of a rate from 1 while searching: closer to 1, numbers are too far apart."""
+MOST_STEPS = 60
+"""Steps of the search for the best responses to one allocation."""
+ACCURACY = 1e-11
+"""Relative accuracy at which that search ends."""
+WARM = 1e-4
+"""How far that search goes back from the boundary after a change of the allocation."""
+BOUNDARY = 0.95
+"""Fraction of the way to the boundary that a step may go."""
+LARGEST_STACK = 2_000_000
+"""Numbers in one stack of matrices: challengers are treated in groups to bound the memory."""
+
+
+class Responses(NamedTuple):
+    """The best responses to one allocation: row i is that of the i-th challenger, in the units of `BinaryGame`."""
+
+    omega: Vector
+    lam: Matrix
+    multipliers: Matrix
+    """gamma and nu, of the two constraints: smoothness, and the challenger beats the best arm."""
+    slacks: Matrix
+    """What the constraints leave."""
+
+
+def binary(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None, enough: float) -> Outcome:
+    """Returns an allocation with certified bounds, as `interior_point` does, of 1/T* by relative entropy (theory
+    15.2)."""
+    game = BinaryGame.of(oracle)
+    omega = opening_allocation(oracle) if start is None else 0.9 * start + 0.1 / start.size
+    responses = game.respond(omega)
+    best_omega, lower, upper = omega, -math.inf, math.inf
+    point, scale = None, 1.0
+    for iteration in range(1, max_iterations + 1):
+        gradient = relative_entropy(game.inside, responses.lam)
+        cost = gradient @ responses.omega
+        if point is None:  # on the central path: p_i w_i and omega_a z_a all equal, and sum(p) = 1
+            scale = float(cost.min())
+            reciprocal = scale / cost
+            s = 1.3 * float(reciprocal.max())
+            level = 1 / float((1 / (s - reciprocal)).sum())
+            point = Iterate(omega, s, s - reciprocal, level / (s - reciprocal), level / omega, math.nan)
+        value = game.certified_lower(responses)
+        if value > lower:
+            best_omega, lower = responses.omega, value
+        upper = min(
+            upper, certified_upper(relative_entropy(game.rates, game.feasible(responses.lam)), point.p / cost**2)
+        )
+        if iteration == max_iterations or upper <= max(lower * (1 + tol), enough):
+            break
+        try:
+            hessian = game.curvature(responses, point.p * (scale / cost) ** 2)
+            point = newton_step(point, cost / scale, gradient / scale, hessian / scale)
+            responses = game.respond(point.omega, responses)
+        except np.linalg.LinAlgError:  # the end of floating point: what was found so far stands, with its bounds
+            break
+    return Outcome(best_omega, lower, upper, iteration)
+
+
+def relative_entropy(p: Vector, q: Matrix) -> Matrix:
+    """Returns kl(p, q) = p log(p/q) + (1 - p) log((1 - p)/(1 - q)) for p in [0, 1] and q in (0, 1) (theory 15.1).
+
+    As p h((q - p)/p) + (1 - p) h((p - q)/(1 - p)) with h(x) = x - log(1 + x) >= 0: nothing cancels where q is near p.
+    """
+    return _term(p, q - p) + _term(1 - p, p - q)
+
+
+def _term(p: Vector, d: Matrix) -> Matrix:
+    """Returns p h(d/p), d at p = 0."""
+    x = np.divide(d, p, out=np.zeros_like(d), where=p > 0)
+    near = np.abs(x) < 0.01
+    small = np.where(near, x, 0.0)
+    series = np.zeros_like(x)
+    for k in range(9, 1, -1):  # x^2/2 - x^3/3 + ..., to 1e-17
+        series = small * series + (-1) ** k / k
+    return np.where(p > 0, p * np.where(near, small**2 * series, x - np.log1p(x)), d)
+
+
+def _slope(p: Vector, q: Matrix) -> Matrix:
+    """Returns the derivative of kl(p, q) in q."""
+    return (q - p) / (q * (1 - q))
+
+
+@dataclass(frozen=True, eq=False)
+class BinaryGame:
+    """The problem of one best arm in units of the range: outcomes 0 and 1, rates in [0, 1]."""
+
+    rates: Vector
+    inside: Vector
+    """The rates, those of 0 and 1 moved inside."""
+    best: int
+    R: float
+    tolerance: float
+    challengers: Indices
+    laplacian: Matrix
+    pairs: Indices
+    weights: Vector
+    slater: Matrix
+    """For each challenger, means inside (0, 1) that satisfy both constraints with room to spare."""
+
+    @classmethod
+    def of(cls, oracle: Oracle) -> BinaryGame:
+        assert oracle.noise.outcome_range is not None
+        low, high = oracle.noise.outcome_range
+        rates = np.clip((oracle.mu - low) / (high - low), 0.0, 1.0)
+        near, far = (INSIDE * float(each[each > 0].min(initial=1.0)) for each in (rates, 1 - rates))
+        to = oracle.components
+        laplacian = (to.incidence.T * to.weights) @ to.incidence.toarray()
+        R = oracle.R / (high - low) ** 2 if to.weights.size else 1.0  # S = 0 without edges
+        tolerance = oracle.tolerance / (high - low)
+        challengers = oracle.respond(np.ones(rates.size)).challengers
+        slater = _inner_points(laplacian, to.of_arm, oracle.best, challengers, R, tolerance)
+        inside = np.clip(rates, near, 1 - max(far, NEAREST))
+        return cls(rates, inside, oracle.best, R, tolerance, challengers, laplacian, to.pairs, to.weights, slater)
+
+    @property
+    def _rows(self) -> Indices:
+        return np.arange(self.challengers.size)
+
+    def _behind(self, lam: Matrix) -> Vector:
+        """Returns lam_best - lam_i, which must be at most -tolerance."""
+        return lam[:, self.best] - lam[self._rows, self.challengers]
+
+    def _smoothness(self, lam: Matrix) -> Vector:
+        """Returns S(lam) of each row: a sum of squares, free of cancellation."""
+        across = lam[:, self.pairs[:, 0]] - lam[:, self.pairs[:, 1]]
+        return (across**2) @ self.weights
+
+    def respond(self, omega: Vector, start: Responses | None = None) -> Responses:
+        """Returns the best responses to a positive allocation (theory 15.3)."""
+        size = max(1, LARGEST_STACK // omega.size**2)
+        groups = np.split(self._rows, range(size, self.challengers.size, size))
+        found = [self._respond(omega, rows, start) for rows in groups]
+        return Responses(omega, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+
+    def _respond(self, omega: Vector, every: Indices, start: Responses | None) -> tuple[Matrix, Matrix, Matrix]:
+        """Returns (lam, multipliers, slacks) of some of the challengers; lam stays inside its constraints."""
+        p, best, R, n_arms = self.inside, self.best, self.R, omega.size
+        arms, slater = self.challengers[every], self.slater[every]
+        lead = p[best] - p[arms] + self.tolerance
+        if start is None:  # from the rates to where the challenger leads, and half as far again
+            room = slater[np.arange(arms.size), arms] - slater[:, best] - self.tolerance
+            share = np.clip(lead / (lead + room), EPSILON, 1.0)
+            share += share * (1 - share) / 2
+            lam, y = p + share[:, None] * (slater - p), np.zeros((arms.size, 2))
+        else:
+            lam, y = start.lam[every] + WARM * (slater - start.lam[every]), start.multipliers[every].copy()
+        s, least = np.empty_like(y), EPSILON * np.stack([np.full(arms.size, R), np.abs(lead)], axis=1)
+        live = np.arange(arms.size)
+        for iteration in range(MOST_STEPS):
+            x, arm, here = lam[live], arms[live], np.arange(live.size)
+            level_free = x - x[:, [best]]
+            slope, bend = omega * _slope(p, x), level_free @ self.laplacian
+            cost = (omega * relative_entropy(p, x)).sum(axis=1)
+            slack = np.stack([R - (level_free * bend).sum(axis=1), x[here, arm] - x[:, best] - self.tolerance], axis=1)
+            slack = np.maximum(slack, least[live])  # they are rounded
+            if iteration == 0:
+                y[live] = np.maximum(y[live], (cost if start is None else WARM * cost)[:, None] / slack)
+            price = y[live]
+            sides = np.zeros((live.size, n_arms, 3))  # minus the residual, and the normals of the constraints
+            normals = sides[:, :, 1:]
+            normals[:, :, 0] = 2 * bend
+            normals[:, best, 1] = 1
+            normals[here, arm, 1] = -1
+            residual = slope + (normals @ price[:, :, None])[:, :, 0]
+            sides[:, :, 0] = -residual
+            s[live] = slack
+            error = (np.abs(residual) * np.minimum(x, 1 - x)).sum(axis=1) + (price * slack).sum(axis=1)
+            going = error > ACCURACY * cost
+            if not going.any():
+                break
+            second = omega * (p / x**2 + (1 - p) / (1 - x) ** 2)
+            root = np.sqrt(np.maximum(second, np.maximum(residual / x, -residual / (1 - x))))  # damped near 0 and 1
+            matrix = 2 * price[:, 0, None, None] * self.laplacian / (root[:, :, None] * root[:, None, :])
+            matrix[:, np.arange(n_arms), np.arange(n_arms)] += 1
+            solved = np.linalg.solve(matrix, sides / root[:, :, None]) / root[:, :, None]
+            inner = np.swapaxes(normals, 1, 2) @ solved  # (2, 3) for each row
+            small = inner[:, :, 1:].copy()
+            small[:, [0, 1], [0, 1]] += slack / price
+            level = (price * slack).sum(axis=1) / 2
+            target = np.zeros_like(price)  # of multiplier times slack, and second-order terms
+            for corrector in range(2):
+                dy = np.linalg.solve(small, (inner[:, :, 0] + target / price - slack)[:, :, None])[:, :, 0]
+                dx = solved[:, :, 0] - (solved[:, :, 1:] @ dy[:, :, None])[:, :, 0]
+                ds = -(np.swapaxes(normals, 1, 2) @ dx[:, :, None])[:, :, 0]
+                curved = np.maximum(((dx @ self.laplacian) * dx).sum(axis=1), 0.0)
+                if corrector == 0:
+                    step = np.minimum(np.minimum(_longest(price, dy), _longest(slack, ds)), 1.0)[:, None]
+                    ahead = ((price + step * dy) * (slack + step * ds)).sum(axis=1) / 2
+                    target = (level * np.clip(ahead / level, 0.01, 1.0) ** 3)[:, None] - dy * ds
+                    target[:, 0] += price[:, 0] * curved
+            longest = np.minimum(
+                np.minimum(_longest(price, dy), _longest(slack[:, 1:], ds[:, 1:])),
+                _first_root(slack[:, 0], ds[:, 0], curved),
+            )
+            longest = np.minimum(longest, np.minimum(_longest(x, dx), _longest(1 - x, -dx)))
+            step = np.minimum(1.0, BOUNDARY * longest)[:, None]
+            lam[live], y[live] = np.clip(x + step * dx, TINY, 1 - EPSILON), price + step * dy
+            live = live[going]
+        return lam, y, s
+
+    def curvature(self, responses: Responses, p: Vector) -> Matrix:
+        """Returns -sum_i p_i Hess f_i (theory 15.4)."""
+        omega, lam, multipliers, slacks = responses
+        n_arms = omega.size
+        hessian = np.zeros((n_arms, n_arms))
+        size = max(1, LARGEST_STACK // n_arms**2)
+        for rows in np.split(self._rows, range(size, self.challengers.size, size)):
+            x, y, s = lam[rows], multipliers[rows], slacks[rows]
+            root = np.sqrt(omega * (self.inside / x**2 + (1 - self.inside) / (1 - x) ** 2))
+            matrix = 2 * y[:, 0, None, None] * self.laplacian / (root[:, :, None] * root[:, None, :])
+            matrix[:, np.arange(n_arms), np.arange(n_arms)] += 1
+            inverse = np.linalg.inv(matrix)
+            normals = np.zeros((rows.size, n_arms, 2))
+            normals[:, :, 0] = 2 * x @ self.laplacian
+            normals[:, self.best, 1] = 1
+            normals[np.arange(rows.size), self.challengers[rows], 1] = -1
+            normals /= root[:, :, None]
+            moved = inverse @ normals
+            small = np.swapaxes(normals, 1, 2) @ moved
+            small[:, [0, 1], [0, 1]] += s / y
+            inverse -= moved @ np.linalg.solve(small, np.swapaxes(moved, 1, 2))
+            lever = _slope(self.inside, x) / root
+            hessian += np.einsum("i,ia,iab,ib->ab", p[rows], lever, inverse, lever, optimize=True)
+        symmetric: Matrix = (hessian + hessian.T) / 2
+        return symmetric
+
+    def certified_lower(self, responses: Responses) -> float:
+        """Returns a lower bound of the least f_i at the allocation, hence of 1/T* (theory 15.5)."""
+        omega, lam, multipliers, _ = responses
+        gamma, nu = multipliers.T
+        smooth, behind = self._smoothness(lam), self._behind(lam)
+        residual = omega * _slope(self.rates, lam) + 2 * gamma[:, None] * ((lam - lam[:, [self.best]]) @ self.laplacian)
+        residual[:, self.best] += nu
+        residual[self._rows, self.challengers] -= nu
+        lost = np.minimum(np.maximum(residual * lam, -residual * (1 - lam)), residual**2 / (2 * omega)).sum(axis=1)
+        cost = relative_entropy(self.rates, lam) @ omega
+        value = cost + gamma * (smooth - self.R) + nu * (behind + self.tolerance) - 2 * lost
+        rounding = MARGIN * (cost + gamma * (smooth + self.R) + nu * (np.abs(behind) + self.tolerance))
+        return float((value - rounding).min())
+
+    def feasible(self, lam: Matrix) -> Matrix:
+        """Returns alternatives that satisfy their constraints, one row per challenger.
+
+        A computed one may miss them by rounding: it is moved towards one that has room to spare. Rows that are still
+        outside then are nan.
+        """
+        found = np.full_like(lam, np.nan)
+        for margin in (1e9 * MARGIN, 1e6 * MARGIN, 1e3 * MARGIN, MARGIN):
+            moved = lam + self._correction(lam, margin)[:, None] * (self.slater - lam)
+            good = (
+                (self._smoothness(moved) * (1 + MARGIN) <= self.R)
+                & (-self._behind(moved) * (1 - MARGIN) >= self.tolerance)
+                & ((moved > 0) & (moved < 1)).all(axis=1)
+            )
+            found[good] = moved[good]
+        return found
+
+    def _correction(self, lam: Matrix, margin: float) -> Vector:
+        """Returns how far to go towards the inner points so that both constraints hold, with room for rounding."""
+        rough, even = np.sqrt(self._smoothness(lam)), np.sqrt(self._smoothness(self.slater))
+        excess = rough - math.sqrt(self.R) * (1 - margin)
+        short = self._behind(lam) + self.tolerance * (1 + margin)
+        room = -self._behind(self.slater) - self.tolerance
+        needed = np.maximum(
+            np.divide(excess, rough - even, out=np.zeros_like(excess), where=excess > 0),
+            np.divide(short, short + room, out=np.zeros_like(short), where=short > 0),
+        )
+        share: Vector = np.minimum(needed * (1 + margin) + margin * (needed > 0), 1.0)
+        return share
+
+
+def _inner_points(
+    laplacian: Matrix, component: Indices, best: int, challengers: Indices, R: float, tolerance: float
+) -> Matrix:
+    """Returns for each challenger means inside (0, 1) that satisfy both constraints with room to spare.
+
+    They follow the smoothest means that are 0 at the best arm and 1 at the challenger, which lie between the two.
+    """
+    inverse = np.linalg.pinv(laplacian, hermitian=True)
+    points = np.empty((challengers.size, component.size))
+    for row, i in enumerate(challengers):
+        if component[i] == component[best]:
+            potential = inverse[:, i] - inverse[:, best]
+            resistance = potential[i] - potential[best]
+            shape = np.where(component == component[best], (potential - potential[best]) / resistance, 0.5)
+            most = min(1.0, math.sqrt(R * resistance))
+        else:
+            shape, most = np.where(component == component[i], 1.0, 0.0), 1.0
+        points[row] = 0.5 + (tolerance + most) / 2 * (np.clip(shape, 0.0, 1.0) - 0.5)
+    return points
+
+
+def _first_root(slack: Vector, slope: Vector, curved: Vector) -> Vector:
+    """Returns the positive root t of slack + slope t - curved t^2, for slack > 0 and curved >= 0; inf if none."""
+    root = np.sqrt(slope**2 + 4 * curved * slack)
+    found = np.full_like(slack, np.inf)
+    down = slope < 0  # 2 slack / (root - slope) and (root + slope) / (2 curved) are one number: take what adds up
+    np.divide(2 * slack, root - slope, out=found, where=down)
+    np.divide(root + slope, 2 * curved, out=found, where=~down & (curved > 0))
+    return found
+
+
+def _longest(x: Matrix, dx: Matrix) -> Vector:
+    """Returns the longest step of each row that keeps x + step dx non-negative."""
+    ratio = np.divide(-x, dx, out=np.full_like(x, np.inf), where=dx < 0)
+    least: Vector = ratio.min(axis=1)
+    return least

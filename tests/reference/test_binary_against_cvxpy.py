@@ -1,0 +1,88 @@
+"""The allocation of binary outcomes against CVXPY: best responses, and the whole problem as one cone program."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from spectralbai import Graph, Problem, solve_allocation
+from spectralbai.allocation.binary import BinaryGame, relative_entropy
+from spectralbai.checks import Vector
+from spectralbai.oracle import Oracle
+
+cp: Any = importlib.import_module("cvxpy")  # its types are incomplete
+
+
+def instance(seed: int) -> tuple[Problem, Vector]:
+    rng = np.random.default_rng(seed)
+    n_arms = int(rng.integers(3, 6))
+    graph = Graph.from_edges(
+        n_arms, [(a, b, rng.uniform(0.3, 3)) for a in range(n_arms) for b in range(a) if rng.random() < 0.6]
+    )
+    mu = rng.uniform(0.02, 0.6 if seed % 2 else 0.98, size=n_arms)
+    R = [1.01, 1.5, 4.0][seed % 3] * graph.smoothness(mu) + 1e-3
+    return Problem.bounded(graph, R, tolerance=[0.0, 0.03][seed % 2], binary=True), mu
+
+
+def root_of(problem: Problem) -> np.ndarray:
+    """Returns B with B' B = L."""
+    a, b = problem.graph.pairs.T
+    root = np.zeros((problem.graph.n_edges, problem.n_arms))
+    root[np.arange(len(a)), a], root[np.arange(len(a)), b] = 1.0, -1.0
+    return root * np.sqrt(problem.graph.weights)[:, None]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_best_responses_are_those_of_cvxpy(seed: int) -> None:
+    problem, mu = instance(seed)
+    best = int(np.argmax(mu))
+    omega = np.random.default_rng(seed).dirichlet(np.ones(mu.size))
+    oracle = Oracle(problem, mu, best)
+    game = BinaryGame.of(oracle.renumbered())
+    responses = game.respond(oracle.components.ordered(omega))
+    for row, position in enumerate(game.challengers):
+        i = int(oracle.components.order[position])
+        lam = cp.Variable(mu.size)
+        cost = omega @ (cp.kl_div(mu, lam) + cp.kl_div(1 - mu, 1 - lam))
+        constraints = [lam[i] >= lam[best] + problem.tolerance]
+        if problem.graph.n_edges:
+            constraints += [cp.sum_squares(root_of(problem) @ lam) <= problem.R]
+        exact = cp.Problem(cp.Minimize(cost), constraints).solve(solver=cp.CLARABEL)
+        found = relative_entropy(game.rates, responses.lam[row : row + 1])[0] @ oracle.components.ordered(omega)
+        assert found == pytest.approx(exact, rel=1e-5, abs=1e-8)
+
+
+def cone_program(problem: Problem, mu: Vector, best: int) -> float:
+    """Returns 1/T*: the least s such that a mixture p of alternatives, row i being v_i / p_i, costs at most s at
+    every arm; p kl(mu, v/p) is the relative entropy of (p mu, v) plus that of (p (1 - mu), p - v)."""
+    others = [i for i in range(problem.n_arms) if i != best]
+    p, v, s = cp.Variable(len(others)), cp.Variable((len(others), problem.n_arms)), cp.Variable()
+    constraints = [cp.sum(p) == 1, p >= 0]
+    for k, i in enumerate(others):
+        constraints += [v[k, i] >= v[k, best] + problem.tolerance * p[k]]
+        if problem.graph.n_edges:
+            constraints += [cp.norm(root_of(problem) @ v[k]) <= math.sqrt(problem.R) * p[k]]
+    for arm, rate in enumerate(mu):
+        costs = cp.rel_entr(p * rate, v[:, arm]) + cp.rel_entr(p * (1 - rate), p - v[:, arm])
+        constraints += [cp.sum(costs) <= s]
+    return float(cp.Problem(cp.Minimize(s), constraints).solve(solver=cp.CLARABEL))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_whole_problem_is_that_of_the_cone_program(seed: int) -> None:
+    problem, mu = instance(seed)
+    found = solve_allocation(problem, mu)
+    assert found.status == "certified"
+    # With a tolerance the best of all right answers counts.
+    right = np.flatnonzero(mu >= mu.max() - problem.tolerance)
+    exact = max(cone_program(problem, mu, int(b)) for b in right)
+    assert found.lower * (1 - 1e-5) <= exact <= found.upper * (1 + 1e-5)
+
+
+def test_the_example_of_the_test_of_the_bound() -> None:
+    problem = Problem.bounded(Graph.from_edges(3, [(1, 2)]), 0.01, binary=True)
+    assert 1 / cone_program(problem, np.array([0.15, 0.05, 0.07]), 0) == pytest.approx(146.157449, rel=1e-5)
