@@ -15,6 +15,7 @@ from scipy.special import chdtri
 from spectralbai.blocks import Data
 from spectralbai.checks import Mask, Matrix, Vector
 from spectralbai.evidence import Evidence
+from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
 from spectralbai.spectral import Components, Decomposition, decompose
 
@@ -99,6 +100,12 @@ class Outlook:
         """Returns the evidence against each challenger of a leader, in nats; 0 where there is none."""
         found = self.decomposition.respond(self.evidence.data.means, leader, self.R, tolerance)
         return np.where(np.isfinite(found.cost), np.maximum(found.cost - found.misfit, 0.0), 0.0)
+
+    def growth(self, leader: int, allocation: Vector) -> Vector:
+        """Returns the evidence against each challenger of a leader that a pull by this allocation brings, if the
+        estimate is right, in nats; inf for challengers that cannot win."""
+        oracle = Oracle(self.problem, self.mu, leader, self.sigma, self.R)
+        return oracle.respond(allocation).cost
 
     @cached_property
     def _precision(self) -> Vector:

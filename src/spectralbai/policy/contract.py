@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.blocks import Block, Data, fill
+from spectralbai.blocks import Block, Data, fill, ranks_of
 from spectralbai.checks import Indices, Vector, check_arm, check_delta, check_integer, check_interval, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
@@ -18,6 +18,7 @@ from spectralbai.evidence import Evidence
 from spectralbai.instance import Instance
 from spectralbai.intervals import pooled_intervals
 from spectralbai.memory import Memory
+from spectralbai.outlook import Outlook
 from spectralbai.policy.state import State, Watch
 from spectralbai.policy.views import Estimates, Verdict
 from spectralbai.problem import Problem
@@ -202,10 +203,7 @@ class Policy:
                 return free[:n], numbers[:n]
             # Pending pulls hold the oldest free slots of their arms: a slot is unclaimed if its rank among those of its
             # arm is beyond them.
-            by_arm = np.argsort(free, kind="stable")
-            rank = np.empty(free.size)
-            rank[by_arm] = np.arange(free.size) - np.searchsorted(free[by_arm], free[by_arm])
-            unclaimed = np.flatnonzero(rank >= waiting[free])[:n]
+            unclaimed = np.flatnonzero(ranks_of(free) >= waiting[free])[:n]
             return free[unclaimed], numbers[unclaimed]
         issued = state.counts + waiting
         arms = self._first_pulls(issued)[:n]
@@ -311,12 +309,17 @@ class Policy:
         for name, rule in self._rules.items():
             memory = self._memory(state, name)
             memories[name] = rule.observe(memory, block, evidence, decided=name not in running)
-        readings = {name: self._rules[name].read(memories[name], evidence) for name in running}
+        asked = running | {  # proved rules test R after their decision too
+            rule.name
+            for watch, (rule, _) in zip(state.watches, self._watched, strict=True)
+            if watch.decided and rule.proved and not watch.doubted
+        }
+        readings = {name: self._rules[name].read(memories[name], evidence) for name in asked}
         watches = tuple(
-            watch if watch.settled else self._look(readings[rule.name], delta, state.data.samples)
+            self._look(watch, readings.get(rule.name), delta, state.data.samples)
             for watch, (rule, delta) in zip(state.watches, self._watched, strict=True)
         )
-        own = readings.get(self.rules[0][0])
+        own = readings.get(self.rules[0][0]) if self.rules[0][0] in running else None
         evidence = self._defended(evidence, own)
         state = replace(state, best=evidence.best, stopping=memories, watches=watches)
         if self.in_blocks and self._settled(state):
@@ -349,6 +352,8 @@ class Policy:
                 seen.consistent,
                 rule.proved,
                 seen.candidates,
+                seen.doubted,
+                seen.lacking,
             )
             for seen, (rule, _) in zip(state.watches, self._watched, strict=True)
         )
@@ -397,9 +402,11 @@ class Policy:
     def remaining(self, state: State, watch: int = 0) -> float:
         """Returns a forecast of the trials still to come before rule number `watch` decides; no more than a forecast.
 
-        What its statistic lacks of its threshold, over what it gains per trial at the current estimate and allocation
-        (theory 6.15), and at least the results missing for the next reading. 0 once settled, inf where the estimate is
-        tied, nan where there is no threshold yet or, as for intervals, no rate.
+        A rule with accounts: what the slowest of them lacks, over what a pull brings it at the current estimate and
+        plan; then, as both are noisy, at most by a factor of two towards the trials so far: whenever one looks, a run
+        is as likely as not to be half done (theory 13.6). Other rules: what the statistic lacks of its threshold, over
+        what it gains per trial (theory 6.15), and at least the results missing for the next reading. 0 once settled,
+        inf where the estimate is tied, nan where there is no threshold yet or, as for intervals, no rate.
         """
         self._check_state(state)
         seen, (rule, delta) = state.watches[watch], self._watched[watch]
@@ -409,14 +416,26 @@ class Policy:
             return math.nan
         evidence = self._weighed(state)
         shares = self.sampling.shares(state.sampling, self._view(evidence))
-        statistic, threshold = rule.read(self._memory(state, rule.name), evidence).least_beaten(delta)
-        growth = rule.growth(self.problem, evidence.mu_tilde, evidence.best, shares)
-        if math.isinf(threshold) or math.isnan(growth):
-            return math.nan
+        reading = rule.read(self._memory(state, rule.name), evidence)
         due = float(self.horizon(state) if self.in_blocks else state.next_reading - state.samples)
+        lacking = reading.lacking(delta)
+        if lacking is not None:
+            leader = reading.recommended(delta)
+            growth = Outlook.on(evidence.defending(leader)).growth(leader, shares)
+            racing = (lacking > 0) & (np.arange(lacking.size) != leader)
+            if not racing.any():
+                return due
+            if growth[racing].min() <= TIED:
+                return math.inf
+            needed = float((lacking[racing] / growth[racing]).max())
+            return max(needed * min(max(math.sqrt(evidence.samples / needed), 0.5), 2.0), due)
+        statistic, threshold = reading.least_beaten(delta)
+        gain = rule.growth(self.problem, evidence.mu_tilde, evidence.best, shares)
+        if math.isinf(threshold) or math.isnan(gain):
+            return math.nan
         if statistic > threshold:
             return due
-        return max((threshold - statistic) / growth, due) if growth > TIED else math.inf
+        return max((threshold - statistic) / gain, due) if gain > TIED else math.inf
 
     def _opened(self, state: State) -> State:
         """Returns the state with a block open unless all is settled; states of an earlier version have none."""
@@ -486,12 +505,23 @@ class Policy:
         return pulled, self.problem.noise.check_outcomes("rewards", rewards)
 
     @staticmethod
-    def _look(reading: Reading, delta: float, samples: int) -> Watch:
+    def _look(before: Watch, reading: Reading | None, delta: float, samples: int) -> Watch:
+        """Returns where a rule stands after a reading; a decision stands, but R is tested on."""
+        if reading is None:
+            return before
+        if before.settled:
+            doubted = before.doubted or (before.decided and reading.tests_R and not reading.consistent(delta))
+            return replace(before, doubted=doubted)
         statistic, threshold = reading.least_beaten(delta)
         consistent = reading.consistent(delta)
         settled = reading.decided(delta) or not consistent
-        left = reading.candidates(delta)
-        candidates = None if left is None else tuple(left.tolist())
+        left, lacking = reading.candidates(delta), reading.lacking(delta)
         return Watch(
-            reading.recommended(delta), statistic, threshold, samples if settled else None, consistent, candidates
+            reading.recommended(delta),
+            statistic,
+            threshold,
+            samples if settled else None,
+            consistent,
+            None if left is None else tuple(left.tolist()),
+            lacking=None if lacking is None else tuple(lacking.tolist()),
         )

@@ -31,6 +31,8 @@ class Watch:
     stopped_at: int | None = None
     consistent: bool = True
     candidates: tuple[int, ...] | None = None
+    doubted: bool = False
+    lacking: tuple[float, ...] | None = None
 
     @property
     def settled(self) -> bool:
@@ -115,6 +117,8 @@ class State:
                     "stopped_at": w.stopped_at,
                     "consistent": w.consistent,
                     "candidates": None if w.candidates is None else list(w.candidates),
+                    "doubted": w.doubted,
+                    "lacking": None if w.lacking is None else list(w.lacking),
                 }
                 for w in self.watches
             ],
@@ -174,7 +178,7 @@ class State:
 
 
 def _watch(w: dict[str, Any]) -> Watch:
-    candidates = w.get("candidates")
+    candidates, lacking = w.get("candidates"), w.get("lacking")
     return Watch(
         w["arm"],
         float(w["statistic"]),
@@ -182,6 +186,8 @@ def _watch(w: dict[str, Any]) -> Watch:
         w["stopped_at"],
         w["consistent"],
         None if candidates is None else tuple(candidates),
+        w.get("doubted", False),
+        None if lacking is None else tuple(lacking),
     )
 
 

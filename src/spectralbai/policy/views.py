@@ -34,6 +34,14 @@ class Verdict:
     None for rules that keep no such set, and before the first reading.
     """
 
+    doubted: bool = False
+    """Whether results that came after the decision contradict R, at risk delta: the decision stands, but its risk
+    rests on R."""
+
+    lacking: tuple[float, ...] | None = None
+    """What the account against each arm still lacked to eliminate it, in nats, when the rule was last read; 0 once it
+    did. None for rules that keep no accounts, and before the first reading."""
+
     @property
     def progress(self) -> Literal["running", "decided", "inconsistent"]:
         """The same in a word."""

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from spectralbai.allocation.closed_form import balance
 from spectralbai.allocation.interior_point import opening, search
 from spectralbai.checks import Indices, Mask, Vector
+from spectralbai.compiled import njit
 from spectralbai.errors import InvalidInput
 from spectralbai.memory import Memory
 from spectralbai.oracle import Oracle
@@ -75,7 +75,10 @@ class Racing(SamplingRule[Plan]):
         return Plan(_explored(omega, outlook, leader, racing, samples), size)
 
     def block_size(self, memory: Plan, view: View, issued: int) -> int:
-        return memory.size
+        if issued == view.evidence.samples:
+            return memory.size
+        # Opened ahead: where results are long in coming, blocks grow with what is out, so that they stay few.
+        return max(memory.size, least_block(view.problem.n_arms, issued))
 
     def pulls(
         self, memory: Plan, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
@@ -125,7 +128,7 @@ def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, sample
     return explored
 
 
-@njit(cache=True)
+@njit
 def spread(omega: Vector, n: int, offset: float) -> Indices:
     """Returns n pulls in the proportions `omega`, each arm rounded up or down, and evenly mixed.
 

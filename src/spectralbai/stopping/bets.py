@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numba import njit
 
 from spectralbai.blocks import Block
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.compiled import njit
 from spectralbai.outlook import Outlook
 from spectralbai.problem import Problem
 from spectralbai.spectral import Decomposition
@@ -100,7 +100,7 @@ class Table:
         return settled
 
 
-@njit(cache=True)
+@njit
 def _fit(h: Matrix, lam: Matrix, counts: Vector, variances: Vector, low: float, high: float, size: Vector) -> Vector:
     """Returns the factor of each row of bets h on results in [low, high] (theory 12.8).
 
@@ -126,7 +126,7 @@ def _fit(h: Matrix, lam: Matrix, counts: Vector, variances: Vector, low: float, 
     return factor
 
 
-@njit(cache=True)
+@njit
 def _bounded_payoffs(h: Matrix, lam: Matrix, arms: Indices, outcomes: Vector, times: Vector) -> Vector:
     """Returns the log of the product of 1 + h_a (x - lam_a) over the results, for each row of bets (theory 12.5)."""
     pay = np.zeros(h.shape[0])

@@ -17,7 +17,6 @@ from spectralbai.problem import Problem
 from spectralbai.stopping.accounts import Account, Accounts, Leaders, feed
 from spectralbai.stopping.bets import Table
 from spectralbai.stopping.contract import StoppingRule
-from spectralbai.stopping.likelihood_ratio import closest_cost
 from spectralbai.stopping.reading import Reading
 
 
@@ -67,9 +66,6 @@ class Betting(StoppingRule[Accounts]):
         if evidence.problem.tolerance == 0:
             return EliminationReading(evidence.best, memory, outlook.mu)
         return LeaderReading(evidence.best, memory, outlook.chances, separable(evidence.problem))
-
-    def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-        return closest_cost(problem, mu, best, allocation)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,9 +6,9 @@ All kernels that call one another stand in this file: the cache of compiled code
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.compiled import njit
 from spectralbai.spectral import Components
 
 STIFFEST = 1e10
@@ -47,7 +47,7 @@ def log_integrals(
     return logs
 
 
-@njit(cache=True)
+@njit
 def _log_integrals(
     before: Vector,
     means_before: Vector,
@@ -127,13 +127,13 @@ def _log_integrals(
     return result
 
 
-@njit(cache=True)
+@njit
 def _log_sum_exp(x: Vector) -> float:
     top = x.max()
     return float(top + np.log(np.exp(x - top).sum()))
 
 
-@njit(cache=True)
+@njit
 def _solve_factored(factor: Matrix, rhs: Vector) -> tuple[Vector, float]:
     """Returns the solution of C C' x = rhs and log det(C C')."""
     x = rhs.copy()
