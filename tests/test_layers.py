@@ -14,7 +14,7 @@ PACKAGE = Path(spectralbai.__file__).parent
 # Bottom first; modules on one line never import each other.
 LAYERS = [
     {"errors"},
-    {"checks", "threads", "software"},
+    {"checks", "compiled", "threads", "software"},
     {"graph", "memory"},
     {"noise", "blocks"},
     {"problem"},

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.compiled import njit
 from spectralbai.spectral import Responses
 
 NODE_RATIO = 2.0
@@ -33,7 +33,7 @@ def curvature(responses: Responses, p: Vector, ratio: float = NODE_RATIO) -> Mat
     return to.restored(hessian, axes=2)
 
 
-@njit(cache=True)
+@njit
 def curvature_kernel(
     p: Vector,
     ratio: float,

@@ -11,11 +11,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
 from spectralbai.allocation.certificate import MARGIN, Outcome, certified_lower, certified_upper, feasible_gradients
 from spectralbai.allocation.curvature import NODE_RATIO, curvature_kernel
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.compiled import njit
 from spectralbai.oracle import Oracle
 from spectralbai.spectral import Decomposition, Factors, Responses
 from spectralbai.spectral.diagonalise import diagonalise
@@ -216,7 +216,7 @@ class _Cuts(NamedTuple):
     """The upper bound, max_a (sum_i mixture_i gradient_i)_a (theory 4.3)."""
 
 
-@njit(cache=True)
+@njit
 def _cut(rows: Indices, need: Vector, costs: Vector, gap: Matrix, sigma: Vector, p: Vector) -> _Cuts:
     """Returns the values and their bound at the allocation that was responded to."""
     n_arms = sigma.size
@@ -232,7 +232,7 @@ def _cut(rows: Indices, need: Vector, costs: Vector, gap: Matrix, sigma: Vector,
     return _Cuts(cost, gradient, cost.min(), cost.max(), mixture, (mixture @ gradient).max())
 
 
-@njit(cache=True)
+@njit
 def _step(
     point: Iterate, answers: _Answers, cuts: _Cuts, rows: Indices, need: Vector, scale: float, game: _Game
 ) -> tuple[Iterate, _Answers]:
@@ -273,7 +273,7 @@ def _step(
     return after, _Answers(after.omega, u, basis, theta, rough, gamma, nu, coef, gap, cost, misfit)
 
 
-@njit(cache=True)
+@njit
 def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) -> Iterate:
     """Returns the next iterate: Mehrotra's predictor and corrector from one factorisation (theory 5.7-5.10).
 
@@ -343,7 +343,7 @@ def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) ->
     )
 
 
-@njit(cache=True)
+@njit
 def _solve(factor: Matrix, rhs: Vector) -> Vector:
     """Returns the solution of C C' x = rhs for a lower triangular C."""
     x = rhs.copy()
@@ -358,7 +358,7 @@ def _solve(factor: Matrix, rhs: Vector) -> Vector:
     return x
 
 
-@njit(cache=True)
+@njit
 def _longest(x: Vector, dx: Vector) -> float:
     """Returns the longest step that keeps x + step dx non-negative."""
     step = np.inf

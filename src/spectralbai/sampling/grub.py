@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.compiled import njit
 from spectralbai.intervals import graph_intervals, graph_precision
 from spectralbai.memory import Memory
 from spectralbai.problem import Problem
@@ -53,7 +53,7 @@ class GRUBSampling(SamplingRule[Active]):
         return _most_uncertain(covariance, 1 / view.problem.sigma**2, np.flatnonzero(memory.arms), n)
 
 
-@njit(cache=True)
+@njit
 def _most_uncertain(covariance: Matrix, precision: Vector, active: Indices, n: int) -> Indices:
     """Returns n arms, each the active one of largest posterior variance given the pulls before it."""
     pulls = np.empty(n, dtype=np.intp)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 
 from spectralbai.checks import Indices, Vector
+from spectralbai.compiled import njit
 from spectralbai.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.sampling.contract import SamplingRule, View
@@ -65,7 +65,7 @@ def floor(n_arms: int, samples: int) -> float:
     return float(0.5 / np.sqrt(n_arms**2 + samples))
 
 
-@njit(cache=True)
+@njit
 def project_on_floor(omega: Vector, epsilon: float) -> Vector:
     """Returns the point of {omega >= epsilon, sum = 1} closest to omega in sup-norm: max(omega - c, epsilon)
     (theory 7.2)."""
@@ -84,7 +84,7 @@ def project_on_floor(omega: Vector, epsilon: float) -> Vector:
     return projected
 
 
-@njit(cache=True)
+@njit
 def next_pulls(targets: Vector, rate: Vector, issued: Vector, n: int) -> Indices:
     """Returns the next n arms of C-tracking: each the arm furthest behind its target, which grows by `rate` a pull.
 

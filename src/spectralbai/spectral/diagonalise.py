@@ -15,12 +15,12 @@ Arms stand in component order, so that every matrix is block diagonal.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.compiled import njit
 
 
-@njit(cache=True)
+@njit
 def invert_lower(factor: Matrix) -> Matrix:
     """Returns the inverse of a lower triangular matrix, row by row."""
     size = factor.shape[0]
@@ -35,7 +35,7 @@ def invert_lower(factor: Matrix) -> Matrix:
     return inverse
 
 
-@njit(cache=True)
+@njit
 def diagonalise(
     u: Vector, offsets: Indices, ends: Indices, weights: Vector, edge_offsets: Indices
 ) -> tuple[Matrix, Vector, Vector]:

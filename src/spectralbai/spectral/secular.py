@@ -7,15 +7,15 @@ the file it was made from.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.compiled import njit
 
 ROOT_STEPS = 200
 """Limit on the steps of a root search; Newton needs about five, safeguarded bisection fewer than this."""
 
 
-@njit(cache=True)
+@njit
 def secular(
     gamma: float, y: Vector, theta: Vector, rough: Vector, q: Vector, offset: float, coef: Vector
 ) -> tuple[float, float, float]:
@@ -68,7 +68,7 @@ def secular(
     return smooth, slope, nu
 
 
-@njit(cache=True)
+@njit
 def solve_secular(
     start: float, R: float, y: Vector, theta: Vector, rough: Vector, q: Vector, offset: float, coef: Vector
 ) -> tuple[float, float]:
@@ -117,7 +117,7 @@ def solve_secular(
     return gamma, nu
 
 
-@njit(cache=True)
+@njit
 def centre_means(
     mu: Vector, u: Vector, basis: Matrix, theta: Vector, offsets: Indices
 ) -> tuple[Vector, Vector, Vector]:
@@ -146,7 +146,7 @@ def centre_means(
     return centre, centred, y
 
 
-@njit(cache=True)
+@njit
 def project(R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices) -> Vector:
     """Returns the closest means with S <= R, the least rough where u = 0 leaves a choice."""
     centre, centred, y = centre_means(mu, u, basis, theta, offsets)
@@ -161,7 +161,7 @@ def project(R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough
     return lam
 
 
-@njit(cache=True)
+@njit
 def misfit(R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices) -> float:
     """Returns the least cost of means with S <= R."""
     y = centre_means(mu, u, basis, theta, offsets)[2]
@@ -170,14 +170,14 @@ def misfit(R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough:
     return _coordinate_cost(y, theta, coef)
 
 
-@njit(cache=True)
+@njit
 def roughness(mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices) -> float:
     """Returns the least S of means that cost nothing."""
     y = centre_means(mu, u, basis, theta, offsets)[2]
     return secular(0.0, y, theta, rough, np.zeros(mu.size), -1.0, np.zeros(mu.size))[0]
 
 
-@njit(cache=True)
+@njit
 def respond_all(
     best: int,
     R: float,
@@ -246,7 +246,7 @@ def respond_all(
     return gamma, nu, coef, gap, cost, misfit
 
 
-@njit(cache=True)
+@njit
 def respond_pairs(
     best: int,
     R: float,
@@ -299,7 +299,7 @@ def respond_pairs(
     return cost, misfit
 
 
-@njit(cache=True)
+@njit
 def _coordinate_cost(y: Vector, theta: Vector, coef: Vector) -> float:
     """Returns 1/2 sum_a u_a (mu_a - lam_a)^2 from coordinates."""
     cost = 0.0
