@@ -13,6 +13,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.cli.study import app
+from spectralbai.study.ledger import due
 
 ROOT = Path(__file__).parent.parent
 INSTANCE = {
@@ -64,10 +65,11 @@ def test_asking_and_telling_from_a_script(study: Callable[..., Any]) -> None:
     assert study("tell", "pages", tickets[0][0], "-0.25").stdout == "recorded 0 results; 1 known already\n"
     assert study("abandon", "pages", tickets[1][0]).stdout == "given back\n"
     given = answers(study("ask", "pages", "--json", "--lease", "60"))
-    assert given[0]["label"] == "a warm one" and given[0].keys() == {
+    assert (given[0]["label"], given[0]["block"]) == ("a warm one", 0) and given[0].keys() == {
         "ticket",
         "arm",
         "label",
+        "block",
         "worker",
         "issued",
         "expires",
@@ -78,14 +80,29 @@ def test_asking_and_telling_from_a_script(study: Callable[..., Any]) -> None:
 
 
 def test_many_results_are_told_through_a_pipe(study: Callable[..., Any]) -> None:
-    tickets = [line.split()[0] for line in study("ask", "pages", "--n", "3").stdout.splitlines()]
+    given = study("ask", "pages", "--n", "3").stdout.splitlines()
+    assert [line.split(" ", 1)[1] for line in given] == ["plain", "a warm one"]  # all that the first block has
+    given += study("ask", "pages").stdout.splitlines()  # of the next block
+    tickets = [line.split()[0] for line in given]
     lines = "".join(f"{ticket} 0.{k}\n" for k, ticket in enumerate(tickets))
     assert study("tell", "pages", "-", stdin=lines.encode()).stdout == "recorded 3 results\n"
     assert study("tell", "pages", "-", stdin=lines.encode()).stdout == "recorded 0 results; 3 known already\n"
     assert study("tell", "pages", "-", stdin=b"").stdout == "recorded 0 results\n"
 
 
-def test_a_decided_study_gives_no_tickets_and_exit_code_0(study: Callable[..., Any], folder: Path) -> None:
+def tell_all(study: Callable[..., Any], outcomes: dict[str, float]) -> int:
+    """Asks and tells, with one outcome per label, until nothing is left to do; returns how many results that took."""
+    told = 0
+    while given := study("ask", "pages", "-n", "20").stdout.splitlines():
+        pairs = [line.split(" ", 1) for line in given]
+        lines = "".join(f"{ticket} {outcomes[label]}\n" for ticket, label in pairs)
+        assert study("tell", "pages", "-", stdin=lines.encode()).code == 0
+        told += len(given)
+        assert told < 500, "this is easy to decide"
+    return told
+
+
+def test_past_results_inform_a_study_and_do_not_decide_it(study: Callable[..., Any], folder: Path) -> None:
     rows = "plain,1\na warm one,-1\nwarmer,-1\n" * 60
     (folder / "past.csv").write_text("page,outcome\n" + rows)
     assert study("import", "pages", "past.csv", "--origin", "last year").stdout == "recorded 180 results\n"
@@ -93,21 +110,45 @@ def test_a_decided_study_gives_no_tickets_and_exit_code_0(study: Callable[..., A
         study("import", "pages", "past.csv", "--origin", "last year").stdout
         == "all of these results are known already\n"
     )
-    result = study("ask", "pages")
+    seen = answers(study("status", "pages", "--json"))
+    assert (seen["state"], seen["results"], seen["best"], seen["candidates"]) == ("running", 180, None, None)
+    assert [arm["estimate"] for arm in seen["arms"]] == pytest.approx([1.0, -1.0, -1.0])
+    assert study("ask", "pages").stdout.count("\n") == 1
+
+
+def test_a_study_created_with_the_mixture_counts_past_results(
+    run: Callable[..., Any], study: Callable[..., Any], folder: Path
+) -> None:
+    assert run("study", "create", "counted", "instance.json", "--delta", "0.1", "--stopping", "mixture").code == 0
+    (folder / "past.csv").write_text("page,outcome\n" + "plain,1\na warm one,-1\nwarmer,-1\n" * 60)
+    assert study("import", "counted", "past.csv", "--origin", "last year").stdout == "recorded 180 results\n"
+    result = study("ask", "counted")
     assert (result.code, result.stdout) == (0, "")
     assert "Decided after" in result.stderr and '"plain" has the largest mean outcome' in result.stderr
+
+
+def test_a_decided_study_gives_no_tickets_and_exit_code_0(study: Callable[..., Any]) -> None:
+    told = tell_all(study, {"plain": 1.0, "a warm one": -1.0, "warmer": -1.0})
+    result = study("ask", "pages")
+    assert (result.code, result.stdout) == (0, "")
+    assert f'Decided after {told} results: "plain" has the largest mean outcome' in result.stderr
     assert study("ask", "pages", "--json").stdout == "[]\n"
 
 
 def test_a_status_is_a_table_for_people(study: Callable[..., Any]) -> None:
     lines = study("ask", "pages", "-n", "4", "--worker", "[bold]me[/bold]").stdout.splitlines()
-    for line, outcome in zip(lines[:2], ("0.5", "0.25"), strict=True):
+    for line, outcome in zip(lines, ("0.5", "0.25"), strict=True):
         study("tell", "pages", line.split()[0], outcome)
+    assert study("ask", "pages", "--worker", "[bold]me[/bold]").stdout
     result = study("status", "pages")
     assert result.code == 0
     for words in (
-        'Not decided after 2 results. The answer would be "plain" now.',
-        "delta = 0.1, rule mixture (risk proved)",
+        'Not decided after 2 results: 3 of 3 arms may be the best. The answer would be "plain" now. About ',
+        "delta = 0.1, rule betting (risk proved)",
+        "0 of 3 arms are out; the account against ",
+        "account",
+        "leads",
+        "1 of 10",
         "plain *",
         "[bold]me[/bold]",
     ):
@@ -123,7 +164,7 @@ def test_a_report_is_a_page_and_json(study: Callable[..., Any], folder: Path) ->
     )
     assert (folder / "out" / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     assert json.loads((folder / "out" / "page.json").read_text("utf-8"))["status"]["results"] == 1
-    assert answers(study("report", "pages", "--json"))["format"] == "spectralbai-report/1"
+    assert answers(study("report", "pages", "--json"))["format"] == "spectralbai-report/2"
 
 
 def test_a_study_moves_to_another_storage(study: Callable[..., Any], folder: Path) -> None:
@@ -198,7 +239,7 @@ def test_the_storage_may_come_from_the_environment(
             'far.csv: line 2, column "outcome": an outcome must lie in [-1, 1], got 3; correct it',
         ),
         (("import", "x", "cut.json"), "cut.json: line 1, column"),
-        (("import", "x", "instance.json"), "error: an exported study must have the format 'spectralbai-export/1'"),
+        (("import", "x", "instance.json"), "error: an exported study must have the format 'spectralbai-export/2'"),
         (("import", "x", "cut.json", "--origin", "x"), "--origin is for past results in a CSV file"),
         (
             ("report", "pages", "--out", "instance.json/page.html"),
@@ -221,7 +262,7 @@ def test_bad_input_is_one_sentence_and_changes_nothing(
     (folder / "quote.csv").write_text('page,outcome\n"plain,0.5\n')
     (folder / "wrong.csv").write_text("page,outcome\nplain,0.5\nwarmest,0.2\n")
     (folder / "far.csv").write_text("page,outcome\nplain,3\n")
-    (folder / "cut.json").write_text('{"format": "spectralbai-export/1", "na')
+    (folder / "cut.json").write_text('{"format": "spectralbai-export/2", "na')
     ticket = study("ask", "pages").stdout.split()[0]
     before = study("export", "pages").stdout
     files = sorted(folder.rglob("*"))
@@ -262,7 +303,7 @@ def test_telling_loads_no_compiled_code_unless_a_check_is_due(study: Callable[..
     """A shell script starts a process for each result: most need no mathematics."""
     with sb.Study.open("pages") as opened:
         opened.add(["plain", "a warm one", "warmer"] * 100, [0.5, 0.1, 0.2] * 100, "pilot")
-        while opened.snapshot().state.next_reading - opened.snapshot().state.samples < 2:
+        while due(opened.snapshot().state) - opened.snapshot().state.samples < 3:
             opened.tell(opened.ask()[0], 0.1)
         ticket = opened.ask()[0]
     script = (

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 import spectralbai as sb
+from spectralbai.study.replay import replay
 
 SPAWN = get_context("forkserver")
 SPAWN.set_forkserver_preload(["spectralbai.policy", "spectralbai.study", "verification.workers", "psycopg"])
@@ -23,7 +24,7 @@ INSTANCE = sb.Instance(
 assert INSTANCE.mu is not None
 # Workers are forked from a process that has imported this and so loaded all compiled code: kills hit asks and tells,
 # not the start.
-sb.simulate.run(sb.SpectralTaS(INSTANCE.problem, 0.05, stopping="mixture"), INSTANCE.mu, seed=0, max_samples=300)
+sb.simulate.run(sb.SpectralRace(INSTANCE.problem, 0.05), INSTANCE.mu, seed=0, max_samples=300)
 
 
 def work(url: str, name: str, seed: int, acknowledged: str, most: int | None = None) -> None:
@@ -65,15 +66,14 @@ def check(url: str, name: str, acknowledged: Path) -> int:
         while (at := study.snapshot()).unweighed:  # a killed worker's promise to weigh them has to run out
             time.sleep(0.5)
             study.catch_up()
-        records, policy = study.records(), study.definition.policy
+        records = study.records()
+        replayed, checks = replay(study.definition, records)
     told = {each.ticket: each.outcome for each in records.observations}
     twice = [ticket for ticket, count in Counter(each.ticket for each in records.observations).items() if count > 1]
     written = dict(line.split() for line in acknowledged.read_text().splitlines())
     lost = [ticket for ticket, outcome in written.items() if told.get(ticket) != float(outcome)]
-    arms, outcomes = [each.arm for each in records.observations], [each.outcome for each in records.observations]
-    replay = policy.tell(policy.init(), arms, outcomes)
     if twice or lost:
         raise SystemExit(f"{name}: {len(lost)} acknowledged results lost, {len(twice)} there twice")
-    if replay.as_dict() != at.state.as_dict():
+    if replayed.as_dict() != at.state.as_dict() or tuple(checks) != at.checks:
         raise SystemExit(f"{name}: state or decision differ from an undisturbed replay")
-    return len(arms)
+    return len(records.observations)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar, Self
@@ -89,6 +90,11 @@ class Block(Memory):
         """The slots without a result."""
         return np.flatnonzero(np.isnan(self.outcomes))
 
+    @cached_property
+    def ranks(self) -> Indices:
+        """How many slots of its arm stand before each slot."""
+        return ranks_of(self.arms)
+
     @property
     def closed(self) -> bool:
         return not self.free.size
@@ -141,6 +147,32 @@ def fill(
             break
     now = tuple(replace(block, outcomes=results) for block, results in zip(blocks, filled, strict=True))
     return now, taken, without_slot[:taken]
+
+
+def unclaimed(blocks: tuple[Block, ...], taken: Mapping[tuple[int, int], int], n: int) -> list[tuple[int, int]]:
+    """Returns (number of the block, arm) of at most n slots that nobody has, in the order in which they are handed out.
+
+    `taken` counts, by (number of the block, arm), the pulls that have a result or are still expected to get one.
+    """
+    free: list[tuple[int, int]] = []
+    for block in blocks:
+        claimed = np.zeros(block.data.counts.size)
+        for (number, arm), count in taken.items():
+            if number == block.number:
+                claimed[arm] = count
+        arms = block.arms[block.ranks >= claimed[block.arms]][: n - len(free)]
+        free += [(block.number, arm) for arm in arms.tolist()]
+        if len(free) == n:
+            break
+    return free
+
+
+def ranks_of(arms: Indices) -> Indices:
+    """Returns how many entries before it each entry has of its own arm."""
+    by_arm = np.argsort(arms, kind="stable")
+    ranks = np.empty_like(arms)
+    ranks[by_arm] = np.arange(arms.size) - np.searchsorted(arms[by_arm], arms[by_arm])
+    return ranks
 
 
 def _in_turn(block: Block, arms: Indices, numbers: Indices | None) -> bool:

@@ -10,6 +10,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.study import export_study, import_study, list_studies
+from spectralbai.study.replay import replay
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -52,5 +53,46 @@ def test_a_kept_export_is_restored(kept: str, tmp_path: Path) -> None:
         import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}") as study,
         sb.Study.open("running", kept) as original,
     ):
-        assert export_study(study) == export_study(original) == document
+        now = export_study(study)
+        assert now == export_study(original)
+        assert (document["format"], now["format"]) == ("spectralbai-export/1", "spectralbai-export/2")
+        assert now["observations"] == document["observations"] and now["openings"]["rows"] == []
+        assert [row[:-1] for row in now["tickets"]["rows"]] == document["tickets"]["rows"]
+        assert now["study"] | {"format": "spectralbai-study/1"} == document["study"]
         assert study.status().best == original.status().best == "naïve blue"
+
+
+@pytest.fixture
+def kept_2(tmp_path: Path) -> str:
+    """A copy of the database of schema 2, written by spectralbai 0.2.0."""
+    shutil.copy(DATA / "studies-2.db", tmp_path / "studies.db")
+    return f"sqlite:///{tmp_path / 'studies.db'}"
+
+
+def test_a_kept_database_with_blocks_opens_and_goes_on(kept_2: str) -> None:
+    with sb.Study.open("racing", kept_2) as study:
+        state, checks = replay(study.definition, study.records())
+        at = study.snapshot()
+        assert [block.number for block in state.blocks] == [block.number for block in at.state.blocks]
+        for mine, kept in zip(state.watches, at.state.watches, strict=True):  # another computer may round otherwise
+            assert (mine.arm, mine.candidates, mine.stopped_at) == (kept.arm, kept.candidates, kept.stopped_at)
+            assert mine.lacking == pytest.approx(kept.lacking, abs=1e-6)
+        assert [check.samples for check in checks] == [check.samples for check in at.checks]
+        status = study.status()
+        assert (status.goal, status.state, status.best) == ("min", "running", "plain")
+        assert study.report().origins == {"pilot of May": 2}
+        for ticket in status.pending:
+            assert study.tell(ticket, -0.5) is True
+        assert len(study.snapshot().checks) > len(at.checks) and study.ask(worker="new")
+    with sb.Study.open("over", kept_2) as study:
+        assert study.status().state == "decided" and study.ask() == []
+
+
+def test_a_kept_export_with_blocks_is_restored(kept_2: str, tmp_path: Path) -> None:
+    document = json.loads((DATA / "study-2.json").read_text("utf-8"))
+    with (
+        import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}") as study,
+        sb.Study.open("racing", kept_2) as original,
+    ):
+        assert export_study(study) == export_study(original) == document
+        assert study.status().candidates == original.status().candidates

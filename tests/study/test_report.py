@@ -61,13 +61,16 @@ def test_too_few_results_for_an_estimate_name_no_best_arm(tmp_path: Path) -> Non
         study.add(["cold", "colder"], [5.0, 6.0], "pilot")
         status, page = study.status(), Page(study.report().as_html())
     assert status.best is None
-    assert status.answer == "Not decided after 2 results: every part of the graph needs one first."
+    assert status.answer == "Not decided after 2 results: the first trials are not complete yet."
     assert page.tags.count("img") == 1  # shares; there are no estimates to show, and no rule was read
 
 
 @pytest.mark.parametrize(
     ("R", "stopping", "results", "words"),
     [
+        (0.01, "betting", 0, "not tested yet"),
+        (0.01, "betting", 60, "yes, so far"),
+        (math.inf, "betting", 60, "not tested without a graph"),
         (0.01, "mixture", 0, "not tested yet"),
         (0.01, "mixture", 300, "yes, so far"),
         (0.01, "gk16", 100, "not tested by this rule"),
@@ -139,17 +142,20 @@ def test_numbers_far_from_zero_keep_the_digits_that_matter(tmp_path: Path) -> No
 def test_a_tolerance_so_large_that_every_arm_will_do_is_said_to_be(tmp_path: Path) -> None:
     path = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(0, 1), (1, 2)]), R=0.01, tolerance=100.0))
     with sb.Study.create("x", path, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
-        study.add(["0", "1", "2"], [0.1, 0.2, 0.3], "pilot")
+        (ticket,) = study.ask(10)
+        study.tell(ticket, 0.1)
         status = study.status()
+        assert (status.state, study.ask()) == ("decided", [])
         assert (status.statistic, status.evidence) == (None, "no arm can be better by more than the tolerance")
         assert "or is within 100 of it" in status.answer
         json.dumps(study.report().as_dict(), allow_nan=False)
         assert "no arm can be better by more than the tolerance" in Page(study.report().as_html()).text
 
 
-def test_a_running_study_forecasts_the_rest(tmp_path: Path) -> None:
-    with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
-        drive(study, 1, most=200)
+@pytest.mark.parametrize(("stopping", "first"), [("betting", 100), ("mixture", 200)])
+def test_a_running_study_forecasts_the_rest(stopping: str, first: int, tmp_path: Path) -> None:
+    with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}", stopping=stopping) as study:
+        drive(study, 1, most=first)
         half = study.status()
         rest = drive(study, 2)
     assert half.state == "running" and half.remaining is not None
@@ -160,7 +166,7 @@ def test_the_report_holds_what_a_decision_record_needs(decided: str) -> None:
     with sb.Study.open("a study", decided) as study:
         report = study.report()
     document = report.as_dict()
-    assert document["format"] == "spectralbai-report/1"
+    assert document["format"] == "spectralbai-report/2"
     assert document["study"]["instance"]["labels"] == list(LABELS)
     assert document["answer"].startswith(
         f'Decided after {report.status.stopped_at} results: "plain" has the largest mean outcome.'
@@ -173,6 +179,85 @@ def test_the_report_holds_what_a_decision_record_needs(decided: str) -> None:
         check["samples"] for check in document["checks"]
     )
     assert document["checks"][-1]["samples"] >= document["status"]["stopped_at"]
+
+
+def test_a_status_says_who_may_be_best_and_who_is_out_since_when(decided: str) -> None:
+    with sb.Study.open("a study", decided) as study:
+        status, report = study.status(), study.report().as_dict()
+    document = json.loads(json.dumps(status.as_dict(), allow_nan=False))
+    assert document["candidates"] == ["plain"]
+    assert report["status"]["candidates"] == ("plain",)
+    left = set(range(len(LABELS)))
+    for check in report["checks"]:  # as the rule saw it, reading by reading
+        for arm in left - set(check["candidates"]):
+            assert document["arms"][arm]["out_at"] == check["samples"]
+        left &= set(check["candidates"])
+    assert left == {0} and document["arms"][0]["out_at"] is None
+    assert max(arm["out_at"] for arm in document["arms"][1:]) == status.stopped_at
+    assert [arm["lacking"] for arm in document["arms"]] == [None, 0.0, 0.0, 0.0, 0.0]
+    assert [status.account(arm) for arm in status.arms] == ["leads"] + [
+        f"out at {arm.out_at:,}" for arm in status.arms[1:]
+    ]
+    assert status.evidence == "4 of 5 arms are out"
+
+
+def test_the_page_of_a_decided_race_shows_the_race_and_names_who_is_out_since_when(decided: str) -> None:
+    with sb.Study.open("a study", decided) as study:
+        report = study.report()
+    content = report.as_html()
+    page = Page(content)
+    captions = re.findall("<figcaption>(.*?)</figcaption>", content)
+    assert captions[-1] == "The race: an arm is out when the account against it reaches the line."
+    assert "Evidence over time." not in captions
+    table = content[content.index('<table class="arms">') :]
+    headings = re.findall("<th>(.*?)</th>", table[: table.index("</thead>")])
+    rows = [re.findall("<td>(.*?)</td>", row) for row in table.split("<tr>")[2 : 2 + len(LABELS)]]
+    assert headings[-1] == "account" and [row[0] for row in rows] == list(LABELS)
+    assert [row[-1] for row in rows] == ["leads"] + [f"out at {arm.out_at:,}" for arm in report.status.arms[1:]]
+    assert "may be bestplain" in page.text and "evidence4 of 5 arms are out" in page.text
+
+
+def test_a_race_under_way_says_which_account_lacks_most(tmp_path: Path) -> None:
+    with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        assert study.status().candidates is None  # before the first reading
+        drive(study, 1, most=60)
+        status, page = study.status(), Page(study.report().as_html())
+    assert status.state == "running" and status.candidates is not None
+    assert status.answer.startswith(
+        f"Not decided after 60 results: {len(status.candidates)} of 5 arms may be the best. "
+        f'The answer would be "{status.best}" now. About '
+    )
+    rivals = [arm for arm in status.arms if arm.label != status.best and arm.out_at is None]
+    last = max(rivals, key=lambda arm: arm.lacking or 0.0)
+    assert last.lacking is not None and last.lacking > 0
+    assert status.account(last) == f"{math.exp(-last.lacking) / 0.05:.2g} of 20"
+    assert f'the account against "{last.label}" lacks most: it holds {status.account(last)}' in status.evidence
+    assert "may be best" + ", ".join(status.candidates) in page.text and status.evidence in page.text
+
+
+def test_rules_without_accounts_have_none_to_show(tmp_path: Path) -> None:
+    with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}", stopping="mixture") as study:
+        drive(study, 1, most=50)
+        status, content = study.status(), study.report().as_html()
+    assert status.candidates is None and "may be best" not in content
+    assert {(arm.out_at, arm.lacking, status.account(arm)) for arm in status.arms} == {(None, None, "-")}
+    assert "Evidence over time." in content and "The race" not in content
+    assert status.answer.startswith('Not decided after 50 results. The answer would be "')
+
+
+def test_betting_has_intervals_from_the_first_result_of_a_part_of_the_graph_on(tmp_path: Path) -> None:
+    with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        ticket = study.ask()[0]
+        study.tell(ticket, 0.9)
+        first = study.status()
+        drive(study, 1, most=30)
+        later, page = study.status(), Page(study.report().as_html())
+    for arm in first.arms:
+        known = arm.label == ticket.label
+        assert (arm.low is not None, arm.high is not None) == (known, known)
+    for arm, mean in zip(later.arms, MU, strict=True):
+        assert arm.low is not None and arm.high is not None and arm.low <= mean <= arm.high
+    assert "All intervals hold, at all times at once, at a risk of 0.05" in page.text
 
 
 def test_a_rule_that_is_not_proved_is_said_not_to_be(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def exported(tmp_path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """An export of a study with past results, told, given back and pending tickets; and its state."""
     with sb.Study.create("old", INSTANCE, 0.05, f"sqlite:///{tmp_path / 'old.db'}", goal="min") as study:
         study.add(LABELS, [0.1, 0.5, 0.5, 0.9, 0.9], origin="pilot, of May")
-        drive(study, 1, sign=-1.0, most=60)
+        drive(study, 1, sign=-1.0, most=20)
         study.abandon(study.ask(worker="lab")[0])
         study.ask(2, worker="lab")
         return export_study(study), study.snapshot().state.as_dict()
@@ -56,8 +56,8 @@ def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], tm
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (["format"], "spectralbai-export/2", "must have the format 'spectralbai-export/1', got 'spectralbai-export/2'"),
-        (["study", "format"], "spectralbai-study/2", "must have the format 'spectralbai-study/1'"),
+        (["format"], "spectralbai-export/3", "must have the format 'spectralbai-export/2', got 'spectralbai-export/3'"),
+        (["study", "format"], "spectralbai-study/3", "must have the format 'spectralbai-study/2'"),
         (["study", "delta"], 2, "`delta` must be a risk"),
         (["study", "instance", "n_arms"], 4, "$.edges"),
         (["name"], "a\nb", "`name` must be one line"),

@@ -43,10 +43,10 @@ def test_eight_workers_lose_nothing_and_meet_no_lock(storage: str, tmp_path: Pat
 def test_the_check_sees_what_it_is_for(harm: str, first: str, tmp_path: Path) -> None:
     url, told = f"sqlite:///{tmp_path / 's.db'}", tmp_path / "told"
     with sb.Study.create("x", INSTANCE, 0.05, url) as study:
-        tickets = study.ask(30)
+        tickets = [ticket for _ in range(6) for ticket in study.ask(30)]
         study.tell_many((ticket, 0.25) for ticket in tickets)
         told.write_text("".join(f"{ticket.id} 0.25\n" for ticket in tickets))
-        assert check(url, "x", told) == 30
+        assert check(url, "x", told) == len(tickets)
         with study._storage.writing() as connection:
             connection.exec_driver_sql(harm)
     told.write_text(told.read_text().replace("0.25", first, 1))

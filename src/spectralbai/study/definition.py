@@ -14,9 +14,11 @@ from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
 
 if TYPE_CHECKING:
-    from spectralbai.policy import SpectralTaS
+    from spectralbai.policy import Policy
 
-FORMAT = "spectralbai-study/1"
+FORMAT = "spectralbai-study/2"
+FORMAT_1 = "spectralbai-study/1"
+"""Written by version 0.1.0, whose studies all sampled as SpectralTaS does."""
 
 Goal = Literal["max", "min"]
 
@@ -53,18 +55,14 @@ class Definition:
         return 1.0 if self.goal == "max" else -1.0
 
     @cached_property
-    def policy(self) -> SpectralTaS:
-        from spectralbai.policy import SpectralTaS  # compiled code: not needed to tell most results
+    def policy(self) -> Policy:
+        """The race for the rule that bets; SpectralTaS for the other rules, which cannot steer a race."""
+        from spectralbai.policy import SpectralRace, SpectralTaS  # compiled code: not needed to tell most results
 
         problem = self.instance.problem
         if self.goal == "min":
             problem = replace(problem, noise=problem.noise.negated())
-        policy = SpectralTaS(problem, self.delta, self.stopping)
-        if policy.in_blocks:
-            raise InvalidInput(
-                f"`stopping` = {self.stopping} bets on blocks of pulls, which a study does not keep; use mixture"
-            )
-        return policy
+        return (SpectralRace if self.stopping == "betting" else SpectralTaS)(problem, self.delta, self.stopping)
 
     def check_outcome(self, outcome: Any) -> float:
         """Returns an outcome as a number that the instance allows."""
@@ -87,7 +85,7 @@ class Definition:
         return self.sign * np.array(outcomes, dtype=np.float64)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the JSON form, spectralbai-study/1."""
+        """Returns the JSON form, spectralbai-study/2."""
         return {
             "format": FORMAT,
             "delta": self.delta,
@@ -98,9 +96,9 @@ class Definition:
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Definition:
-        """Returns the definition that `as_dict` wrote."""
+        """Returns the definition that `as_dict` wrote, in this version or 0.1.0."""
         found = d.get("format") if isinstance(d, Mapping) else d
-        if found != FORMAT:
+        if found not in (FORMAT, FORMAT_1):
             raise InvalidInput(
                 f"a study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it"
             )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -15,12 +16,12 @@ from sqlalchemy import Connection, Row, Select, bindparam, exc, func, insert, se
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.study.definition import Definition
-from spectralbai.study.records import Check, Observation, Ticket, TicketRecord, finite
-from spectralbai.study.schema import checks, observations, states, studies, tickets
+from spectralbai.study.records import Check, Observation, Opening, Records, Ticket, TicketRecord, Told
+from spectralbai.study.replay import summary
+from spectralbai.study.schema import blocks, checks, observations, states, studies, tickets
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
-    from spectralbai.policy.state import Watch
 
 TAIL = 200
 """Results after which the state is brought up to date even if no check is due, so that reading it stays quick."""
@@ -30,32 +31,41 @@ CHUNK = 500
 
 
 def due(state: State) -> int:
-    """Returns the number of results at which the kept state is to be brought up to date."""
-    return min(state.next_reading, state.samples + TAIL)
+    """Returns the number of results at which the kept state is to be brought up to date, whatever they are."""
+    late = state.samples + TAIL
+    return late if state.opened else min(state.next_reading, late)
 
 
 def insert_study(
-    connection: Connection, name: str, created: float, definition: Definition, versions: dict[str, str]
-) -> int:
-    """Writes a new study without results; returns its id."""
-    state = definition.policy.init()
+    connection: Connection,
+    name: str,
+    created: float,
+    definition: Definition,
+    versions: dict[str, str],
+    records: Records,
+    state: State,
+    seen: Sequence[Check],
+) -> None:
+    """Writes a new study: what was opened, asked and told, the state that follows, and what the rule saw."""
     row = {
         "name": name,
         "created": created,
         "definition": json.dumps(definition.as_dict()),
         "versions": json.dumps(versions),
-        "results": 0,
-        "progress": "running",
-        "best": None,
+        "results": len(records.observations),
         "due": due(state),
         "claimed": 0.0,
+        "first_block": state.blocks[0].number if state.blocks else None,
+        "missing": state.blocks[0].free.size if state.blocks else None,
+        **summary(definition, state),
     }
     try:
         id_: int = connection.execute(insert(studies).returning(studies.c.id), row).scalar_one()
     except exc.IntegrityError:
         raise InvalidInput(f'there is a study "{name}" already; choose another name, or go on with it') from None
-    connection.execute(insert(states).values(study=id_, seen=0, state=json.dumps(state.as_dict())))
-    return id_
+    text = json.dumps(state.as_dict())
+    connection.execute(insert(states).values(study=id_, seen=state.samples, opened=state.opened, state=text))
+    Ledger(connection, id_).restore(records, seen)
 
 
 def find_studies(connection: Connection, name: str | None = None) -> Sequence[Row[Any]]:
@@ -64,14 +74,33 @@ def find_studies(connection: Connection, name: str | None = None) -> Sequence[Ro
     return connection.execute(query if name is None else query.where(studies.c.name == name)).all()
 
 
+def openings_of(state: State, now: float) -> list[Opening]:
+    """Returns the open blocks of a state, as they are written down."""
+    return [Opening(block.number, state.samples, now, tuple(block.arms.tolist())) for block in state.blocks]
+
+
+def _as_text(values: Sequence[float] | None) -> str | None:
+    return None if values is None else json.dumps(values)
+
+
+def _as_tuple(text: str | None) -> tuple[Any, ...] | None:
+    return None if text is None else tuple(json.loads(text))
+
+
 class Progress(NamedTuple):
     """How far a study is, and whose turn it is to bring its state up to date."""
 
     results: int
     due: int
     claimed: float
-    word: str
-    """"running", "inconsistent", "decided"; or "doubted", once results told after a decision contradict R."""
+    first_block: int | None
+    missing: int | None
+    """Results that the oldest open block misses."""
+
+    @property
+    def behind(self) -> bool:
+        """Whether the state is to be brought up to date."""
+        return self.results >= self.due or (self.missing is not None and self.missing <= 0)
 
 
 class Ledger:
@@ -83,19 +112,25 @@ class Ledger:
 
     def progress(self, *, lock: bool = False) -> Progress:
         """Returns how far the study is; locked, no other writer can change it before the transaction ends."""
-        query = select(studies.c.results, studies.c.due, studies.c.claimed, studies.c.progress).where(
-            studies.c.id == self._id
+        names = (
+            studies.c.results,
+            studies.c.due,
+            studies.c.claimed,
+            studies.c.first_block,
+            studies.c.missing,
         )
+        query = select(*names).where(studies.c.id == self._id)
         return Progress(*self._connection.execute(query.with_for_update() if lock else query).one())
 
     def update(self, **values: Any) -> None:
         """Changes columns of the study's own row."""
         self._connection.execute(update(studies).where(studies.c.id == self._id).values(values))
 
-    def append(self, after: int, told: float, results: Sequence[dict[str, Any]]) -> None:
-        """Appends results (arm and outcome, ticket or origin) to the `after` that are there."""
+    def append(self, progress: Progress, told: float, results: Sequence[dict[str, Any]], filled: int) -> None:
+        """Appends results (arm and outcome, ticket or origin), `filled` of them of the oldest open block."""
         if not results:
             return
+        after = progress.results
         common = {"study": self._id, "told": told, "ticket": None, "origin": None}
         rows = [{**common, **result, "number": number} for number, result in enumerate(results, after + 1)]
         self._connection.execute(insert(observations), rows)
@@ -103,28 +138,36 @@ class Ledger:
         if told_for:
             this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("told_id"))
             self._connection.execute(this.values(result=bindparam("told_as")), told_for)
-        self.update(results=after + len(results))
+        missing = None if progress.missing is None else progress.missing - filled
+        self.update(results=after + len(results), missing=missing)
 
-    def restore(self, asked: Sequence[dict[str, Any]], told: Sequence[dict[str, Any]]) -> None:
-        """Writes the tickets and the results, in their order, of a study that has none."""
-        number_of = {each["ticket"]: number for number, each in enumerate(told, 1)}
-        if asked:
-            rows = [{**each, "study": self._id, "result": number_of.get(each["id"])} for each in asked]
+    def restore(self, records: Records, seen: Sequence[Check]) -> None:
+        """Writes blocks, tickets and results, in their order, and what the rule saw, of a study that has none."""
+        self.add_openings(records.openings)
+        self.add_checks(seen)
+        number_of = {each.ticket: number for number, each in enumerate(records.observations, 1)}
+        if records.tickets:
+            rows = [{**asdict(each), "study": self._id, "result": number_of.get(each.id)} for each in records.tickets]
             self._connection.execute(insert(tickets), rows)
-        if told:
-            self._connection.execute(
-                insert(observations), [{**each, "study": self._id, "number": n} for n, each in enumerate(told, 1)]
-            )
-            self.update(results=len(told))
+        if records.observations:
+            rows = [{**asdict(each), "study": self._id, "number": n} for n, each in enumerate(records.observations, 1)]
+            self._connection.execute(insert(observations), rows)
 
-    def results(self, after: int, until: int) -> tuple[list[int], list[float]]:
-        """Returns (arms, outcomes) told after result number `after`, up to number `until`, in their order."""
+    def results(self, after: int, until: int) -> Told:
+        """Returns what was told after result number `after`, up to number `until`, in its order."""
         between = (
             (observations.c.study == self._id) & (observations.c.number > after) & (observations.c.number <= until)
         )
-        query = select(observations.c.arm, observations.c.outcome).where(between).order_by(observations.c.number)
+        of_ticket = (tickets.c.study == observations.c.study) & (tickets.c.id == observations.c.ticket)
+        query = (
+            select(observations.c.arm, observations.c.outcome, tickets.c.block)
+            .outerjoin(tickets, of_ticket)
+            .where(between)
+            .order_by(observations.c.number)
+        )
         rows = self._connection.execute(query).all()
-        return [row.arm for row in rows], [row.outcome for row in rows]
+        numbers = [-1 if row.block is None else row.block for row in rows]
+        return Told([row.arm for row in rows], [row.outcome for row in rows], numbers)
 
     def results_per_arm(self, after: int, n_arms: int) -> Vector:
         """Returns how many results of each arm were told after result number `after`."""
@@ -148,19 +191,21 @@ class Ledger:
 
     def give(self, given: Sequence[Ticket]) -> None:
         """Writes new tickets."""
-        names = ("id", "arm", "worker", "issued", "expires")
+        names = ("id", "arm", "worker", "issued", "expires", "block")
         if given:
             rows = [{"study": self._id, **{name: getattr(each, name) for name in names}} for each in given]
             self._connection.execute(insert(tickets), rows)
 
-    def outcomes_of(self, ids: Sequence[str]) -> dict[str, tuple[int, float | None]]:
-        """Returns (arm, outcome) of those of these tickets that there are, the outcome None where it was not told."""
+    def outcomes_of(self, ids: Sequence[str]) -> dict[str, tuple[int, float | None, int | None]]:
+        """Returns (arm, outcome, block) of those of these tickets that there are, the outcome None where it was not
+        told."""
         of_ticket = (observations.c.study == tickets.c.study) & (observations.c.number == tickets.c.result)
-        query = select(tickets.c.id, tickets.c.arm, observations.c.outcome).outerjoin(observations, of_ticket)
-        found: dict[str, tuple[int, float | None]] = {}
+        query = select(tickets.c.id, tickets.c.arm, observations.c.outcome, tickets.c.block)
+        query = query.outerjoin(observations, of_ticket)
+        found: dict[str, tuple[int, float | None, int | None]] = {}
         for first in range(0, len(ids), CHUNK):
             here = query.where(tickets.c.study == self._id, tickets.c.id.in_(ids[first : first + CHUNK]))
-            found |= {row.id: (row.arm, row.outcome) for row in self._connection.execute(here)}
+            found |= {row.id: (row.arm, row.outcome, row.block) for row in self._connection.execute(here)}
         return found
 
     def abandon(self, id_: str, now: float) -> None:
@@ -173,46 +218,96 @@ class Ledger:
         rows = self._connection.execute(
             select(tickets).where(tickets.c.study == self._id).order_by(tickets.c.issued, tickets.c.id)
         )
-        return tuple(TicketRecord(row.id, row.arm, row.worker, row.issued, row.expires, row.abandoned) for row in rows)
+        return tuple(
+            TicketRecord(row.id, row.arm, row.worker, row.issued, row.expires, row.abandoned, row.block) for row in rows
+        )
 
     def pending(self, now: float, labels: Sequence[str]) -> tuple[Ticket, ...]:
         """Returns the tickets that count as pending."""
         rows = self._connection.execute(
             select(tickets).where(*self._open(now)).order_by(tickets.c.issued, tickets.c.id)
         )
-        return tuple(Ticket(row.id, row.arm, labels[row.arm], row.worker, row.issued, row.expires) for row in rows)
+        return tuple(
+            Ticket(row.id, row.arm, labels[row.arm], row.worker, row.issued, row.expires, row.block) for row in rows
+        )
 
     def pending_per_arm(self, now: float, n_arms: int) -> Vector:
         """Returns how many tickets of each arm count as pending."""
         return self._count(select(tickets.c.arm, func.count()).where(*self._open(now)).group_by(tickets.c.arm), n_arms)
 
-    def seen(self) -> int:
-        """Returns the number of results that the kept state holds."""
-        seen: int = self._connection.execute(select(states.c.seen).where(states.c.study == self._id)).scalar_one()
-        return seen
+    def taken(self, now: float, first: int) -> dict[tuple[int, int], int]:
+        """Returns how many tickets of each (block, arm), from block number `first` on, have a result or count as
+        pending."""
+        alive = (tickets.c.expires > now) & tickets.c.abandoned.is_(None)
+        query = (
+            select(tickets.c.block, tickets.c.arm, func.count())
+            .where(tickets.c.study == self._id, tickets.c.block >= first, tickets.c.result.is_not(None) | alive)
+            .group_by(tickets.c.block, tickets.c.arm)
+        )
+        return {(block, arm): count for block, arm, count in self._connection.execute(query)}
+
+    def kept(self) -> tuple[int, int]:
+        """Returns the number of results that the kept state holds, and of blocks that it has opened."""
+        query = select(states.c.seen, states.c.opened).where(states.c.study == self._id)
+        row = self._connection.execute(query).one()
+        return row.seen, row.opened
 
     def state(self) -> str:
         """Returns the kept state in its JSON form."""
         text: str = self._connection.execute(select(states.c.state).where(states.c.study == self._id)).scalar_one()
         return text
 
-    def replace_state(self, seen: int, new: State) -> bool:
-        """Puts a new state in the place of one that holds `seen` results; false if that is no longer there."""
-        values = {"seen": new.samples, "state": json.dumps(new.as_dict())}
-        changed = self._connection.execute(
-            update(states).where(states.c.study == self._id, states.c.seen == seen).values(values)
-        )
-        return bool(changed.rowcount)
+    def replace_state(
+        self, kept: tuple[int, int], new: State, text: str, now: float, seen: Sequence[Check] = ()
+    ) -> bool:
+        """Puts a new state, whose JSON form is `text`, in the place of `kept`, with the blocks it opened and what the
+        rule saw on the way.
 
-    def add_check(self, samples: int, watch: Watch) -> None:
+        Returns false, having changed nothing, if another state is there by now.
+        """
+        values = {"seen": new.samples, "opened": new.opened, "state": text}
+        this = (states.c.study == self._id) & (states.c.seen == kept[0]) & (states.c.opened == kept[1])
+        if not self._connection.execute(update(states).where(this).values(values)).rowcount:
+            return False
+        self.add_openings([each for each in openings_of(new, now) if each.number >= kept[1]])
+        self.add_checks(seen)
+        first = new.blocks[0] if new.blocks else None
+        missing = None if first is None else first.free.size - self._told_since(new.samples, first.number)
+        self.update(due=due(new), first_block=None if first is None else first.number, missing=missing)
+        return True
+
+    def _told_since(self, after: int, block: int) -> int:
+        """Returns how many results of a block were told after result number `after`."""
+        of_ticket = (tickets.c.study == observations.c.study) & (tickets.c.id == observations.c.ticket)
+        late = (observations.c.study == self._id) & (observations.c.number > after) & (tickets.c.block == block)
+        query = select(func.count()).select_from(observations.join(tickets, of_ticket)).where(late)
+        return self._connection.execute(query).scalar_one()
+
+    def add_checks(self, seen: Sequence[Check]) -> None:
         """Writes down what the stopping rule saw."""
-        numbers = {"statistic": finite(watch.statistic), "threshold": finite(watch.threshold)}
-        self._connection.execute(insert(checks).values(study=self._id, samples=samples, arm=watch.arm, **numbers))
+        if seen:
+            texts = [{"candidates": _as_text(each.candidates), "lacking": _as_text(each.lacking)} for each in seen]
+            rows = [{**asdict(each), **text, "study": self._id} for each, text in zip(seen, texts, strict=True)]
+            self._connection.execute(insert(checks), rows)
+
+    def add_openings(self, opened: Sequence[Opening]) -> None:
+        """Writes down blocks."""
+        if opened:
+            rows = [{**asdict(each), "study": self._id, "arms": json.dumps(each.arms)} for each in opened]
+            self._connection.execute(insert(blocks), rows)
+
+    def openings(self) -> tuple[Opening, ...]:
+        """Returns every block, in the order opened."""
+        rows = self._connection.execute(select(blocks).where(blocks.c.study == self._id).order_by(blocks.c.number))
+        return tuple(Opening(row.number, row.results, row.opened, tuple(json.loads(row.arms))) for row in rows)
 
     def checks(self) -> tuple[Check, ...]:
-        """Returns what the stopping rule saw at every check."""
+        """Returns what the stopping rule saw each time it was read."""
         rows = self._connection.execute(select(checks).where(checks.c.study == self._id).order_by(checks.c.samples))
-        return tuple(Check(row.samples, row.arm, row.statistic, row.threshold) for row in rows)
+        return tuple(
+            Check(row.samples, row.arm, row.statistic, row.threshold, _as_tuple(row.candidates), _as_tuple(row.lacking))
+            for row in rows
+        )
 
     def _count(self, query: Select[Any, int], n_arms: int) -> Vector:
         counts = np.zeros(n_arms)

@@ -23,6 +23,8 @@ class Ticket:
     issued: float
     expires: float
     """When it stops counting as pending, in seconds since 1970; its result is welcome even later."""
+    block: int | None = None
+    """Number of the block that it is a slot of; None where pulls do not come in blocks."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the ticket, JSON-ready, with times as text."""
@@ -30,6 +32,7 @@ class Ticket:
             "ticket": self.id,
             "arm": self.arm,
             "label": self.label,
+            "block": self.block,
             "worker": self.worker,
             "issued": as_time(self.issued),
             "expires": as_time(self.expires),
@@ -46,6 +49,22 @@ class Check:
     """None if no challenger can win."""
     threshold: float | None
     """None before the rule has one."""
+    candidates: tuple[int, ...] | None = None
+    """The arms that could still be best; None for rules that keep no such set."""
+    lacking: tuple[float, ...] | None = None
+    """What the account against each arm lacked to eliminate it, in nats, 0 once it did; None with the candidates."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """A block of pulls, as opened."""
+
+    number: int
+    results: int
+    """Results that the state held when the block was there."""
+    opened: float
+    arms: tuple[int, ...]
+    """The arm of each slot."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +77,6 @@ class Snapshot:
     """Results told that wait for a worker to bring the state up to date."""
     pending: tuple[Ticket, ...]
     checks: tuple[Check, ...]
-    doubted: bool
-    """Whether results told after the decision have contradicted R."""
 
 
 @dataclass(frozen=True)
@@ -75,6 +92,16 @@ class Observation:
 
 
 @dataclass(frozen=True)
+class Told:
+    """Results in their order, as a policy is told them: one entry of each list per result."""
+
+    arms: list[int]
+    outcomes: list[float]
+    blocks: list[int]
+    """Number of the block that the pull was of; -1 for results without one."""
+
+
+@dataclass(frozen=True)
 class TicketRecord:
     """A ticket, as given."""
 
@@ -84,14 +111,16 @@ class TicketRecord:
     issued: float
     expires: float
     abandoned: float | None
+    block: int | None = None
 
 
 @dataclass(frozen=True)
 class Records:
-    """Everything ever told, in its order, and asked."""
+    """Everything ever told, in its order, asked, and opened."""
 
     observations: tuple[Observation, ...]
     tickets: tuple[TicketRecord, ...]
+    openings: tuple[Opening, ...]
 
 
 @dataclass(frozen=True)

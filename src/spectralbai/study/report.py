@@ -23,7 +23,9 @@ from spectralbai.study.status import Status, status_of
 if TYPE_CHECKING:
     from spectralbai.study.study import Study
 
-FORMAT = "spectralbai-report/1"
+MOST_NAMED = 10
+"""Candidates that are named; more are counted."""
+FORMAT = "spectralbai-report/2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +101,7 @@ class Report:
         status, number = self.status, self.status.precise
         pictures = "".join(_figure(png, caption) for png, caption in self._pictures())
         arms = _table(
-            ("arm", "results", "pending", "estimate", "low", "high", "share", "next"),
+            ("arm", "results", "pending", "estimate", "low", "high", "share", "next", "account"),
             (
                 (
                     arm.label,
@@ -110,6 +112,7 @@ class Report:
                     number(arm.high),
                     f"{arm.share:.1%}",
                     "-" if arm.omega is None else f"{arm.omega:.1%}",
+                    status.account(arm),
                 )
                 for arm in status.arms
             ),
@@ -155,6 +158,9 @@ class Report:
             "results",
             f"{status.results:,}" + (f", of which {status.unweighed:,} not weighed yet" if status.unweighed else ""),
         )
+        if status.candidates is not None and status.state != "inconsistent":
+            few = len(status.candidates) <= MOST_NAMED
+            yield "may be best", ", ".join(status.candidates) if few else f"{len(status.candidates)} arms"
         yield "evidence", status.evidence
         yield "do the data agree with R?", status.agreement
         if status.state == "running":
@@ -198,7 +204,13 @@ class Report:
             plot.as_png(plot.plot_shares(labels, counts, _floats(arm.omega for arm in arms))),
             "How the trials were shared.",
         )
-        if self.checks:
+        raced = [check for check in self.checks if check.lacking is not None]
+        if raced:
+            lacking = np.array([check.lacking for check in raced])
+            best = 0 if status.best is None else labels.index(status.best)
+            ax = plot.plot_race([check.samples for check in raced], lacking, labels, status.delta, best)
+            yield plot.as_png(ax), "The race: an arm is out when the account against it reaches the line."
+        elif self.checks:
             samples = [check.samples for check in self.checks]
             statistic, threshold = (
                 _floats(getattr(check, name) for check in self.checks) for name in ("statistic", "threshold")

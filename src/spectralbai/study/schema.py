@@ -6,10 +6,28 @@ own table, so that telling a result does not rewrite it.
 
 from __future__ import annotations
 
-from sqlalchemy import Column, Double, ForeignKey, Index, Integer, MetaData, String, Table, Text, UniqueConstraint
+import json
 
-VERSION = 1
-"""Of these tables. A later version must bring older storages up to date when it opens them, and refuse newer ones."""
+from sqlalchemy import (
+    Column,
+    Connection,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    select,
+    text,
+    update,
+)
+
+VERSION = 2
+"""Of these tables. Storages of an older version are brought up to date when they are opened (`migrate`), newer ones
+are refused."""
 
 metadata = MetaData()
 
@@ -21,7 +39,7 @@ studies = Table(
     Column("id", Integer, primary_key=True),
     Column("name", String(100), nullable=False, unique=True),
     Column("created", Double, nullable=False),  # all times are seconds since 1970, UTC
-    Column("definition", Text, nullable=False),  # JSON, spectralbai-study/1
+    Column("definition", Text, nullable=False),  # JSON, spectralbai-study/1 or 2
     Column("versions", Text, nullable=False),  # JSON: of everything, when the study was created
     Column("results", Integer, nullable=False),  # results told so far
     Column(
@@ -30,6 +48,8 @@ studies = Table(
     Column("best", Integer),  # the arm recommended then, if any
     Column("due", Integer, nullable=False),  # results at which the state is to be brought up to date
     Column("claimed", Double, nullable=False),  # until when a worker has promised to do that
+    Column("first_block", Integer),  # number of the oldest open block, if any (since 2)
+    Column("missing", Integer),  # results that it misses: with none missing the state is to be brought up to date, too
 )
 
 states = Table(
@@ -37,7 +57,18 @@ states = Table(
     metadata,
     Column("study", ForeignKey(studies.c.id), primary_key=True),
     Column("seen", Integer, nullable=False),  # results that the state holds
-    Column("state", Text, nullable=False),  # JSON, spectralbai-state/1
+    Column("state", Text, nullable=False),  # JSON, spectralbai-state/1 or 2
+    Column("opened", Integer, nullable=False, server_default="0"),  # blocks that the state has opened (since 2)
+)
+
+blocks = Table(  # since 2
+    "spectralbai_blocks",
+    metadata,
+    Column("study", ForeignKey(studies.c.id), primary_key=True),
+    Column("number", Integer, primary_key=True),  # 0, 1, ... in the order opened
+    Column("results", Integer, nullable=False),  # results that the state held when the block was there
+    Column("opened", Double, nullable=False),
+    Column("arms", Text, nullable=False),  # JSON: the arm of each slot
 )
 
 tickets = Table(
@@ -51,7 +82,9 @@ tickets = Table(
     Column("expires", Double, nullable=False),
     Column("abandoned", Double),
     Column("result", Integer),  # number of the observation told for it
+    Column("block", Integer),  # number of the block that it is a slot of (since 2); none where pulls are not in blocks
     Index("spectralbai_open_tickets", "study", "result", "expires"),
+    Index("spectralbai_slots", "study", "block"),  # since 2
 )
 
 observations = Table(
@@ -75,4 +108,31 @@ checks = Table(
     Column("arm", Integer, nullable=False),
     Column("statistic", Double),  # none if no challenger can win
     Column("threshold", Double),  # none before the rule has one
+    Column("candidates", Text),  # JSON: the arms that may be best (since 2); none where the rule keeps no such set
+    Column("lacking", Text),  # JSON: nats that the account against each arm lacks to eliminate it, with candidates
 )
+
+
+def migrate(connection: Connection, found: int) -> None:
+    """Brings the tables of version `found` up to date; older processes that are at work go on as they did."""
+    if found < 2:
+        columns = (
+            studies.c.first_block,
+            studies.c.missing,
+            states.c.opened,
+            tickets.c.block,
+            checks.c.candidates,
+            checks.c.lacking,
+        )
+        for column in columns:
+            kind = column.type.compile(connection.dialect)
+            default = " NOT NULL DEFAULT 0" if not column.nullable else ""
+            connection.execute(text(f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} {kind}{default}"))
+        blocks.create(connection)
+        next(index for index in tickets.indexes if index.name == "spectralbai_slots").create(connection)
+        doubted = select(states).join(studies).where(studies.c.progress == "doubted")
+        for row in connection.execute(doubted).all():  # a doubt is part of the state now
+            state = json.loads(row.state)
+            state["watches"][0]["doubted"] = True
+            connection.execute(update(states).where(states.c.study == row.study).values(state=json.dumps(state)))
+    connection.execute(update(schema).values(version=VERSION))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spectralbai.study.records import Snapshot, Ticket, as_time, finite, in_words
+from spectralbai.study.records import Check, Snapshot, Ticket, as_time, finite, in_words
 
 if TYPE_CHECKING:
     from spectralbai.study.study import Study
@@ -31,6 +31,12 @@ class ArmStatus:
     """The intervals of all arms hold at all times at once with probability 1 - delta; see `policy.Estimates`."""
     omega: float | None
     """Its share in the pulls to come, as planned when rules were last read; null before."""
+    out_at: int | None
+    """Results when it was eliminated: it is not the best arm. None while it may be, and for rules that keep no
+    candidates."""
+    lacking: float | None
+    """What the account against it still lacks, in nats; 0 once it is beaten. None for rules without accounts, for the
+    arm recommended, and before the first reading."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,9 @@ class Status:
     or not yet."""
     remaining: float | None
     """Forecast of the trials to come, at the present estimate; None if too early or if arms look tied."""
+    candidates: tuple[str, ...] | None
+    """Labels of the arms that may still be best: at all times at once the best arm is among them with probability
+    1 - delta. None for rules that keep no such set, and before the first reading."""
     arms: tuple[ArmStatus, ...]
     pending: tuple[Ticket, ...]
 
@@ -74,13 +83,19 @@ class Status:
     def answer(self) -> str:
         """What the study says, in a sentence or two."""
         extreme = "largest" if self.goal == "max" else "least"
+        if self.state == "inconsistent" and self.candidates == ():
+            return (
+                f"Every arm is eliminated after {in_words(self.stopped_at or 0, 'result')}, which has probability at "
+                f"most {self.delta:g} if all hypotheses hold. Nothing is decided: perhaps outcomes change with time, "
+                "or the noise is larger than promised. Find out why, and start anew."
+            )
         if self.state == "inconsistent":
             return (
                 f"The data contradict R = {self.R:g}, as they would with probability at most {self.delta:g} if it "
                 "were right, "
                 f"after {in_words(self.stopped_at or 0, 'result')}. Nothing is decided: the means are rougher than "
                 "promised. "
-                "Start anew with a larger R; or with R = inf, and then these results may be imported."
+                "Start anew with a larger R, or with R = inf; these results, imported there, inform its plans."
             )
         within = f", or is within {self.tolerance:g} of it" if self.tolerance else ""
         if self.state == "decided":
@@ -101,22 +116,47 @@ class Status:
         after = f"Not decided after {in_words(self.results, 'result')}"
         if self.best is None:
             return f"{after}: " + (
-                "they are being weighed." if self.unweighed else "every part of the graph needs one first."
+                "they are being weighed." if self.unweighed else "the first trials are not complete yet."
             )
         rest = (
             ""
             if self.remaining is None
             else f" About {in_words(round(self.remaining), 'trial')} more at the present estimate."
         )
-        return f'{after}. The answer would be "{self.best}" now.{rest}'
+        left = "" if self.candidates is None else f": {len(self.candidates)} of {len(self.arms)} arms may be the best"
+        return f'{after}{left}. The answer would be "{self.best}" now.{rest}'
 
     @property
     def evidence(self) -> str:
-        """Statistic and threshold, in words."""
+        """What is proved and what is missing, in words."""
         if self.statistic is None:
             return "no arm can be better by more than the tolerance"
+        if self.state == "inconsistent" and self.candidates is not None:
+            return "nothing is claimed"
+        if self.candidates is not None:
+            out = f"{len(self.arms) - len(self.candidates)} of {len(self.arms)} arms are out"
+            beaten = sum(self.account(arm) == "beaten" for arm in self.arms)
+            if beaten:
+                out += f", {beaten} more beaten"
+            rivals = [arm for arm in self.arms if arm.lacking is not None and arm.lacking > 0]
+            if self.state != "running" or not rivals:
+                return out
+            last = max(rivals, key=lambda arm: arm.lacking or 0.0)
+            return f'{out}; the account against "{last.label}" lacks most: it holds {self.account(last)}'
         needed = "what is needed is not set yet" if self.threshold is None else f"needed {self.threshold:.4g}"
         return f"{self.statistic:.4g}, {needed}"
+
+    def account(self, arm: ArmStatus) -> str:
+        """Where the account against an arm stands, in words."""
+        if self.state == "inconsistent":
+            return "-"
+        if arm.out_at is not None:
+            return f"out at {arm.out_at:,}"
+        if arm.label == self.best:
+            return "-" if self.candidates is None else "leads"
+        if arm.lacking is None:
+            return "-"
+        return f"{math.exp(-arm.lacking) / self.delta:.2g} of {1 / self.delta:.4g}" if arm.lacking > 0 else "beaten"
 
     @property
     def agreement(self) -> str:
@@ -125,7 +165,7 @@ class Status:
             return (
                 "not tested without a graph"
                 if self.R is None
-                else "not tested " + ("yet" if self.stopping == "mixture" else "by this rule")
+                else "not tested " + ("yet" if self.stopping in ("betting", "mixture") else "by this rule")
             )
         return "yes, so far" if self.consistent else "no: they contradict it"
 
@@ -160,10 +200,11 @@ def status_of(study: Study, at: Snapshot) -> Status:
     seen, shares = policy.estimates(state), policy.shares(state)
     sign = definition.sign
     low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
-    consistent = None if seen.consistent is None else verdict.consistent and not at.doubted
+    consistent = None if seen.consistent is None else verdict.consistent and not verdict.doubted
     if consistent is False:
         low, high = low - np.inf, high + np.inf  # nothing is claimed
     out = np.bincount([ticket.arm for ticket in at.pending], minlength=len(labels))
+    out_at = _eliminated(at.checks, len(labels))
     arms = tuple(
         ArmStatus(
             label,
@@ -174,6 +215,8 @@ def status_of(study: Study, at: Snapshot) -> Status:
             finite(low[arm]),
             finite(high[arm]),
             None if shares is None else float(shares[arm]),
+            out_at[arm],
+            None if verdict.lacking is None or arm == verdict.arm else verdict.lacking[arm],
         )
         for arm, label in enumerate(labels)
     )
@@ -187,7 +230,7 @@ def status_of(study: Study, at: Snapshot) -> Status:
         tolerance=definition.instance.problem.tolerance,
         stopping=definition.stopping,
         proved=verdict.proved,
-        best=None if np.isnan(seen.mean).any() or not verdict.consistent else labels[verdict.arm],
+        best=labels[verdict.arm] if at.checks and verdict.consistent else None,
         results=state.samples + at.unweighed,
         unweighed=at.unweighed,
         stopped_at=verdict.stopped_at,
@@ -195,6 +238,19 @@ def status_of(study: Study, at: Snapshot) -> Status:
         threshold=finite(verdict.threshold),
         consistent=consistent,
         remaining=finite(policy.remaining(state)),
+        candidates=None if verdict.candidates is None else tuple(labels[arm] for arm in verdict.candidates),
         arms=arms,
         pending=at.pending,
     )
+
+
+def _eliminated(checks: tuple[Check, ...], n_arms: int) -> list[int | None]:
+    """Returns the number of results when each arm was eliminated; None for those that were not."""
+    out_at: list[int | None] = [None] * n_arms
+    before = set(range(n_arms))
+    for check in checks:
+        if check.candidates is not None:
+            for arm in before.difference(check.candidates):
+                out_at[arm] = check.samples
+            before.intersection_update(check.candidates)
+    return out_at

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, in
 from sqlalchemy.engine import URL, make_url
 
 from spectralbai.errors import InvalidInput, StorageError
-from spectralbai.study.schema import VERSION, metadata, schema
+from spectralbai.study.schema import VERSION, metadata, migrate, schema
 
 DEFAULT = "sqlite:///spectralbai.db"
 PATIENCE = 60.0
@@ -92,12 +92,16 @@ class Storage:
             found = _version(connection)
         if found is None and create:
             self._log_ahead()
-            with self.writing() as connection:
-                if not self.sqlite:
-                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
+            with self._writing_schema() as connection:
                 if _version(connection) is None:
                     metadata.create_all(connection)
                     connection.execute(insert(schema).values(version=VERSION))
+            found = VERSION
+        if found is not None and found < VERSION:
+            with self._writing_schema() as connection:
+                found = _version(connection)
+                if found is not None and found < VERSION:
+                    migrate(connection, found)
             found = VERSION
         if found is None:
             raise InvalidInput(f"{self.name} holds no studies; create one first, or give the right storage")
@@ -107,6 +111,14 @@ class Storage:
                 "it here"
             )
         self._log_ahead()
+
+    @contextmanager
+    def _writing_schema(self) -> Iterator[Connection]:
+        """Yields a connection that may make or change tables; one process at a time."""
+        with self.writing() as connection:
+            if not self.sqlite:
+                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
+            yield connection
 
     def _log_ahead(self) -> None:
         """Puts an SQLite file of ours in WAL mode, where readers and the writer do not wait for one another; it

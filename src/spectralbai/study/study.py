@@ -1,14 +1,18 @@
 """A live study: ask which arms to try, tell what came out, until it says stop. Nothing told is ever lost.
 
-Results are appended in a transaction; that is all most tells do. At the times of the policy's own schedule, one worker
-claims the task of bringing the kept state up to date, computes outside of any transaction, and puts the new state in
-place if nobody else has: the others go on asking and telling meanwhile. A worker that dies there leaves a claim that
-runs out.
+Results are appended in a transaction; that is all most tells do. When rules are to be read, one worker claims the task
+of bringing the kept state up to date, computes outside of any transaction, and puts the new state in place if nobody
+else has: the others go on asking and telling meanwhile. A worker that dies there leaves a claim that runs out.
+
+Where pulls come in blocks, a ticket is a slot of a block from the moment it is handed out. When every slot is taken,
+the worker who asks opens the next block ahead. The kept state is at all times what `replay` makes of the blocks and
+results written down.
 """
 
 from __future__ import annotations
 
 import json
+import random
 import secrets
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,13 +22,15 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import Row
 
+from spectralbai.blocks import unclaimed
 from spectralbai.checks import Vector, check_integer, check_number, did_you_mean
 from spectralbai.errors import InvalidInput, StorageError
 from spectralbai.instance import Instance
 from spectralbai.software import software
 from spectralbai.study.definition import Definition, Goal
-from spectralbai.study.ledger import Ledger, Progress, due, find_studies, insert_study
+from spectralbai.study.ledger import Ledger, Progress, due, find_studies, insert_study, openings_of
 from spectralbai.study.records import Records, Snapshot, Summary, Ticket, as_time
+from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
 
 if TYPE_CHECKING:
@@ -39,6 +45,8 @@ CLAIM = 10.0
 
 If it takes longer another does it too, to no harm.
 """
+PAUSE, LONGEST_PAUSE = 0.005, 0.1
+"""Seconds between looks at whether another worker is done, at first and later."""
 MOST_TICKETS = 10_000
 """In one ask."""
 
@@ -75,23 +83,25 @@ class Study:
         delta: float = 0.05,
         storage: str | None = None,
         goal: Goal = "max",
-        stopping: str = "mixture",
+        stopping: str = "betting",
     ) -> Study:
         """Returns a new study of which arm is best, at risk `delta`; the graph, R and the noise are those of
         `instance`.
 
         `storage` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; spectralbai.db in the working directory
-        if not given. `goal` says whether large or small outcomes are good.
+        if not given. `goal` says whether large or small outcomes are good. `stopping` is the rule that decides:
+        betting races, the other rules sample as SpectralTaS does.
         """
         name = check_words("name", name, 100)
         definition = Definition(instance, delta, goal, stopping)
         # What cannot be kept or done is refused before anything is written.
         definition.as_dict()
-        definition.policy.init()
+        state, now = definition.policy.init(), time.time()
+        records = Records((), (), tuple(openings_of(state, now)))
         place = Storage(storage, create=True)
         with place.closed_on_error():
             with place.writing() as connection:
-                insert_study(connection, name, time.time(), definition, software("SQLAlchemy"))
+                insert_study(connection, name, now, definition, software("SQLAlchemy"), records, state, ())
             return cls.named(name, place)
 
     @classmethod
@@ -129,10 +139,11 @@ class Study:
         return f"<Study {self.name!r} in {self._storage.name}>"
 
     def ask(self, n: int = 1, worker: str = "", lease: float = LEASE) -> list[Ticket]:
-        """Returns n trials to do next, as tickets; none once the study has decided or the data contradict R.
+        """Returns trials to do next, as tickets: at most n, at least one while the study runs, and none once it has
+        decided or the data contradict R.
 
         Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
-        is.
+        is: its trial may then be handed out again. Whether a result comes in time must not depend on its value.
         """
         n = check_integer("n", n, 1)
         if n > MOST_TICKETS:
@@ -142,14 +153,56 @@ class Study:
         labels, policy = self.definition.instance.labels, self.definition.policy
         policy.ask(policy.init())  # compiled code is loaded before others have to wait
         self.catch_up()
+        while True:
+            with self._writing() as ledger:
+                progress = ledger.progress(lock=True)
+                now = time.time()
+                state = self._kept(ledger)
+                pulls = self._pulls(ledger, state, n, now)
+                given = [
+                    Ticket(secrets.token_hex(8), arm, labels[arm], worker, now, now + lease, block)
+                    for block, arm in pulls
+                ]
+                ledger.give(given)
+            if given or not policy.in_blocks or policy.verdict(state).stopped_at is not None:
+                return given
+            if progress.behind:  # another worker is about to close a block
+                self._wait()
+            else:
+                self._open_ahead(state)
+
+    def _wait(self) -> None:
+        """Waits until the kept state is up to date, or nobody is at it: then this worker is."""
+        pause = PAUSE
+        while True:
+            with self._reading() as ledger:
+                progress = ledger.progress()
+            if not progress.behind:
+                return
+            if _unclaimed(progress):
+                self.catch_up()
+                return
+            time.sleep(pause * random.uniform(0.5, 1.0))
+            pause = min(2 * pause, LONGEST_PAUSE)
+
+    def _pulls(self, ledger: Ledger, state: State, n: int, now: float) -> Sequence[tuple[int | None, int]]:
+        """Returns (block, arm) of at most n pulls that nobody has."""
+        policy = self.definition.policy
+        if policy.in_blocks:
+            if policy.verdict(state).stopped_at is not None or not state.blocks:
+                return []
+            return unclaimed(state.blocks, ledger.taken(now, state.blocks[0].number), n)
+        state, waiting = self._state(ledger)
+        arms = policy.ask(state, n, waiting + ledger.pending_per_arm(now, policy.problem.n_arms))
+        return [(None, arm) for arm in arms.tolist()]
+
+    def _open_ahead(self, state: State) -> None:
+        """Opens a block beside those of the kept `state`, unless another worker has changed that meanwhile."""
+        new = self.definition.policy.open(state)
+        text = json.dumps(new.as_dict())
         with self._writing() as ledger:
             ledger.progress(lock=True)
-            now = time.time()
-            state, waiting = self._state(ledger)
-            arms = policy.ask(state, n, waiting + ledger.pending_per_arm(now, len(labels))).tolist()
-            given = [Ticket(secrets.token_hex(8), arm, labels[arm], worker, now, now + lease) for arm in arms]
-            ledger.give(given)
-        return given
+            ledger.replace_state((state.samples, state.opened), new, text, time.time())
 
     def tell(self, ticket: Ticket | str, outcome: float) -> bool:
         """Records the outcome of a ticket; returns whether it was new.
@@ -175,16 +228,17 @@ class Study:
                     raise InvalidInput(
                         f'"{id_}" is no ticket of the study "{self.name}"; tell under the id that ask gave'
                     )
-                arm, before = known[id_]
+                arm, before, block = known[id_]
                 if before is None:
-                    known[id_] = (arm, outcome)
+                    known[id_] = (arm, outcome, block)
                     new[id_] = {"arm": arm, "outcome": outcome, "ticket": id_}
                 elif before != outcome:
                     raise InvalidInput(
                         f'the ticket "{id_}" has the outcome {before!r} already, got {outcome!r}; results are never '
                         "changed"
                     )
-            claimed = self._append(ledger, progress, list(new.values()))
+            filled = sum(known[id_][2] is not None and known[id_][2] == progress.first_block for id_ in new)
+            claimed = self._append(ledger, progress, list(new.values()), filled)
         if claimed:
             self._advance()
         return len(new)
@@ -195,8 +249,9 @@ class Study:
         """Records results that come without tickets, all or none, under a note of their origin; returns how many were
         new.
 
-        Give all results of that origin in one call, and do not pick them by their outcomes. The same origin again with
-        the same results changes nothing; with others it is refused.
+        They inform estimates and plans; the rule betting takes only results of tickets for evidence. Give all results
+        of that origin in one call, and do not pick them by their outcomes. The same origin again with the same results
+        changes nothing; with others it is refused.
         """
         origin = check_words("origin", origin, 200)
         try:
@@ -246,7 +301,7 @@ class Study:
 
         self.catch_up()
         with self._reading() as ledger:
-            at, records = self._snapshot(ledger), Records(ledger.observations(), ledger.tickets())
+            at, records = self._snapshot(ledger), self._records(ledger)
         return Report.of(self, at, records)  # computes, and may have to compile: not inside a transaction
 
     def snapshot(self) -> Snapshot:
@@ -255,15 +310,15 @@ class Study:
             return self._snapshot(ledger)
 
     def records(self) -> Records:
-        """Returns everything ever told and asked, as of one instant."""
+        """Returns everything ever told, asked and opened, as of one instant."""
         with self._reading() as ledger:
-            return Records(ledger.observations(), ledger.tickets())
+            return self._records(ledger)
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
         """Brings the kept state up to date, if it is behind and no worker is at it: all that read it do so first."""
         with self._reading() as ledger:
             progress = ledger.progress()
-        if not _unclaimed(progress, progress.results):
+        if not _unclaimed(progress):
             return
         with self._writing() as ledger:
             progress = ledger.progress(lock=True)
@@ -281,73 +336,74 @@ class Study:
         with self._storage.writing() as connection:
             yield Ledger(connection, self._id)
 
-    def _append(self, ledger: Ledger, progress: Progress, results: list[dict[str, Any]]) -> bool:
-        """Appends results, if any; returns whether it now falls to this worker to bring the state up to date, which
-        it has claimed."""
+    def _append(self, ledger: Ledger, progress: Progress, results: list[dict[str, Any]], filled: int = 0) -> bool:
+        """Appends results, if any, `filled` of them of the oldest open block; returns whether it now falls to this
+        worker to bring the state up to date, which it has claimed."""
         now = time.time()
-        ledger.append(progress.results, now, results)
-        claimed = _unclaimed(progress, progress.results + len(results))
+        ledger.append(progress, now, results, filled)
+        claimed = _unclaimed(ledger.progress())
         if claimed:
             ledger.update(claimed=now + CLAIM)
         return claimed
 
     def _advance(self, on_check: OnCheck | None = None) -> None:
         """Brings the kept state up to date, one check at a time, until it is; the caller has claimed that."""
-        policy = self.definition.policy
-        ahead = True
-        while ahead:
+        behind = True
+        while behind:
             with self._reading() as ledger:
-                state, before = self._kept(ledger), ledger.progress().word
-                arms, outcomes = ledger.results(state.samples, due(state))
-            if state.samples + len(arms) < due(state):
+                state, progress = self._kept(ledger), ledger.progress()
+                told = ledger.results(state.samples, due(state))
+            if not progress.behind:
                 return  # another worker has been here
-            new, readings = policy.advance(state, arms, self.definition.rewards(outcomes))
-            verdict = policy.verdict(new)
-            # A decision stands, but R is tested on: once contradicted it stays so.
-            doubted = verdict.decided and (before == "doubted" or policy.estimates(new).consistent is False)
-            word = "doubted" if doubted else verdict.progress
-            best = (
-                verdict.arm if policy.has_estimate(new) and verdict.consistent else None
-            )  # none before there is an estimate
+            new, seen = advance(self.definition, state, told)
+            text = json.dumps(new.as_dict())
             with self._writing() as ledger:
-                results = ledger.progress(lock=True).results
-                if not ledger.replace_state(state.samples, new):
-                    return  # another worker was faster, and goes on with it
-                if readings:
-                    ledger.add_check(new.samples, new.watches[0])
-                ahead = results >= due(new)
-                claimed = time.time() + CLAIM if ahead else 0.0
-                ledger.update(due=due(new), claimed=claimed, progress=word, best=best)
-            self._known = new
+                ledger.progress(lock=True)  # the study's row first, as all writers do
+                now = time.time()
+                kept = (state.samples, state.opened)
+                replaced = ledger.replace_state(kept, new, text, now, seen)
+                if replaced:
+                    ledger.update(**summary(self.definition, new))
+                progress = ledger.progress()
+                behind = progress.behind
+                ledger.update(claimed=now + CLAIM if behind else 0.0)
+            if replaced:  # else another worker was faster, or opened a block meanwhile
+                self._known = new
             if on_check is not None:
-                on_check(new.samples, results)
+                on_check(new.samples, progress.results)
 
     def _kept(self, ledger: Ledger) -> State:
         """Returns the state as kept, read only if it has changed."""
         from spectralbai.policy import State
 
-        seen, state = ledger.seen(), self._known  # which other threads may set meanwhile
-        if state is None or state.samples != seen:
+        kept, state = ledger.kept(), self._known  # which other threads may set meanwhile
+        if state is None or (state.samples, state.opened) != kept:
             with _undamaged(self.name):
                 state = State.from_dict(json.loads(ledger.state()))
-                if state.samples != seen:
-                    raise ValueError(f"a state of {state.samples} results, where {seen} should be")
+                if (state.samples, state.opened) != kept:
+                    raise ValueError(
+                        f"a state of {state.samples} results and {state.opened} blocks, where {kept[0]} and {kept[1]} "
+                        "should be"
+                    )
             self._known = state
         return state
 
     def _state(self, ledger: Ledger) -> tuple[State, Vector]:
-        """Returns the state with all results before its next check, and the number of later ones per arm."""
-        policy = self.definition.policy
+        """Returns the state with all results before rules are read next, and the number of later ones per arm."""
         state = self._kept(ledger)
-        arms, outcomes = ledger.results(state.samples, state.next_reading - 1)
-        waiting = ledger.results_per_arm(state.next_reading - 1, policy.problem.n_arms)
-        return policy.tell(state, arms, self.definition.rewards(outcomes)), waiting
+        until = state.samples if state.opened and ledger.progress().behind else due(state) - 1
+        told = ledger.results(state.samples, until)
+        waiting = ledger.results_per_arm(until, self.definition.policy.problem.n_arms)
+        return advance(self.definition, state, told)[0], waiting
+
+    def _records(self, ledger: Ledger) -> Records:
+        return Records(ledger.observations(), ledger.tickets(), ledger.openings())
 
     def _snapshot(self, ledger: Ledger) -> Snapshot:
         now = time.time()
         state, waiting = self._state(ledger)
         pending = ledger.pending(now, self.definition.instance.labels)
-        return Snapshot(now, state, int(waiting.sum()), pending, ledger.checks(), ledger.progress().word == "doubted")
+        return Snapshot(now, state, int(waiting.sum()), pending, ledger.checks())
 
 
 def list_studies(storage: str | None = None) -> list[Summary]:
@@ -399,10 +455,10 @@ def _ticket_id(ticket: Any) -> str:
     return id_
 
 
-def _unclaimed(progress: Progress, results: int) -> bool:
+def _unclaimed(progress: Progress) -> bool:
     """Whether the state is to be brought up to date, and no worker is at it.
 
     A claim from the future is of a wrong clock.
     """
     now = time.time()
-    return bool(results >= progress.due and not now < progress.claimed <= now + CLAIM)
+    return progress.behind and not now < progress.claimed <= now + CLAIM

@@ -8,21 +8,25 @@ from collections.abc import Mapping
 from dataclasses import astuple, fields
 from typing import Any
 
-from spectralbai.checks import check_arm, check_number
+from spectralbai.checks import check_arm, check_integer, check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.study.definition import Definition
-from spectralbai.study.ledger import Ledger, insert_study
-from spectralbai.study.records import Observation, TicketRecord, as_time
+from spectralbai.study.ledger import insert_study
+from spectralbai.study.records import Observation, Opening, Records, TicketRecord, as_time
+from spectralbai.study.replay import replay
 from spectralbai.study.storage import Storage
 from spectralbai.study.study import OnCheck, Study, check_words
 
-FORMAT = "spectralbai-export/1"
-KEYS = ("format", "name", "created", "study", "versions", "observations", "tickets")
+FORMAT = "spectralbai-export/2"
+FORMAT_1 = "spectralbai-export/1"
+"""Written by version 0.1.0: no blocks."""
+KEYS = ("format", "name", "created", "study", "versions", "observations", "tickets", "openings")
 REMEDY = "export the study again"
 
 
 def export_study(study: Study) -> dict[str, Any]:
-    """Returns all of a study, JSON-ready; `import_study` restores it. The state is left out: the results say it all."""
+    """Returns all of a study, JSON-ready; `import_study` restores it. The state is left out: blocks and results say it
+    all."""
     records = study.records()
     return {
         "format": FORMAT,
@@ -35,6 +39,10 @@ def export_study(study: Study) -> dict[str, Any]:
             "rows": [list(astuple(each)) for each in records.observations],
         },
         "tickets": {"columns": _columns(TicketRecord), "rows": [list(astuple(each)) for each in records.tickets]},
+        "openings": {
+            "columns": _columns(Opening),
+            "rows": [[each.number, each.results, each.opened, list(each.arms)] for each in records.openings],
+        },
     }
 
 
@@ -66,16 +74,17 @@ def import_study(
 ) -> Study:
     """Returns the study of an exported document, written to a storage under its own name or another.
 
-    Everything is checked before anything is written. The state is made anew from the results.
+    Everything is checked, and the state made anew from blocks and results, before anything is written.
     """
-    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+    if not isinstance(document, Mapping) or document.get("format") not in (FORMAT, FORMAT_1):
         found = document.get("format") if isinstance(document, Mapping) else type(document).__name__
         raise InvalidInput(
             f"an exported study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it"
         )
-    missing = [key for key in KEYS if key not in document]
+    keys = KEYS if document["format"] == FORMAT else KEYS[:-1]
+    missing = [key for key in keys if key not in document]
     if missing:
-        raise InvalidInput(f"an exported study must hold {', '.join(KEYS)}, got no {missing[0]}; {REMEDY}")
+        raise InvalidInput(f"an exported study must hold {', '.join(keys)}, got no {missing[0]}; {REMEDY}")
     name = check_words("name", document["name"] if name is None else name, 100)
     definition = Definition.from_dict(document["study"])
     definition.policy.init()
@@ -85,38 +94,63 @@ def import_study(
         isinstance(each, str) for pair in versions.items() for each in pair
     ):
         raise InvalidInput(f"$.versions must be an object of strings; {REMEDY}")
-    asked = [_ticket(path, row, definition) for path, row in _rows(document, "tickets", TicketRecord)]
-    told = [_observation(path, row, definition) for path, row in _rows(document, "observations", Observation)]
-    arm_of = {ticket["id"]: ticket["arm"] for ticket in asked}
-    if len(arm_of) < len(asked):
-        raise InvalidInput(f"$.tickets must have an id of its own for each ticket; {REMEDY}")
-    told_for = [each["ticket"] for each in told if each["ticket"] is not None]
-    if len(set(told_for)) < len(told_for):
-        raise InvalidInput(f"$.observations must have at most one result for each ticket; {REMEDY}")
-    for number, each in enumerate(told):
-        if each["ticket"] is not None and arm_of.get(each["ticket"]) != each["arm"]:
-            raise InvalidInput(
-                f"$.observations.rows[{number}] must be of the arm of its ticket {each['ticket']!r}; {REMEDY}"
-            )
+    records = _records(document, definition)
+    try:
+        state, checks = replay(definition, records, on_check)
+    except InvalidInput as error:
+        raise InvalidInput(f"$.openings: {error}; {REMEDY}") from None
 
     place = Storage(storage, create=True)
     with place.closed_on_error():
         with place.writing() as connection:
-            Ledger(connection, insert_study(connection, name, created, definition, dict(versions))).restore(asked, told)
-        study = Study.named(name, place)
-        study.catch_up(on_check)
-        return study
+            insert_study(connection, name, created, definition, dict(versions), records, state, checks)
+        return Study.named(name, place)
 
 
-def _columns(kind: type[Observation] | type[TicketRecord]) -> list[str]:
+def _records(document: Mapping[str, Any], definition: Definition) -> Records:
+    """Returns the tables of a document, checked."""
+    asked = [_ticket(path, row, definition) for path, row in _rows(document, "tickets", TicketRecord)]
+    told = [_observation(path, row, definition) for path, row in _rows(document, "observations", Observation)]
+    openings = [_opening(path, row, definition) for path, row in _rows(document, "openings", Opening)]
+    by_id = {ticket.id: ticket for ticket in asked}
+    if len(by_id) < len(asked):
+        raise InvalidInput(f"$.tickets must have an id of its own for each ticket; {REMEDY}")
+    told_for = [each.ticket for each in told if each.ticket is not None]
+    if len(set(told_for)) < len(told_for):
+        raise InvalidInput(f"$.observations must have at most one result for each ticket; {REMEDY}")
+    for number, each in enumerate(told):
+        if each.ticket is not None and (each.ticket not in by_id or by_id[each.ticket].arm != each.arm):
+            raise InvalidInput(
+                f"$.observations.rows[{number}] must be of the arm of its ticket {each.ticket!r}; {REMEDY}"
+            )
+    for number, opening in enumerate(openings):
+        before = openings[number - 1].results if number else 0
+        if opening.number != number or not before <= opening.results <= len(told):
+            raise InvalidInput(f"$.openings.rows[{number}] must follow the blocks and results before it; {REMEDY}")
+    in_blocks = definition.policy.in_blocks
+    if openings and not in_blocks:
+        raise InvalidInput(f"$.openings must be empty where pulls do not come in blocks; {REMEDY}")
+    for number, ticket in enumerate(asked):
+        slot = ticket.block is not None and ticket.block < len(openings) and ticket.arm in openings[ticket.block].arms
+        if slot != in_blocks or (ticket.block is not None and not in_blocks):
+            raise InvalidInput(f"$.tickets.rows[{number}] must be a slot of a block in $.openings; {REMEDY}")
+    return Records(tuple(told), tuple(asked), tuple(openings))
+
+
+Kind = type[Observation] | type[TicketRecord] | type[Opening]
+
+
+def _columns(kind: Kind) -> list[str]:
     return [field.name for field in fields(kind)]
 
 
-def _rows(
-    document: Mapping[str, Any], key: str, kind: type[Observation] | type[TicketRecord]
-) -> list[tuple[str, dict[str, Any]]]:
-    table = document[key]
+def _rows(document: Mapping[str, Any], key: str, kind: Kind) -> list[tuple[str, dict[str, Any]]]:
     columns = _columns(kind)
+    if document["format"] == FORMAT_1:
+        columns = [column for column in columns if column != "block"]
+        if kind is Opening:
+            return []
+    table = document[key]
     if not isinstance(table, Mapping) or table.get("columns") != columns or not isinstance(table.get("rows"), list):
         raise InvalidInput(f"$.{key} must have the columns {', '.join(columns)} and rows; {REMEDY}")
     rows = []
@@ -128,17 +162,30 @@ def _rows(
     return rows
 
 
-def _ticket(path: str, row: dict[str, Any], definition: Definition) -> dict[str, Any]:
+def _ticket(path: str, row: dict[str, Any], definition: Definition) -> TicketRecord:
     check_arm(f"{path}.arm", row["arm"], definition.instance.problem.n_arms)
     if not isinstance(row["id"], str) or not 1 <= len(row["id"]) <= 16 or not row["id"].isprintable():
         raise InvalidInput(f"{path}.id must be up to 16 characters, got {str(row['id'])[:40]!r}; {REMEDY}")
     check_words("worker", row["worker"], 100, blank=True)
     for key in ("issued", "expires", *(("abandoned",) if row["abandoned"] is not None else ())):
         row[key] = check_number(f"{path}.{key}", row[key], "a time", low=0.0, strict=False)
-    return row
+    if row.get("block") is not None:
+        check_integer(f"{path}.block", row["block"], 0)
+    return TicketRecord(**row)
 
 
-def _observation(path: str, row: dict[str, Any], definition: Definition) -> dict[str, Any]:
+def _opening(path: str, row: dict[str, Any], definition: Definition) -> Opening:
+    for key in ("number", "results"):
+        check_integer(f"{path}.{key}", row[key], 0)
+    row["opened"] = check_number(f"{path}.opened", row["opened"], "a time", low=0.0, strict=False)
+    if not isinstance(row["arms"], list) or not row["arms"]:
+        raise InvalidInput(f"{path}.arms must be a list of arms; {REMEDY}")
+    n_arms = definition.instance.problem.n_arms
+    row["arms"] = tuple(check_arm(f"{path}.arms", arm, n_arms) for arm in row["arms"])
+    return Opening(**row)
+
+
+def _observation(path: str, row: dict[str, Any], definition: Definition) -> Observation:
     check_arm(f"{path}.arm", row["arm"], definition.instance.problem.n_arms)
     try:
         row["outcome"] = definition.check_outcome(row["outcome"])
@@ -151,4 +198,4 @@ def _observation(path: str, row: dict[str, Any], definition: Definition) -> dict
         check_words("origin", row["origin"], 200)
     elif not isinstance(row["ticket"], str):
         raise InvalidInput(f"{path}.ticket must be a string, got {row['ticket']!r}; {REMEDY}")
-    return row
+    return Observation(**row)

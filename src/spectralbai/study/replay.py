@@ -1,0 +1,97 @@
+"""The state of a study from what is written down: blocks as they were opened, results in the order told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spectralbai.errors import InvalidInput
+from spectralbai.study.definition import Definition
+from spectralbai.study.records import Check, Opening, Records, Told, finite
+
+if TYPE_CHECKING:
+    from spectralbai.policy import State, Verdict
+
+STEP = 1000
+"""Results replayed at once."""
+
+
+def advance(definition: Definition, state: State, told: Told) -> tuple[State, list[Check]]:
+    """Returns the state after further results, and what the rule saw each time it was read on the way."""
+    policy = definition.policy
+    blocks = np.array(told.blocks, dtype=np.intp) if policy.in_blocks else None
+    new, readings = policy.advance(state, told.arms, definition.rewards(told.outcomes), blocks)
+    # Of blocks that close with one result, the last reading.
+    return new, list({own.samples: _check(own) for own, *_ in readings}.values())
+
+
+def _check(seen: Verdict) -> Check:
+    return Check(seen.samples, seen.arm, finite(seen.statistic), finite(seen.threshold), seen.candidates, seen.lacking)
+
+
+def summary(definition: Definition, state: State) -> dict[str, Any]:
+    """Returns what a list of studies shows of a state: how far it is, and the arm recommended, if any."""
+    policy = definition.policy
+    verdict = policy.verdict(state)
+    recommends = policy.has_estimate(state) and verdict.consistent
+    return {"progress": "doubted" if verdict.doubted else verdict.progress, "best": verdict.arm if recommends else None}
+
+
+def replay(
+    definition: Definition, records: Records, on_check: Callable[[int, int], object] | None = None
+) -> tuple[State, list[Check]]:
+    """Returns the state that the blocks and results of a study make, and what the rule saw on the way.
+
+    Every block is taken as it was opened, so that the tickets handed out fit, even where a computer that rounds
+    differently would have planned it otherwise.
+    """
+    policy = definition.policy
+    block_of = {ticket.id: -1 if ticket.block is None else ticket.block for ticket in records.tickets}
+    blocks = [-1 if each.ticket is None else block_of[each.ticket] for each in records.observations]
+    state, total = policy.init(), len(records.observations)
+    checks: list[Check] = []
+
+    def tell_until(state: State, until: int) -> State:
+        while state.samples < until:
+            part = slice(state.samples, min(until, state.samples + STEP))
+            told = records.observations[part]
+            state, seen = advance(
+                definition, state, Told([each.arm for each in told], [each.outcome for each in told], blocks[part])
+            )
+            checks.extend(seen)
+            if on_check is not None:
+                on_check(state.samples, total)
+        return state
+
+    for opening in records.openings:
+        state = tell_until(state, opening.results)
+        if state.opened <= opening.number:
+            state = policy.open(state)
+        state = _as_opened(state, opening)
+    state = tell_until(state, total)
+    if state.opened != len(records.openings) or state.samples != total:
+        raise InvalidInput(
+            f"{state.opened} blocks follow from the results, and {len(records.openings)} are written down; the record "
+            "is not complete"
+        )
+    return state, checks
+
+
+def _as_opened(state: State, opening: Opening) -> State:
+    """Returns the state with the pulls of a block as they were written down."""
+    arms = np.array(opening.arms, dtype=np.intp)
+    found = [block for block in state.blocks if block.number == opening.number]
+    if not found or found[0].free.size < found[0].arms.size or state.samples != opening.results:
+        raise InvalidInput(f"block {opening.number} cannot have been opened after {opening.results} results")
+    return replace(
+        state,
+        blocks=tuple(
+            block
+            if block.number != opening.number or np.array_equal(block.arms, arms)
+            else replace(block, arms=arms, outcomes=np.full(arms.size, np.nan))
+            for block in state.blocks
+        ),
+    )

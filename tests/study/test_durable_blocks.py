@@ -1,0 +1,259 @@
+"""Blocks of pulls in a study: tickets are slots, blocks are opened ahead, and everything can be replayed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sqlalchemy import event
+from test_study import INSTANCE, LABELS, MU, drive
+
+import spectralbai as sb
+from spectralbai.study import export_study, import_study, list_studies
+from spectralbai.study.ledger import Ledger
+from spectralbai.study.records import Opening
+from spectralbai.study.replay import replay
+
+
+def check_replay(study: sb.Study) -> None:
+    """What is written down makes the kept state and the checks, bit for bit."""
+    study.catch_up()
+    state, checks = replay(study.definition, study.records())
+    at = study.snapshot()
+    assert state.as_dict() == at.state.as_dict()
+    assert tuple(checks) == at.checks
+
+
+def outcome(ticket: sb.study.Ticket, rng: np.random.Generator) -> float:
+    return float(MU[ticket.arm] + 0.5 * rng.standard_normal())
+
+
+def test_a_study_asked_one_by_one_or_in_batches_is_what_its_records_say(storage: str) -> None:
+    with sb.Study.create("one", INSTANCE, 0.01, storage) as study:
+        assert drive(study, 4, n=1) == sb.simulate.run(study.definition.policy, MU, 4).tau
+        check_replay(study)
+    with sb.Study.create("some", INSTANCE, 0.01, storage) as study:
+        drive(study, 4, n=7)
+        assert study.status().state == "decided"
+        check_replay(study)
+
+
+def test_tickets_are_the_slots_of_the_open_blocks_and_the_next_block_is_opened_only_when_all_are_out(
+    storage: str,
+) -> None:
+    with sb.Study.create("slots", INSTANCE, 0.05, storage) as study:
+        (first,) = study.records().openings
+        tickets = study.ask(2)
+        assert [ticket.arm for ticket in tickets] == list(first.arms[:2])
+        tickets += study.ask(100)
+        assert [ticket.arm for ticket in tickets] == list(first.arms) and {each.block for each in tickets} == {0}
+        assert len(study.records().openings) == 1
+        ahead = study.ask(100)
+        assert {each.block for each in ahead} == {1} and len(study.records().openings) == 2
+        assert Counter(each.arm for each in ahead) == Counter(study.records().openings[1].arms)
+        rng = np.random.default_rng(0)
+        study.tell_many((ticket, outcome(ticket, rng)) for ticket in ahead)
+        assert study.snapshot().checks == (), "blocks close in order"
+        study.tell_many((ticket, outcome(ticket, rng)) for ticket in tickets)
+        assert study.snapshot().state.data.samples == len(tickets) + len(ahead), "then both are closed"
+        assert len(study.snapshot().checks) == 1
+        check_replay(study)
+
+
+def test_a_lost_pull_is_handed_out_again_and_the_later_of_two_results_only_informs(storage: str) -> None:
+    with sb.Study.create("lost", INSTANCE, 0.05, storage) as study:
+        late, back, *others = study.ask(100)
+        study.abandon(back)
+        (again,) = study.ask(100)
+        assert (again.block, again.arm) == (back.block, back.arm)
+        rng = np.random.default_rng(1)
+        study.tell_many((ticket, outcome(ticket, rng)) for ticket in [again, *others])
+        assert study.tell(back, 50.0) is True, "accepted"
+        assert study.snapshot().state.informing.counts[back.arm] == 1, "but it is no evidence"
+        study.tell(late, outcome(late, rng))
+        seen = study.snapshot().state
+        assert seen.data.counts.sum() == len(others) + 3, "seen by the next block"
+        assert not seen.informing.counts.any()
+        check_replay(study)
+
+
+def test_a_slot_whose_lease_ran_out_is_free_again(storage: str) -> None:
+    with sb.Study.create("lease", INSTANCE, 0.05, storage) as study:
+        gone = study.ask(100, lease=1e-9)
+        again = study.ask(100)
+        assert [(each.block, each.arm) for each in again] == [(each.block, each.arm) for each in gone]
+
+
+def test_results_without_a_ticket_inform_and_never_decide(storage: str) -> None:
+    with sb.Study.create("history", INSTANCE, 0.05, storage) as study:
+        study.add(LABELS * 400, list(MU) * 400, "the past")
+        status = study.status()
+        assert (status.state, status.results, status.best) == ("running", 2000, None)
+        assert all(arm.estimate == pytest.approx(MU[i], abs=0.01) for i, arm in enumerate(status.arms))
+        rng = np.random.default_rng(2)
+        study.tell_many((ticket, outcome(ticket, rng)) for ticket in study.ask(100))
+        assert study.snapshot().state.data.samples > 2000, "the next block is planned on it"
+        assert study.status().state == "running"
+        check_replay(study)
+
+
+def test_after_the_decision_open_blocks_still_test_R(storage: str) -> None:
+    with sb.Study.create("doubt", INSTANCE, 0.05, storage) as study:
+        # Neighbours that differ more than R says, so that there are bets against R; much more after the decision.
+        before, after = np.array([1.3, 0.25, 0.6, 0.2, 0.2]), np.array([1.3, -3.0, 3.0, 0.2, 0.2])
+        rng = np.random.default_rng(3)
+        for _ in range(30):
+            (ticket,) = study.ask(1)
+            study.tell(ticket, float(before[ticket.arm] + 0.5 * rng.standard_normal()))
+        held = [ticket for _ in range(80) for ticket in study.ask(1000)]
+        for block in sorted({each.block for each in held if each.block is not None}):
+            mu = after if study.status().state == "decided" else before
+            mine = [each for each in held if each.block == block]
+            study.tell_many((each, float(mu[each.arm] + 0.5 * rng.standard_normal())) for each in mine)
+        status = study.status()
+        assert (status.state, status.best) == ("decided", "plain")
+        assert study.ask() == []
+        assert status.consistent is False and "But results told since contradict R" in status.answer
+        assert [each.state for each in list_studies(storage)] == ["doubted"]
+        assert study.definition.policy.verdict(study.snapshot().state).doubted
+        check_replay(study)
+
+
+def test_eight_workers_at_once_lose_nothing(storage: str) -> None:
+    with sb.Study.create("eight", INSTANCE, 0.01, storage):
+        pass
+
+    def work(seed: int) -> int:
+        told = 0
+        rng = np.random.default_rng(seed)
+        with sb.Study.open("eight", storage) as study:
+            while tickets := study.ask(1 + seed % 3, worker=str(seed)):
+                for ticket in tickets:
+                    study.tell(ticket, outcome(ticket, rng))
+                    told += 1
+        return told
+
+    with ThreadPoolExecutor(8) as pool:
+        told = sum(pool.map(work, range(8)))
+    with sb.Study.open("eight", storage) as study:
+        status = study.status()
+        assert (status.state, status.best, status.results) == ("decided", "plain", told)
+        check_replay(study)
+
+
+def test_a_block_that_another_computer_would_have_planned_otherwise_is_replayed_as_it_was() -> None:
+    definition = sb.study.Definition(INSTANCE, 0.05, "max", "betting")
+    first = definition.policy.init().blocks[0]
+    arms = (*map(int, first.arms[::-1]), 0)
+    records = sb.study.records.Records((), (), (Opening(0, 0, 0.0, arms),))
+    state, _ = replay(definition, records)
+    assert tuple(state.blocks[0].arms) == arms and state.blocks[0].free.size == len(arms)
+
+
+def test_an_export_with_blocks_is_restored_and_goes_on_alike(storage: str) -> None:
+    with sb.Study.create("from", INSTANCE, 0.01, storage) as study:
+        drive(study, 6, n=3, most=21)
+        study.ask(40)
+        document = export_study(study)
+        with import_study(document, "to", storage) as copy:
+            assert export_study(copy) == document | {"name": "to"}
+            for each in (study, copy):
+                held = each.snapshot().pending
+                each.tell_many((ticket, float(MU[ticket.arm])) for ticket in held)
+                drive(each, 9)
+            assert copy.snapshot().state.as_dict() == study.snapshot().state.as_dict()
+            check_replay(copy)
+
+
+def test_openings_that_do_not_fit_are_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
+    place = f"sqlite:///{tmp_path_factory.mktemp('blocks') / 's.db'}"
+    with sb.Study.create("whole", INSTANCE, 0.05, place) as study:
+        drive(study, 1, n=3, most=12)
+        document = export_study(study)
+
+    def broken(key: str, row: int, column: int, value: object) -> dict[str, object]:
+        rows = [list(each) for each in document[key]["rows"]]
+        rows[row][column] = value
+        return document | {key: document[key] | {"rows": rows}}
+
+    for bad, message in (
+        (broken("openings", 0, 0, 1), r"\$.openings.rows\[0\] must follow"),
+        (broken("openings", 1, 1, 10**6), r"\$.openings.rows\[1\] must follow"),
+        (broken("openings", 0, 3, []), r"\$.openings.rows\[0\].arms must be a list of arms"),
+        (broken("openings", 0, 3, [5]), r"must be an arm between 0 and 4"),
+        (broken("tickets", 0, 6, None), r"\$.tickets.rows\[0\] must be a slot of a block"),
+        (broken("tickets", 0, 6, 99), r"\$.tickets.rows\[0\] must be a slot of a block"),
+        (broken("openings", 1, 1, 5), "cannot have been opened after 5 results"),
+        (
+            document | {"openings": document["openings"] | {"rows": document["openings"]["rows"][:-1]}},
+            "not complete|slot",
+        ),
+    ):
+        with pytest.raises(sb.InvalidInput, match=message):
+            import_study(bad, "copy", place)
+    assert [each.name for each in list_studies(place)] == ["whole"]
+
+
+def test_a_kept_state_that_is_not_of_its_records_is_found_out(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The comparison that other tests rest on can fail."""
+    with sb.Study.create("wrong", INSTANCE, 0.05, f"sqlite:///{tmp_path_factory.mktemp('wrong') / 's.db'}") as study:
+        drive(study, 1, n=3, most=12)
+        records = study.records()
+        told = records.observations
+        other = replace(records, observations=(replace(told[0], outcome=told[0].outcome + 1e-9), *told[1:]))
+        assert replay(study.definition, other)[0].as_dict() != study.snapshot().state.as_dict()
+
+
+def test_a_state_whose_commit_failed_is_not_gone_on_with(storage: str) -> None:
+    """Ctrl-C, a full disk or a lost connection while a block is closed: the results stay, the state is as before."""
+    with sb.Study.create("failed", INSTANCE, 0.05, storage) as study:
+        drive(study, 2, most=10)
+        broken = [True]
+
+        def fail(connection: object) -> None:
+            if broken and Ledger(connection, study._id).progress().missing not in (0, None):  # type: ignore[arg-type]
+                broken.clear()
+                raise KeyboardInterrupt
+
+        rng = np.random.default_rng(0)
+        with pytest.raises(KeyboardInterrupt):
+            for _ in range(20):
+                (ticket,) = study.ask(1)
+                value = outcome(ticket, rng)
+                with study._reading() as ledger:
+                    last = ledger.progress().missing == 1
+                if last:
+                    told = study.snapshot().state.samples + 1
+                    event.listen(study._storage._engine, "commit", fail)
+                study.tell(ticket, value)
+        event.remove(study._storage._engine, "commit", fail)
+        with study._reading() as ledger:
+            assert study._known is not None
+            assert (study._known.samples, study._known.opened) == ledger.kept()
+            assert ledger.progress().results == told, "what was told is there"
+            study_claim = ledger.progress().claimed
+        assert study_claim > 0
+        with study._writing() as ledger:
+            ledger.update(claimed=0.0)  # as after ten seconds
+        check_replay(study)
+
+
+def test_results_that_close_no_block_do_not_rewrite_the_state(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with sb.Study.create("slow", INSTANCE, 0.05, storage) as study:
+        rng = np.random.default_rng(0)
+        straggler, *tickets = [ticket for _ in range(12) for ticket in study.ask(100)]
+        writes = []
+        replace_state = Ledger.replace_state
+        monkeypatch.setattr(
+            Ledger, "replace_state", lambda self, *rest: writes.append(rest) or replace_state(self, *rest)
+        )
+        for ticket in tickets:
+            study.tell(ticket, outcome(ticket, rng))
+        study.add(LABELS * 10, list(MU) * 10, "the past")
+        assert writes == [] and len(tickets) > 20
+        study.tell(straggler, outcome(straggler, rng))
+        assert len(writes) == 1 and study.snapshot().state.data.samples > len(tickets)
+        check_replay(study)
