@@ -52,8 +52,8 @@ def create(
     delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.05,
     goal: Annotated[str, typer.Option(help="max or min: which mean outcome is best.")] = "max",
     stopping: Annotated[
-        str, typer.Option(help="Stopping rule; only that of the default is proved and sharp.")
-    ] = "mixture",
+        str, typer.Option(help="Stopping rule: betting races to the answer; the others sample as SpectralTaS does.")
+    ] = "betting",
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
@@ -334,14 +334,17 @@ def _lines(content: bytes, extra: str | None) -> Iterator[tuple[str, float]]:
 def _evidence(status: Status) -> Iterator[str]:
     proved = "risk proved" if status.proved else "risk NOT proved"
     yield f"goal {status.goal}, delta = {status.delta:g}, rule {status.stopping} ({proved})"
-    yield f"evidence {status.evidence}"
+    yield status.evidence if status.candidates is not None else f"evidence {status.evidence}"
     yield f"do the data agree with R? {status.agreement}"
     if status.unweighed:
         yield f"results not weighed yet, while a worker computes: {status.unweighed:,}"
 
 
 def _arms(status: Status) -> Table:
-    table = _table("arm", "results", "pending", "estimate", "interval", "share", "next")
+    raced = status.candidates is not None
+    table = _table(
+        "arm", "results", "pending", "estimate", "interval", "share", "next", *(("account",) if raced else ())
+    )
     number = status.precise
     for arm in status.arms:
         interval = "" if arm.low is None or arm.high is None else f"{number(arm.low)} to {number(arm.high)}"
@@ -354,6 +357,7 @@ def _arms(status: Status) -> Table:
             interval,
             f"{arm.share:.1%}",
             "" if arm.omega is None else f"{arm.omega:.1%}",
+            *((status.account(arm),) if raced else ()),
         )
     return table
 

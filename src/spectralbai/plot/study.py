@@ -8,10 +8,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
+from spectralbai.checks import Matrix
 from spectralbai.plot.style import STYLES, legend_above, new_axes, plain, shortened, words
 
 LABELLED = 60
 """Labels are written up to this many arms."""
+RIVALS_NAMED = 6
+"""Rivals that are named in a picture of the race."""
 SIZE = (7.6, 3.9)
 
 
@@ -114,6 +117,61 @@ def plot_evidence(
     ax.set_ylabel("evidence")
     ax.set_ylim(bottom=0)
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    plain(ax)
+    legend_above(ax, 3)
+    return ax
+
+
+def plot_race(
+    samples: Sequence[int],
+    lacking: Matrix,
+    labels: Sequence[str],
+    delta: float,
+    best: int,
+    ax: Axes | None = None,
+) -> Axes:
+    """Returns the wealth of the account against each arm but `best`, over time; those that are out fade.
+
+    `lacking` has a row per time and a column per arm: what the account lacks of 1/delta, in nats, 0 once it had it.
+    """
+    ax = ax or new_axes(size=SIZE)
+    goal = -np.log(delta)
+    wealth = np.exp(goal - np.maximum(lacking, 0.0))
+    rivals = [arm for arm in range(len(labels)) if arm != best]
+    racing = sorted((arm for arm in rivals if lacking[-1, arm] > 0), key=lambda arm: -lacking[-1, arm])
+    last_out = sorted(
+        (arm for arm in rivals if lacking[-1, arm] <= 0), key=lambda arm: -int(np.argmax(lacking[:, arm] <= 0))
+    )
+    named = (racing + last_out)[:RIVALS_NAMED]
+    for arm in rivals:
+        out = np.flatnonzero(lacking[:, arm] <= 0)
+        end = int(out[0]) + 1 if out.size else len(samples)
+        style = STYLES[named.index(arm) % len(STYLES)] if arm in named else None
+        ax.plot(
+            samples[:end],
+            wealth[:end, arm],
+            color="0.6" if style is None else style.colour,
+            linewidth=0.8 if style is None else 1.6,
+            alpha=0.35 if out.size and style is None else 0.6 if out.size else 1.0,
+            label=None if style is None else words(shortened(labels[arm])) + (" (out)" if out.size else ""),
+        )
+        if out.size:
+            ax.plot(samples[end - 1], 1 / delta, marker="x", markersize=5, color="0.4", linestyle="")
+    ax.axhline(1 / delta, color="black", linestyle="--", linewidth=1.2)
+    ax.annotate(
+        "out",
+        (0.0, 1 / delta),
+        xycoords=("axes fraction", "data"),
+        xytext=(4, 3),
+        textcoords="offset points",
+        fontsize=8,
+    )
+    ax.set_yscale("log")
+    ax.set_ylim(top=3 / delta)
+    ax.set_xlabel("results")
+    ax.set_ylabel("account against the arm")
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     plain(ax)
     legend_above(ax, 3)
     return ax
