@@ -26,6 +26,7 @@ FAST = {
         sb.Problem(sb.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]), 9.0, 1.0, 0.8), [0.0, 1.0, 2.4, 2.8]
     ),
     "bounded": sb.Instance(sb.Problem.bounded(sb.Graph.from_edges(3, [(1, 2)]), 0.05), [0.95, 0.1, 0.2]),
+    "clicks": sb.Instance(sb.Problem.bounded(sb.Graph.from_edges(3, [(1, 2)]), 0.05, binary=True), [0.6, 0.1, 0.2]),
     "no graph": sb.Instance(sb.Problem(sb.Graph.from_edges(3, []), math.inf), [2.0, 0.0, 0.3]),
     "sigma per arm": sb.Instance(
         sb.Problem(sb.Graph.from_edges(4, [(0, 1), (2, 3)]), 1.0, [0.5, 1.0, 1.0, 0.7]), [2.0, 1.2, 0.0, 0.3]
@@ -38,7 +39,7 @@ Run = Callable[..., Any]
 def test_the_mean_predicted_is_within_15_percent_of_that_of_fresh_runs(name: str) -> None:
     instance = FAST[name]
     made = sb.plan(instance, 0.1, runs=96)
-    policy = sb.SpectralTaS(instance.problem, 0.1, stopping="mixture")
+    policy = sb.SpectralRace(instance.problem, 0.1)
     fresh = np.mean([sb.simulate.run(policy, instance.mu, seed=10**6 + seed).tau for seed in range(96)])
     assert made.with_graph.mean == pytest.approx(fresh, rel=0.15)
 
@@ -72,7 +73,7 @@ def test_simulation_ends_early_once_the_mean_is_known() -> None:
     for each in (made.with_graph, made.without_graph):
         assert each.runs < 2000 and each.runs % BATCH == 0
         assert each.mean_high - each.mean < 0.11 * each.mean
-    assert seen[-1] == (4000, 4000)
+    assert seen[-1] == (8000, 8000)
 
 
 def test_what_if_R_or_the_tolerance_were_other() -> None:

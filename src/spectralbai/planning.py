@@ -21,9 +21,9 @@ from spectralbai.estimation import estimate
 from spectralbai.history import RoughnessEstimate, SigmaEstimate, roughness_from, sigma_from
 from spectralbai.instance import Instance
 from spectralbai.instances.signals import smooth
-from spectralbai.policy import Policy, SpectralTaS, TrackAndStop
+from spectralbai.policy import Policy, Race, SpectralRace
 from spectralbai.problem import Problem
-from spectralbai.simulate import Run, watch
+from spectralbai.simulate import Run, run
 
 DELTAS = (0.1, 0.05, 0.01)
 R_FACTORS = (0.1, 0.5, 1.0, 2.0, 10.0)
@@ -42,7 +42,7 @@ Source = Literal["guess", "observations", "random signals"]
 
 @dataclass(frozen=True)
 class Forecast:
-    """Samples to expect: the theorem, and what simulated runs of the default rule took.
+    """Samples to expect: the theorem, and what simulated races took.
 
     NaN where nothing was simulated.
     """
@@ -171,9 +171,9 @@ def plan(
     """Returns what to expect of an experiment on this instance at risk `delta`.
 
     The means are those of past observations (`arms` and their `outcomes`), smoothed to R, if there are any; else the
-    guess in the instance; else random smooth signals as rough as R allows. Up to `runs` runs are simulated with the
-    graph and as many without, fewer once their mean is known to 5 %; 0 skips that. `on_run` is called with (done,
-    most) after each.
+    guess in the instance; else random smooth signals as rough as R allows. Up to `runs` races are simulated at each
+    risk with the graph, and as many at `delta` without, fewer once their mean is known to 5 %; 0 skips that. `on_run`
+    is called with (done, most) after each.
     """
     if not isinstance(instance, Instance):
         raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
@@ -208,28 +208,22 @@ def plan(
         nonlocal done
         done += n
         if on_run is not None:
-            on_run(done, 2 * runs)
+            on_run(done, (len(deltas) + 1) * runs)
 
-    forecasts: list[list[Forecast]] = []
-    for kind, (characteristic, upper) in zip((SpectralTaS, TrackAndStop), times, strict=True):
-        if forecasts and problem.unstructured:  # the same policy
-            forecasts.append(forecasts[0])
-            count(runs)
-            break
-        bounds = [samples_needed(upper, each) for each in deltas]
-        watched: list[list[Run]] = []
-        if runs and max(bounds) <= LONGEST:
-            policy = kind.on(
-                instance, delta=delta, stopping="mixture", watching=tuple(("mixture", each) for each in deltas[1:])
-            )
-            watched = _simulate(policy, signals, runs, seed, executor, count)
-        forecasts.append(
-            [
-                _forecast(each, characteristic, bound if bounded_below else math.nan, [run[k] for run in watched])
-                for k, (each, bound) in enumerate(zip(deltas, bounds, strict=True))
-            ]
-        )
-    ours, theirs = forecasts
+    def forecast(kind: type[Policy], each: float, time: tuple[float, float]) -> Forecast:
+        characteristic, upper = time
+        bound = samples_needed(upper, each)
+        raced: list[Run] = []
+        if runs and bound <= LONGEST:
+            raced = _simulate(kind.on(instance, delta=each), signals, runs, seed, executor, count)
+        return _forecast(each, characteristic, bound if bounded_below else math.nan, raced)
+
+    ours = [forecast(SpectralRace, each, times[0]) for each in deltas]  # the pulls of a race depend on the risk
+    if problem.unstructured:
+        theirs = ours[0]
+        count(runs)
+    else:
+        theirs = forecast(Race, delta, times[1])
     scale = ours[0].expected / times[0][0] if times[0][0] > 0 else math.nan
     spread = float(np.mean([mu.max() - mu.min() for mu in signals]))
     tolerances = sorted({problem.tolerance, *(share * spread for share in TOLERANCE_SHARES)})
@@ -240,7 +234,7 @@ def plan(
         source,
         signals,
         ours[0],
-        theirs[0],
+        theirs,
         tuple(sorted(ours, key=lambda each: -each.delta)),
         tuple(_variation(replace(problem, R=R), R, signals, scale) for R in radii),
         tuple(_variation(replace(problem, tolerance=each), each, signals, scale) for each in tolerances),
@@ -337,36 +331,36 @@ def _simulate(
     seed: int,
     executor: Executor | None,
     count: Callable[[int], None],
-) -> list[list[Run]]:
+) -> list[Run]:
     """Returns runs, the signals in turn, until the mean is known or all are done."""
-    watched: list[list[Run]] = []
+    raced: list[Run] = []
     spread = executor.map if executor is not None else map
-    while len(watched) < runs:
-        numbers = range(len(watched), min(len(watched) + BATCH, runs))
+    while len(raced) < runs:
+        numbers = range(len(raced), min(len(raced) + BATCH, runs))
         seeds = [int(np.random.SeedSequence((seed, number)).generate_state(1, np.uint64)[0]) for number in numbers]
         means = [signals[number % len(signals)] for number in numbers]
-        for run in spread(partial(watch, policy, max_samples=20 * LONGEST), means, seeds):
-            watched.append(run)
+        for each in spread(partial(run, policy, max_samples=20 * LONGEST), means, seeds):
+            raced.append(each)
             count(1)
-        tau = np.array([run[0].tau for run in watched])
+        tau = np.array([each.tau for each in raced])
         if tau.std(ddof=1 if tau.size > 1 else 0) <= PRECISION * tau.mean() * math.sqrt(tau.size):
-            count(runs - len(watched))
+            count(runs - len(raced))
             break
-    return watched
+    return raced
 
 
 def _forecast(delta: float, characteristic: float, bound: float, runs: Sequence[Run]) -> Forecast:
     if not runs:
         return Forecast(delta, characteristic, bound)
-    tau = np.array([run.tau for run in runs], dtype=float)
+    tau = np.array([each.tau for each in runs], dtype=float)
     half = (
         float(stdtrit(tau.size - 1, 0.975)) * float(tau.std(ddof=1)) / math.sqrt(tau.size) if tau.size > 1 else math.nan
     )
     mean = float(tau.mean())
     low_end = max(mean - half, 0.0) if tau.size > 1 else math.nan
     low, median, high = (float(q) for q in np.quantile(tau, (0.05, 0.5, 0.95)))
-    decided = [run for run in runs if run.status == "decided"]
-    errors = sum(not run.correct for run in decided)
+    decided = [each for each in runs if each.status == "decided"]
+    errors = sum(not each.correct for each in decided)
     return Forecast(
         delta,
         characteristic,
