@@ -360,7 +360,7 @@ def test_a_write_that_fails_leaves_the_old_file_and_no_part_of_the_new(
 
 
 def test_version_and_help(run: Run) -> None:
-    assert run("--version").stdout == "spectralbai 0.1.0\n"
+    assert run("--version").stdout == "spectralbai 0.2.0\n"
     assert "reproduce" in run("--help").stdout
     assert "Example" in run("solve", "--help").stdout
 

@@ -58,10 +58,10 @@ def reproduce(
     check_integer("--seed", seed, 0)
     check_delta(delta)
     jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
-    check_directory("--out", out, (TABLE, PICTURE))
     with processes(jobs) as executor, progress("simulated runs") as on_run:
         from spectralbai import plot, reproduction
 
+        check_directory("--out", out, (TABLE, PICTURE))
         rows = reproduction.reproduce(runs, delta, seed, executor, on_run)
 
     picture = plot.as_png(plot.plot_reproduction(rows, delta))
