@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench verify clean
+.PHONY: demo test lint bench verify verify-risk verify-intervals verify-kills clean
 
 demo: $(READY)
 	@echo "The first run compiles the numerical kernels once, which takes up to a minute; later runs start at once. The picture will be in reproduction/figure.png"
@@ -25,10 +25,16 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.campaign
 	$(BIN)/python -m benchmarks.study
 
-verify: $(READY)
+verify: verify-risk verify-intervals verify-kills
+
+verify-risk: $(READY)
 	$(BIN)/python -m verification.risk
 	$(BIN)/python -m verification.betting
+
+verify-intervals: $(READY)
 	$(BIN)/python -m verification.intervals
+
+verify-kills: $(READY)
 	$(BIN)/python -m verification.kills
 	$(BIN)/python -m verification.study
 
