@@ -309,17 +309,14 @@ class Policy:
         for name, rule in self._rules.items():
             memory = self._memory(state, name)
             memories[name] = rule.observe(memory, block, evidence, decided=name not in running)
-        asked = running | {  # proved rules test R after their decision too
-            rule.name
-            for watch, (rule, _) in zip(state.watches, self._watched, strict=True)
-            if watch.decided and rule.proved and not watch.doubted
-        }
-        readings = {name: self._rules[name].read(memories[name], evidence) for name in asked}
+        readings = {name: self._rules[name].read(memories[name], evidence) for name in running}
         watches = tuple(
-            self._look(watch, readings.get(rule.name), delta, state.data.samples)
+            self._doubted(watch, rule, memories[rule.name], evidence, delta)
+            if watch.settled
+            else self._look(readings[rule.name], delta, state.data.samples)
             for watch, (rule, delta) in zip(state.watches, self._watched, strict=True)
         )
-        own = readings.get(self.rules[0][0]) if self.rules[0][0] in running else None
+        own = readings.get(self.rules[0][0])
         evidence = self._defended(evidence, own)
         state = replace(state, best=evidence.best, stopping=memories, watches=watches)
         if self.in_blocks and self._settled(state):
@@ -505,13 +502,14 @@ class Policy:
         return pulled, self.problem.noise.check_outcomes("rewards", rewards)
 
     @staticmethod
-    def _look(before: Watch, reading: Reading | None, delta: float, samples: int) -> Watch:
-        """Returns where a rule stands after a reading; a decision stands, but R is tested on."""
-        if reading is None:
-            return before
-        if before.settled:
-            doubted = before.doubted or (before.decided and reading.tests_R and not reading.consistent(delta))
-            return replace(before, doubted=doubted)
+    def _doubted(watch: Watch, rule: StoppingRule[Any], memory: Memory, evidence: Evidence, delta: float) -> Watch:
+        """Returns where a rule stands that is settled: a decision stands, but a proved rule goes on testing R."""
+        if watch.doubted or not watch.decided or not rule.proved or not rule.contradicts_R(memory, evidence, delta):
+            return watch
+        return replace(watch, doubted=True)
+
+    @staticmethod
+    def _look(reading: Reading, delta: float, samples: int) -> Watch:
         statistic, threshold = reading.least_beaten(delta)
         consistent = reading.consistent(delta)
         settled = reading.decided(delta) or not consistent

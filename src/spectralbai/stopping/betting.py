@@ -61,6 +61,9 @@ class Betting(StoppingRule[Accounts]):
             leaders = leaders.settled(shares, pay, own)
         return Accounts(memory.arms.settled(pay, idle=block.best), against_R, leaders)
 
+    def contradicts_R(self, memory: Accounts, evidence: Evidence, delta: float) -> bool:
+        return bool(memory.R.peak[0] >= -math.log(delta))
+
     def read(self, memory: Accounts, evidence: Evidence) -> Reading:
         outlook = Outlook.on(evidence)
         if evidence.problem.tolerance == 0:

@@ -50,6 +50,11 @@ class StoppingRule(ABC, Generic[M]):
     def read(self, memory: M, evidence: Evidence) -> Reading:
         """Returns what the rule makes of the evidence; every component has a result."""
 
+    def contradicts_R(self, memory: M, evidence: Evidence, delta: float) -> bool:
+        """Returns whether the data contradict R at this risk: asked of proved rules after their decision, too."""
+        reading = self.read(memory, evidence)
+        return reading.tests_R and not reading.consistent(delta)
+
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
         """Returns what the statistic gains per trial at means `mu` and an allocation (n_arms,); nan if that is no
         rate."""
