@@ -126,10 +126,11 @@ class Ledger:
         """Changes columns of the study's own row."""
         self._connection.execute(update(studies).where(studies.c.id == self._id).values(values))
 
-    def append(self, progress: Progress, told: float, results: Sequence[dict[str, Any]], filled: int) -> None:
-        """Appends results (arm and outcome, ticket or origin), `filled` of them of the oldest open block."""
+    def append(self, progress: Progress, told: float, results: Sequence[dict[str, Any]], filled: int) -> Progress:
+        """Appends results (arm and outcome, ticket or origin), `filled` of them of the oldest open block; returns how
+        far the study is then."""
         if not results:
-            return
+            return progress
         after = progress.results
         common = {"study": self._id, "told": told, "ticket": None, "origin": None}
         rows = [{**common, **result, "number": number} for number, result in enumerate(results, after + 1)]
@@ -140,6 +141,7 @@ class Ledger:
             self._connection.execute(this.values(result=bindparam("told_as")), told_for)
         missing = None if progress.missing is None else progress.missing - filled
         self.update(results=after + len(results), missing=missing)
+        return progress._replace(results=after + len(results), missing=missing)
 
     def restore(self, records: Records, seen: Sequence[Check]) -> None:
         """Writes blocks, tickets and results, in their order, and what the rule saw, of a study that has none."""

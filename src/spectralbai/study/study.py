@@ -340,8 +340,7 @@ class Study:
         """Appends results, if any, `filled` of them of the oldest open block; returns whether it now falls to this
         worker to bring the state up to date, which it has claimed."""
         now = time.time()
-        ledger.append(progress, now, results, filled)
-        claimed = _unclaimed(ledger.progress())
+        claimed = _unclaimed(ledger.append(progress, now, results, filled))
         if claimed:
             ledger.update(claimed=now + CLAIM)
         return claimed
