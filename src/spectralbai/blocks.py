@@ -154,13 +154,13 @@ def unclaimed(blocks: tuple[Block, ...], taken: Mapping[tuple[int, int], int], n
 
     `taken` counts, by (number of the block, arm), the pulls that have a result or are still expected to get one.
     """
+    claimed = {block.number: np.zeros(block.data.counts.size) for block in blocks}
+    for (number, arm), count in taken.items():
+        if number in claimed:
+            claimed[number][arm] = count
     free: list[tuple[int, int]] = []
     for block in blocks:
-        claimed = np.zeros(block.data.counts.size)
-        for (number, arm), count in taken.items():
-            if number == block.number:
-                claimed[arm] = count
-        arms = block.arms[block.ranks >= claimed[block.arms]][: n - len(free)]
+        arms = block.arms[block.ranks >= claimed[block.number][block.arms]][: n - len(free)]
         free += [(block.number, arm) for arm in arms.tolist()]
         if len(free) == n:
             break
