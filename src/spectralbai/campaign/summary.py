@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-from scipy.special import stdtrit
-from scipy.stats import binomtest
+from scipy.special import betaincinv, stdtrit
 
 from spectralbai.campaign.results import Results
 
@@ -77,7 +76,7 @@ def summarise(results: Results) -> list[Cell]:
             else math.nan
         )
         errors = sum(row.status == "decided" and not row.correct for row in rows)
-        interval = binomtest(errors, len(rows)).proportion_ci(CONFIDENCE, "exact")
+        error_rate_low, error_rate_high = exact_limits(errors, len(rows))
         bound = results.lower_bound(name, delta)
         ratios = [value / bound if bound > 0 else math.nan for value in (mean, mean - half, mean + half)]
         statuses = [row.status for row in rows]
@@ -105,8 +104,8 @@ def summarise(results: Results) -> list[Cell]:
                 q95_tau=high,
                 errors=errors,
                 error_rate=errors / len(rows),
-                error_rate_low=float(interval.low),
-                error_rate_high=float(interval.high),
+                error_rate_low=error_rate_low,
+                error_rate_high=error_rate_high,
                 lower_bound=bound,
                 ratio=ratios[0],
                 ratio_low=ratios[1],
@@ -115,3 +114,11 @@ def summarise(results: Results) -> list[Cell]:
             )
         )
     return cells
+
+
+def exact_limits(failures: int, runs: int) -> tuple[float, float]:
+    """Returns the limits of a rate at `CONFIDENCE`, from so many failures (Clopper and Pearson)."""
+    tail = (1 - CONFIDENCE) / 2
+    low = float(betaincinv(failures, runs - failures + 1, tail)) if failures else 0.0
+    high = float(betaincinv(failures + 1, runs - failures, 1 - tail)) if failures < runs else 1.0
+    return low, high

@@ -43,7 +43,7 @@ def processes(jobs: int) -> Iterator[Executor | None]:
                 "a simulating process was killed, perhaps for want of memory; try again with fewer --jobs"
             ) from None
         raise
-    executor.shutdown()
+    executor.shutdown(wait=False)  # the workers end by themselves, while the caller shows what they found
 
 
 def _get_ready() -> None:

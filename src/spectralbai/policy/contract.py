@@ -318,10 +318,11 @@ class Policy:
         )
         own = readings.get(self.rules[0][0])
         evidence = self._defended(evidence, own)
-        state = replace(state, best=evidence.best, stopping=memories, watches=watches)
-        if self.in_blocks and self._settled(state):
-            return state  # blocks opened ahead may still close; no further one is planned
-        return replace(state, sampling=self.sampling.plan(state.sampling, self._view(evidence, own)))
+        plan = state.sampling
+        if not self.in_blocks or not all(watch.settled for watch in watches):
+            plan = self.sampling.plan(plan, self._view(evidence, own))
+        # After the decision blocks opened ahead may still close, but no further one is planned.
+        return replace(state, best=evidence.best, stopping=memories, watches=watches, sampling=plan)
 
     def _defended(self, evidence: Evidence, own: Reading | None) -> Evidence:
         """Returns the evidence with the arm to defend: one that is not eliminated, where the pulls may depend on delta.
