@@ -19,6 +19,8 @@ from spectralbai.errors import InvalidInput
 from spectralbai.noise import Noise
 
 SEPARATORS = (",", ";", "\t")
+COUNTS = (("label",), ("trials", "visitors", "views"), ("successes", "clicks", "conversions"))
+"""Columns of a table of counts, and other names for them."""
 LARGEST = 1e100
 """Of numbers in tables: their squares must still be numbers."""
 
@@ -189,6 +191,42 @@ def observations_from(table: Table, labels: Sequence[str], noise: Noise | None =
         for outcome, line in zip(outcomes.tolist(), table.lines, strict=True):
             noise.check_outcome(f'line {line}, column "{names[1]}": an outcome', outcome)
     return np.array(arms, dtype=np.intp), outcomes
+
+
+def has_counts(table: Table) -> bool:
+    """Returns whether the table has the columns of counts."""
+    return all(set(names) & set(table.columns) for names in COUNTS)
+
+
+def counts_from(table: Table, labels: Sequence[str]) -> list[tuple[str, int, int]]:
+    """Returns (label, trials, successes) of each row of a table with these columns, among others if so named.
+
+    The trials may be called visitors or views, the successes clicks or conversions.
+    """
+    columns = [next((name for name in names if name in table.columns), names[0]) for names in COUNTS]
+    missing = [name for name in columns if name not in table.columns]
+    if missing:
+        raise InvalidInput(
+            f"counts need the columns {', '.join(names[0] for names in COUNTS)}, got {', '.join(table.columns)}"
+        )
+    known = {label: arm for arm, label in enumerate(labels)}
+    first: dict[str, int] = {}
+    rows = []
+    numbers = [table.numbers(name) for name in columns[1:]]
+    for label, *pair, line in zip(table.labels(columns[0]), *numbers, table.lines, strict=True):
+        _arm(known, label, line, columns[0])
+        if label in first:
+            raise InvalidInput(f'line {line}: "{label}" stands on line {first[label]} already; give the sum once')
+        first[label] = line
+        for name, value in zip(columns[1:], pair, strict=True):
+            if value < 0 or value != np.floor(value):
+                raise InvalidInput(f'line {line}, column "{name}": a whole number from 0 on is needed, got {value:g}')
+        if pair[1] > pair[0]:
+            raise InvalidInput(
+                f"line {line}: {pair[1]:g} {columns[2]} of {pair[0]:g} {columns[1]}; there cannot be more"
+            )
+        rows.append((label, int(pair[0]), int(pair[1])))
+    return rows
 
 
 def _arm(arm_of: Mapping[str, int], label: str, line: int, column: str) -> int:

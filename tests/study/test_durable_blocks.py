@@ -186,7 +186,7 @@ def test_openings_that_do_not_fit_are_refused(tmp_path_factory: pytest.TempPathF
         (broken("openings", 0, 3, [5]), r"must be an arm between 0 and 4"),
         (broken("tickets", 0, 6, None), r"\$.tickets.rows\[0\] must be a slot of a block"),
         (broken("tickets", 0, 6, 99), r"\$.tickets.rows\[0\] must be a slot of a block"),
-        (broken("openings", 1, 1, 5), "cannot have been opened after 5 results"),
+        (broken("openings", 1, 1, 5), "block 1 is not open, or has results already"),
         (
             document | {"openings": document["openings"] | {"rows": document["openings"]["rows"][:-1]}},
             "not complete|slot",

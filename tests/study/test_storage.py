@@ -115,7 +115,7 @@ def test_a_newer_schema_is_refused_and_left_alone(storage: str) -> None:
     sb.Study.create("a", INSTANCE, 0.05, storage).close()
     place = Storage(storage)
     with place.writing() as connection:
-        connection.execute(update(schema).values(version=3))
+        connection.execute(update(schema).values(version=4))
     place.close()
     for attempt in (
         lambda: sb.Study.open("a", storage),
@@ -123,7 +123,7 @@ def test_a_newer_schema_is_refused_and_left_alone(storage: str) -> None:
         lambda: list_studies(storage),
     ):
         with pytest.raises(
-            sb.InvalidInput, match=r"was written by a newer spectralbai \(schema 3, this one reads 2\); upgrade it here"
+            sb.InvalidInput, match=r"was written by a newer spectralbai \(schema 4, this one reads 3\); upgrade it here"
         ):
             attempt()
 
@@ -156,7 +156,7 @@ def rows_of(storage: str) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def test_a_kept_database_of_schema_1_is_brought_to_schema_2_and_twice_is_harmless(tmp_path: Path) -> None:
+def test_a_kept_database_of_schema_1_is_brought_up_to_date_and_twice_is_harmless(tmp_path: Path) -> None:
     shutil.copy(KEPT, tmp_path / "old.db")
     old, new = (f"sqlite:///{tmp_path / name}" for name in ("old.db", "new.db"))
     connection = sqlite3.connect(tmp_path / "old.db")
@@ -171,7 +171,7 @@ def test_a_kept_database_of_schema_1_is_brought_to_schema_2_and_twice_is_harmles
     assert [each.name for each in list_studies(old)] == ["running", "decided"]
     assert tables(old) == tables(new)
     after = rows_of(old)
-    assert (after["spectralbai_schema"], after["spectralbai_blocks"]) == ([{"version": 2}], [])
+    assert (after["spectralbai_schema"], after["spectralbai_blocks"]) == ([{"version": 3}], [])
     for name in set(names) - {"spectralbai_schema"}:  # what was written is as it was; what is new is empty
         added = {key: 0 if key == "opened" else None for key in after[name][0].keys() - before[name][0].keys()}
         assert after[name] == [row | added for row in before[name]]
@@ -195,10 +195,11 @@ def test_a_doubt_about_R_is_kept_when_schema_1_is_brought_up_to_date(tmp_path: P
 
 
 def make_old(storage: str) -> None:
-    """Takes from a storage what schema 2 has and schema 1 has not; of a study under the mixture nothing is lost."""
+    """Takes from a storage what schema 1 has not; of a study under the mixture nothing is lost."""
     place = Storage(storage)
     with place.writing() as connection:
         connection.execute(text("DROP TABLE spectralbai_blocks"))
+        connection.execute(text("DROP TABLE spectralbai_withdrawals"))
         connection.execute(text("DROP INDEX spectralbai_slots"))
         for table, column in (
             ("studies", "first_block"),
@@ -207,6 +208,8 @@ def make_old(storage: str) -> None:
             ("tickets", "block"),
             ("checks", "candidates"),
             ("checks", "lacking"),
+            ("tickets", "failed"),
+            ("observations", "block"),
         ):
             connection.execute(text(f"ALTER TABLE spectralbai_{table} DROP COLUMN {column}"))
         connection.execute(update(schema).values(version=1))

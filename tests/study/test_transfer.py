@@ -56,7 +56,7 @@ def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], tm
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (["format"], "spectralbai-export/3", "must have the format 'spectralbai-export/2', got 'spectralbai-export/3'"),
+        (["format"], "spectralbai-export/9", "must have the format 'spectralbai-export/3', got 'spectralbai-export/9'"),
         (["study", "format"], "spectralbai-study/3", "must have the format 'spectralbai-study/2'"),
         (["study", "delta"], 2, "`delta` must be a risk"),
         (["study", "instance", "n_arms"], 4, "$.edges"),
@@ -66,7 +66,7 @@ def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], tm
         (["observations", "rows", 3, 0], 5, "$.observations.rows[3].arm must be an arm between 0 and 4, got 5"),
         (["observations", "rows", 3, 1], "0.5", "$.observations.rows[3]: `outcome` must be a finite number, got '0.5'"),
         (["observations", "rows", 3, 1], None, "$.observations.rows[3]: `outcome` must be"),
-        (["observations", "rows", 3], [1, 2], "$.observations.rows[3] must be a list of 5 cells"),
+        (["observations", "rows", 3], [1, 2], "$.observations.rows[3] must be a list of 6 cells"),
         (["observations", "rows", 3, 4], None, "$.observations.rows[3] must have a ticket or an origin"),
         (["observations", "rows", 9, 3], "nothing", "must be of the arm of its ticket 'nothing'"),
         (["observations", "columns"], ["arm"], "$.observations must have the columns arm, outcome"),

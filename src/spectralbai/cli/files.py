@@ -51,7 +51,10 @@ def _instance(name: str, content: bytes) -> Instance:
 
 def read_text(file: Path) -> str:
     """Returns the content of a text file."""
-    content = file.read_bytes()
+    return _text(file.read_bytes())
+
+
+def _text(content: bytes) -> str:
     try:
         # utf-8-sig: editors of some systems put a byte-order mark first
         return content.decode("utf-8-sig").replace("\r\n", "\n")
@@ -60,14 +63,14 @@ def read_text(file: Path) -> str:
 
 
 @contextmanager
-def read_table(file: Path) -> Iterator[Table]:
-    """Yields the table of a CSV file; refusals inside the context name the file."""
+def read_table(file: Path | str) -> Iterator[Table]:
+    """Yields the table of a CSV file, "-" being standard input; refusals inside the context name the file."""
     from spectralbai.records import Table
 
     try:
-        yield Table.from_text(read_text(file))
+        yield Table.from_text(_text(sys.stdin.buffer.read()) if file == "-" else read_text(Path(file)))
     except InvalidInput as error:
-        raise InvalidInput(f"{file}: {error}") from None
+        raise InvalidInput(f"{'standard input' if file == '-' else file}: {error}") from None
 
 
 def check_directory(option: str, directory: Path, names: tuple[str, ...]) -> None:

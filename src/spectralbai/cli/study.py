@@ -100,13 +100,38 @@ def ask(
 def tell(
     name: Name,
     ticket: Annotated[
-        str, typer.Argument(help='As ask gave it; "-" reads lines of ticket and outcome.', metavar="TICKET")
-    ],
+        str | None, typer.Argument(help='As ask gave it; "-" reads lines of ticket and outcome.', metavar="TICKET")
+    ] = None,
     outcome: Annotated[str | None, typer.Argument(help="What came out: a number.", metavar="OUTCOME")] = None,
+    counts: Annotated[
+        str | None,
+        typer.Option(
+            help='CSV of label, trials and successes, such as a day\'s traffic, instead of a ticket; "-" reads '
+            "standard input.",
+            metavar="FILE",
+        ),
+    ] = None,
+    id_: Annotated[
+        str | None, typer.Option("--id", help="Name of the counts, such as the day.", metavar="TEXT")
+    ] = None,
+    past: Annotated[
+        bool, typer.Option("--past", help="These counts are older than the study: they only inform.")
+    ] = False,
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
     """Records what came out. To tell the same again does no harm: do so whenever in doubt."""
+    if counts is not None:
+        if ticket is not None:
+            raise InvalidInput(f'--counts replaces the ticket and the outcome, got "{ticket}" too; leave it out')
+        if id_ is None:
+            raise InvalidInput("--id is needed: a name of its own for these counts, such as --id 2026-05-17")
+        _tell_counts(name, counts, id_, past, storage, as_json)
+        return
+    if id_ is not None or past:
+        raise InvalidInput("--id and --past go with --counts; a ticket needs neither")
+    if ticket is None:
+        raise InvalidInput("a ticket and its outcome are needed, or --counts FILE --id NAME")
     if ticket == "-":
         results = list(_lines(sys.stdin.buffer.read(), outcome))
     elif outcome is None:
@@ -120,6 +145,59 @@ def tell(
     known = len(results) - new
     words = f"recorded {in_words(new, 'result')}" + (f"; {known} known already" if known else "")
     _answer(as_json, {"recorded": new, "known": known}, words)
+
+
+def _tell_counts(name: str, file: str, id_: str, past: bool, storage: str | None, as_json: bool) -> None:
+    from spectralbai.records import counts_from
+    from spectralbai.study.records import in_words
+
+    with _open(name, storage) as study:
+        with read_table(file) as table:
+            rows = counts_from(table, study.definition.instance.labels)
+        new = study.tell_counts(rows, id_, past)
+    total = sum(trials for _, trials, _ in rows)
+    words = f"recorded {in_words(new, 'trial')}" if new else f'the counts of "{id_}" are known already'
+    _answer(as_json, {"recorded": new, "known": total - new}, words)
+
+
+@app.command()
+def shares(
+    name: Name,
+    n: Annotated[
+        int | None, typer.Option("--n", "-n", help="Visitors to split into whole numbers.", metavar="N")
+    ] = None,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Says how to split the next traffic. Tell what came of it by tell --counts."""
+    from spectralbai.checks import check_integer
+
+    if n is not None:
+        check_integer("--n", n, 1)
+    with _open(name, storage) as study:
+        split = study.shares()
+        running = study.status()
+    whole = None if n is None else _whole(list(split.values()), n)
+    if running.state != "running":
+        typer.echo(running.answer, err=True)
+    if as_json:
+        counts = [{}] * len(split) if whole is None else [{"n": count} for count in whole]
+        rows = zip(split.items(), counts, strict=True)
+        _print_json([{"label": label, "share": share, **count} for (label, share), count in rows])
+        return
+    table = _table("arm", "share", *(() if whole is None else ("visitors",)))
+    for position, (label, share) in enumerate(split.items()):
+        table.add_row(label, f"{share:.1%}", *(() if whole is None else (f"{whole[position]:,}",)))
+    print_plain(table)
+
+
+def _whole(split: list[float], n: int) -> list[int]:
+    """Returns n in whole numbers closest to these shares: rounded down, the largest remainders one up."""
+    whole = [int(share * n) for share in split]
+    by_remainder = sorted(range(len(split)), key=lambda arm: whole[arm] - split[arm] * n)
+    for arm in by_remainder[: n - sum(whole)]:
+        whole[arm] += 1
+    return whole
 
 
 @app.command()
@@ -265,12 +343,15 @@ def import_(
 def _import_results(name: str, file: Path, origin: str | None, storage: str | None, as_json: bool) -> None:
     if origin is None:
         raise InvalidInput('--origin is needed: where the results come from, such as --origin "pilot of May"')
-    from spectralbai.records import observations_from
+    from spectralbai.records import has_counts, observations_from
     from spectralbai.study.records import in_words
 
     with _open(name, storage) as study:
         instance = study.definition.instance
         with read_table(file) as table:
+            if has_counts(table):
+                _tell_counts(name, str(file), origin, True, storage, as_json)
+                return
             arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
         _check_foreign(study, table, origin)
         with progress("weighing results") as show:

@@ -127,12 +127,12 @@ class Ledger:
         self._connection.execute(update(studies).where(studies.c.id == self._id).values(values))
 
     def append(self, progress: Progress, told: float, results: Sequence[dict[str, Any]], filled: int) -> Progress:
-        """Appends results (arm and outcome, ticket or origin), `filled` of them of the oldest open block; returns how
-        far the study is then."""
+        """Appends results (arm and outcome, ticket or origin, perhaps block), `filled` of them of the oldest open
+        block; returns how far the study is then."""
         if not results:
             return progress
         after = progress.results
-        common = {"study": self._id, "told": told, "ticket": None, "origin": None}
+        common = {"study": self._id, "told": told, "ticket": None, "origin": None, "block": None}
         rows = [{**common, **result, "number": number} for number, result in enumerate(results, after + 1)]
         self._connection.execute(insert(observations), rows)
         told_for = [{"told_id": row["ticket"], "told_as": row["number"]} for row in rows if row["ticket"] is not None]
@@ -162,14 +162,17 @@ class Ledger:
         )
         of_ticket = (tickets.c.study == observations.c.study) & (tickets.c.id == observations.c.ticket)
         query = (
-            select(observations.c.arm, observations.c.outcome, tickets.c.block)
+            select(
+                observations.c.arm,
+                observations.c.outcome,
+                func.coalesce(tickets.c.block, observations.c.block, -1).label("block"),
+            )
             .outerjoin(tickets, of_ticket)
             .where(between)
             .order_by(observations.c.number)
         )
         rows = self._connection.execute(query).all()
-        numbers = [-1 if row.block is None else row.block for row in rows]
-        return Told([row.arm for row in rows], [row.outcome for row in rows], numbers)
+        return Told([row.arm for row in rows], [row.outcome for row in rows], [row.block for row in rows])
 
     def results_per_arm(self, after: int, n_arms: int) -> Vector:
         """Returns how many results of each arm were told after result number `after`."""
@@ -189,7 +192,7 @@ class Ledger:
         rows = self._connection.execute(
             select(observations).where(observations.c.study == self._id).order_by(observations.c.number)
         )
-        return tuple(Observation(row.arm, row.outcome, row.told, row.ticket, row.origin) for row in rows)
+        return tuple(Observation(row.arm, row.outcome, row.told, row.ticket, row.origin, row.block) for row in rows)
 
     def give(self, given: Sequence[Ticket]) -> None:
         """Writes new tickets."""
@@ -297,6 +300,11 @@ class Ledger:
         if opened:
             rows = [{**asdict(each), "study": self._id, "arms": json.dumps(each.arms)} for each in opened]
             self._connection.execute(insert(blocks), rows)
+
+    def change_opening(self, number: int, arms: Sequence[int]) -> None:
+        """Writes down other pulls of a block, none of which was handed out."""
+        this = (blocks.c.study == self._id) & (blocks.c.number == number)
+        self._connection.execute(update(blocks).where(this).values(arms=json.dumps(arms)))
 
     def openings(self) -> tuple[Opening, ...]:
         """Returns every block, in the order opened."""

@@ -89,6 +89,8 @@ class Observation:
     ticket: str | None
     origin: str | None
     """Where a result without a ticket comes from."""
+    block: int | None = None
+    """Number of the block that it is of, where it has no ticket but counts that make up blocks."""
 
 
 @dataclass(frozen=True)

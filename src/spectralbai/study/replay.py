@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spectralbai.checks import Indices
 from spectralbai.errors import InvalidInput
 from spectralbai.study.definition import Definition
 from spectralbai.study.records import Check, Opening, Records, Told, finite
@@ -50,7 +51,11 @@ def replay(
     """
     policy = definition.policy
     block_of = {ticket.id: -1 if ticket.block is None else ticket.block for ticket in records.tickets}
-    blocks = [-1 if each.ticket is None else block_of[each.ticket] for each in records.observations]
+    block_of_counts = [-1 if each.block is None else each.block for each in records.observations]
+    blocks = [
+        own if each.ticket is None else block_of[each.ticket]
+        for each, own in zip(records.observations, block_of_counts, strict=True)
+    ]
     state, total = policy.init(), len(records.observations)
     checks: list[Check] = []
 
@@ -82,15 +87,21 @@ def replay(
 
 def _as_opened(state: State, opening: Opening) -> State:
     """Returns the state with the pulls of a block as they were written down."""
-    arms = np.array(opening.arms, dtype=np.intp)
-    found = [block for block in state.blocks if block.number == opening.number]
-    if not found or found[0].free.size < found[0].arms.size or state.samples != opening.results:
+    if state.samples != opening.results:
         raise InvalidInput(f"block {opening.number} cannot have been opened after {opening.results} results")
+    return with_pulls(state, opening.number, np.array(opening.arms, dtype=np.intp))
+
+
+def with_pulls(state: State, number: int, arms: Indices) -> State:
+    """Returns the state with other pulls in an open block, of which none has a result."""
+    found = [block for block in state.blocks if block.number == number]
+    if not found or found[0].free.size < found[0].arms.size:
+        raise InvalidInput(f"block {number} is not open, or has results already")
     return replace(
         state,
         blocks=tuple(
             block
-            if block.number != opening.number or np.array_equal(block.arms, arms)
+            if block.number != number or np.array_equal(block.arms, arms)
             else replace(block, arms=arms, outcomes=np.full(arms.size, np.nan))
             for block in state.blocks
         ),

@@ -7,6 +7,7 @@ own table, so that telling a result does not rewrite it.
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from sqlalchemy import (
     Column,
@@ -25,7 +26,7 @@ from sqlalchemy import (
     update,
 )
 
-VERSION = 2
+VERSION = 3
 """Of these tables. Storages of an older version are brought up to date when they are opened (`migrate`), newer ones
 are refused."""
 
@@ -83,6 +84,7 @@ tickets = Table(
     Column("abandoned", Double),
     Column("result", Integer),  # number of the observation told for it
     Column("block", Integer),  # number of the block that it is a slot of (since 2); none where pulls are not in blocks
+    Column("failed", String(200)),  # why its trial failed, if it did (since 3)
     Index("spectralbai_open_tickets", "study", "result", "expires"),
     Index("spectralbai_slots", "study", "block"),  # since 2
 )
@@ -97,7 +99,18 @@ observations = Table(
     Column("told", Double, nullable=False),
     Column("ticket", String(16)),
     Column("origin", String(200)),  # where a result without a ticket comes from
+    Column("block", Integer),  # number of the block that it is of, where counts without tickets made it (since 3)
     UniqueConstraint("study", "ticket"),
+)
+
+withdrawals = Table(  # since 3
+    "spectralbai_withdrawals",
+    metadata,
+    Column("study", ForeignKey(studies.c.id), primary_key=True),
+    Column("arm", Integer, primary_key=True),
+    Column("results", Integer, nullable=False),  # results that the state held then
+    Column("opened", Integer, nullable=False),  # blocks that the state had opened then
+    Column("withdrawn", Double, nullable=False),
 )
 
 checks = Table(
@@ -116,18 +129,8 @@ checks = Table(
 def migrate(connection: Connection, found: int) -> None:
     """Brings the tables of version `found` up to date; older processes that are at work go on as they did."""
     if found < 2:
-        columns = (
-            studies.c.first_block,
-            studies.c.missing,
-            states.c.opened,
-            tickets.c.block,
-            checks.c.candidates,
-            checks.c.lacking,
-        )
-        for column in columns:
-            kind = column.type.compile(connection.dialect)
-            default = " NOT NULL DEFAULT 0" if not column.nullable else ""
-            connection.execute(text(f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} {kind}{default}"))
+        of_rows = studies.c.first_block, studies.c.missing, states.c.opened, tickets.c.block
+        _add_columns(connection, *of_rows, checks.c.candidates, checks.c.lacking)
         blocks.create(connection)
         next(index for index in tickets.indexes if index.name == "spectralbai_slots").create(connection)
         doubted = select(states).join(studies).where(studies.c.progress == "doubted")
@@ -135,4 +138,14 @@ def migrate(connection: Connection, found: int) -> None:
             state = json.loads(row.state)
             state["watches"][0]["doubted"] = True
             connection.execute(update(states).where(states.c.study == row.study).values(state=json.dumps(state)))
+    if found < 3:
+        _add_columns(connection, observations.c.block, tickets.c.failed)
+        withdrawals.create(connection)
     connection.execute(update(schema).values(version=VERSION))
+
+
+def _add_columns(connection: Connection, *columns: Column[Any]) -> None:
+    for column in columns:
+        kind = column.type.compile(connection.dialect)
+        default = " NOT NULL DEFAULT 0" if not column.nullable else ""
+        connection.execute(text(f"ALTER TABLE {column.table.name} ADD COLUMN {column.name} {kind}{default}"))

@@ -15,11 +15,12 @@ import json
 import random
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from sqlalchemy import Row
 
 from spectralbai.blocks import unclaimed
@@ -32,6 +33,7 @@ from spectralbai.study.ledger import Ledger, Progress, due, find_studies, insert
 from spectralbai.study.records import Records, Snapshot, Summary, Ticket, as_time
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
+from spectralbai.study.traffic import Counts, settle
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
@@ -50,6 +52,7 @@ PAUSE, LONGEST_PAUSE = 0.005, 0.1
 MOST_TICKETS = 10_000
 """In one ask."""
 
+CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
 OnCheck = Callable[[int, int], object]
 """Called with (results weighed, all results) where much is to be weighed."""
 
@@ -265,16 +268,81 @@ class Study:
         ]
         with self._writing() as ledger:
             progress = ledger.progress(lock=True)
-            known = ledger.results_of(origin)
-            if known and known != results:
-                raise InvalidInput(
-                    f'results of the origin "{origin}" are recorded already, and differ; results are never changed'
-                )
+            known = _recorded(ledger, origin, results)
             new = [] if known else [{"arm": arm, "outcome": outcome, "origin": origin} for arm, outcome in results]
             claimed = self._append(ledger, progress, new)
         if claimed:
             self._advance(on_check)
         return len(new)
+
+    def tell_counts(self, counts: CountRows, id: str, past: bool = False) -> int:
+        """Records trials and successes per arm, such as a day's traffic, all or none; returns how many trials were new.
+
+        `counts` is {label: (trials, successes)} or rows of (label, trials, successes); outcomes have a range, of which
+        a success is the upper end. `id` names them, such as the day: the same counts under the same id again change
+        nothing, others are refused. How many trials an arm got must not depend on their outcomes. `past` trials, done
+        before the study or chosen otherwise, only inform, as `add` says.
+        """
+        id = check_words("id", id, 200)
+        arms, outcomes = Counts.of(self.definition, counts).in_order(f"{self.name}\n{self.created!r}\n{id}")
+        policy = self.definition.policy
+        if past or not policy.in_blocks:
+            labels = self.definition.instance.labels
+            return self.add([labels[arm] for arm in arms.tolist()], outcomes.tolist(), id)
+        results = list(zip(arms.tolist(), outcomes.tolist(), strict=True))
+        while True:
+            self.catch_up()
+            with self._reading() as ledger:
+                if _recorded(ledger, id, results):
+                    return 0
+                before, kept = ledger.progress(), self._kept(ledger)
+                self._check_idle(ledger, kept)
+                unseen = ledger.results(kept.samples, before.results)
+            state, seen = advance(self.definition, kept, unseen)
+            now = time.time()
+            day = settle(self.definition, state, arms, outcomes, now)
+            text = json.dumps(day.state.as_dict())
+            with self._writing() as ledger:
+                progress = ledger.progress(lock=True)
+                if progress != before or ledger.kept() != (kept.samples, kept.opened):
+                    continue  # another worker was faster: again, from what is there now
+                self._check_idle(ledger, kept)
+                common = {"origin": id}
+                rows = [
+                    {"arm": arm, "outcome": outcome, "block": block, **common}
+                    for (arm, outcome), block in zip(results, day.blocks, strict=True)
+                ]
+                ledger.append(progress, now, rows, 0)
+                for opening in day.openings:
+                    if opening.number < state.opened:
+                        ledger.change_opening(opening.number, opening.arms)
+                ledger.add_openings([each for each in day.openings if each.number >= state.opened])
+                ledger.replace_state((kept.samples, kept.opened), day.state, text, now, (*seen, *day.checks))
+                ledger.update(**summary(self.definition, day.state))
+            self._known = day.state
+            return len(results)
+
+    def _check_idle(self, ledger: Ledger, state: State) -> None:
+        """Refuses counts while trials of the open blocks are out or told: a block is made of tickets or of counts."""
+        if state.blocks and ledger.taken(time.time(), state.blocks[0].number):
+            raise InvalidInput(
+                f'trials of the study "{self.name}" that were asked for are not finished; ask for and tell the rest of '
+                "their block first (study status shows them), or tell these counts as past ones, which only inform"
+            )
+
+    def shares(self) -> dict[str, float]:
+        """Returns in what shares to split the next traffic, by label: as planned, even before there is a plan, and all
+        to the arm recommended once the study has decided."""
+        self.catch_up()
+        with self._reading() as ledger:
+            state, _ = self._state(ledger)
+        policy, labels = self.definition.policy, self.definition.instance.labels
+        shares = policy.shares(state)
+        if policy.verdict(state).decided:
+            shares = np.eye(len(labels))[policy.verdict(state).arm]
+        if shares is None:
+            shares = np.full(len(labels), 1 / len(labels))
+        return dict(zip(labels, (shares / shares.sum()).tolist(), strict=True))
 
     def abandon(self, ticket: Ticket | str) -> None:
         """Gives a ticket back: it no longer counts as pending. Should a result come after all, it is still accepted."""
@@ -445,6 +513,16 @@ def _summary(row: Row[Any]) -> Summary:
     return Summary(
         row.name, as_time(row.created), len(labels), definition.goal, definition.delta, row.results, row.progress, best
     )
+
+
+def _recorded(ledger: Ledger, origin: str, results: list[tuple[int, float]]) -> bool:
+    """Returns whether these results of an origin are recorded; others of the same origin are refused."""
+    known = ledger.results_of(origin)
+    if known and known != results:
+        raise InvalidInput(
+            f'results of the origin "{origin}" are recorded already, and differ; results are never changed'
+        )
+    return bool(known)
 
 
 def _ticket_id(ticket: Any) -> str:

@@ -17,9 +17,9 @@ from spectralbai.study.replay import replay
 from spectralbai.study.storage import Storage
 from spectralbai.study.study import OnCheck, Study, check_words
 
-FORMAT = "spectralbai-export/2"
-FORMAT_1 = "spectralbai-export/1"
-"""Written by version 0.1.0: no blocks."""
+FORMAT = "spectralbai-export/3"
+FORMAT_1, FORMAT_2 = "spectralbai-export/1", "spectralbai-export/2"
+"""Written by version 0.1.0, without blocks, and 0.2.0, without counts."""
 KEYS = ("format", "name", "created", "study", "versions", "observations", "tickets", "openings")
 REMEDY = "export the study again"
 
@@ -76,12 +76,12 @@ def import_study(
 
     Everything is checked, and the state made anew from blocks and results, before anything is written.
     """
-    if not isinstance(document, Mapping) or document.get("format") not in (FORMAT, FORMAT_1):
+    if not isinstance(document, Mapping) or document.get("format") not in (FORMAT, FORMAT_2, FORMAT_1):
         found = document.get("format") if isinstance(document, Mapping) else type(document).__name__
         raise InvalidInput(
             f"an exported study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it"
         )
-    keys = KEYS if document["format"] == FORMAT else KEYS[:-1]
+    keys = KEYS[:-1] if document["format"] == FORMAT_1 else KEYS
     missing = [key for key in keys if key not in document]
     if missing:
         raise InvalidInput(f"an exported study must hold {', '.join(keys)}, got no {missing[0]}; {REMEDY}")
@@ -128,6 +128,9 @@ def _records(document: Mapping[str, Any], definition: Definition) -> Records:
         if opening.number != number or not before <= opening.results <= len(told):
             raise InvalidInput(f"$.openings.rows[{number}] must follow the blocks and results before it; {REMEDY}")
     in_blocks = definition.policy.in_blocks
+    for number, each in enumerate(told):
+        if each.block is not None and (each.block >= len(openings) or each.ticket is not None):
+            raise InvalidInput(f"$.observations.rows[{number}] must be of a block in $.openings; {REMEDY}")
     if openings and not in_blocks:
         raise InvalidInput(f"$.openings must be empty where pulls do not come in blocks; {REMEDY}")
     for number, ticket in enumerate(asked):
@@ -146,7 +149,7 @@ def _columns(kind: Kind) -> list[str]:
 
 def _rows(document: Mapping[str, Any], key: str, kind: Kind) -> list[tuple[str, dict[str, Any]]]:
     columns = _columns(kind)
-    if document["format"] == FORMAT_1:
+    if document["format"] == FORMAT_1 or (document["format"] == FORMAT_2 and kind is Observation):
         columns = [column for column in columns if column != "block"]
         if kind is Opening:
             return []
@@ -192,6 +195,8 @@ def _observation(path: str, row: dict[str, Any], definition: Definition) -> Obse
     except InvalidInput as error:
         raise InvalidInput(f"{path}: {error}") from None
     row["told"] = check_number(f"{path}.told", row["told"], "a time", low=0.0, strict=False)
+    if row.get("block") is not None:
+        check_integer(f"{path}.block", row["block"], 0)
     if (row["ticket"] is None) == (row["origin"] is None):
         raise InvalidInput(f"{path} must have a ticket or an origin; {REMEDY}")
     if row["origin"] is not None:

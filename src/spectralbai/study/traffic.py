@@ -1,0 +1,129 @@
+"""Counts instead of single results: so many trials of each arm, so many of them successes, such as a day's traffic.
+
+How many trials each arm got must not depend on their outcomes. Who of an arm's visitors came first is not known, and
+needs not be: the trials are put in a random order, so that bets can learn within the day (theory 12.14).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spectralbai.checks import Indices, Vector, check_integer
+from spectralbai.errors import InvalidInput
+from spectralbai.study.definition import Definition
+from spectralbai.study.records import Check, Opening, Told
+from spectralbai.study.replay import advance, with_pulls
+
+if TYPE_CHECKING:
+    from spectralbai.policy import State
+
+MOST_TRIALS = 1_000_000
+"""Told at once."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Trials and successes per arm."""
+
+    trials: Vector
+    successes: Vector
+    ends: tuple[float, float]
+    """The outcomes of a failure and of a success."""
+
+    @classmethod
+    def of(cls, definition: Definition, counts: Any) -> Counts:
+        """Returns counts given as {label: (trials, successes)}, or as (label, trials, successes) each."""
+        problem = definition.instance.problem
+        if problem.outcome_range is None:
+            raise InvalidInput(
+                "counts of successes need outcomes of two values, and these are any numbers; create the study from an "
+                "instance with --binary, or tell single outcomes"
+            )
+        rows: Iterable[Any] = (
+            [(label, *pair) for label, pair in counts.items()] if isinstance(counts, Mapping) else counts
+        )
+        trials, successes = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
+        try:
+            table = [(label, tried, succeeded) for label, tried, succeeded in rows]
+        except (TypeError, ValueError):
+            raise InvalidInput("`counts` must be rows of a label, trials and successes") from None
+        seen = set()
+        for label, tried, succeeded in table:
+            arm = definition.check_arm(label)
+            if arm in seen:
+                raise InvalidInput(f'"{label}" is there twice; give the sum of its counts')
+            seen.add(arm)
+            trials[arm] = check_integer(f'the trials of "{label}"', tried, 0)
+            successes[arm] = check_integer(f'the successes of "{label}"', succeeded, 0)
+            if successes[arm] > trials[arm]:
+                raise InvalidInput(f'"{label}" has {succeeded} successes in {tried} trials; there cannot be more')
+        if not 0 < trials.sum() <= MOST_TRIALS:
+            raise InvalidInput(
+                f"there must be 1 to {MOST_TRIALS:,} trials in all, got {int(trials.sum()):,}; tell parts under ids of "
+                "their own"
+            )
+        return cls(trials, successes, problem.outcome_range)
+
+    def in_order(self, seed: str) -> tuple[Indices, Vector]:
+        """Returns (arms, outcomes) of all trials, in an order that the seed, and not their outcomes, says.
+
+        Arms are evenly mixed; which trials of an arm are its successes is random.
+        """
+        rng = np.random.default_rng(list(hashlib.sha256(seed.encode()).digest()))
+        arms = np.repeat(np.arange(self.trials.size), self.trials.astype(int))
+        place, outcomes = np.empty(arms.size), np.empty(arms.size)
+        done = 0
+        for tried, succeeded in zip(self.trials.astype(int), self.successes.astype(int), strict=True):
+            part = slice(done, done + tried)
+            place[part] = (np.arange(tried) + rng.random()) / max(tried, 1)
+            outcomes[part] = np.where(rng.permutation(tried) < succeeded, self.ends[1], self.ends[0])
+            done += tried
+        order = np.argsort(place, kind="stable")
+        return arms[order], outcomes[order]
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A study after counts: its state, and what is written down."""
+
+    state: State
+    checks: tuple[Check, ...]
+    openings: tuple[Opening, ...]
+    """The blocks that the counts made up, in their order."""
+    blocks: tuple[int | None, ...]
+    """Number of the block of each trial; None for those that only inform, after a decision."""
+
+
+def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector, now: float) -> Settled:
+    """Returns the study after these trials, cut into blocks in their order, each as large as the policy planned its
+    own.
+
+    The blocks that are open have no result and nobody holds a ticket of them: their pulls give way.
+    """
+    policy = definition.policy
+    checks: list[Check] = []
+    openings: list[Opening] = []
+    blocks: list[int | None] = []
+    while len(blocks) < arms.size:
+        settled = not state.blocks or policy.verdict(state).stopped_at is not None
+        left = arms.size - len(blocks)
+        size = left
+        number = -1
+        if not settled:
+            number, planned = state.blocks[0].number, state.blocks[0].arms.size
+            if 2 * left > 3 * planned:  # no small block at the end
+                size = planned
+            pulls = arms[len(blocks) : len(blocks) + size]
+            openings.append(Opening(number, state.samples, now, tuple(pulls.tolist())))
+            state = with_pulls(state, number, pulls)
+        part = slice(len(blocks), len(blocks) + size)
+        told = Told(arms[part].tolist(), outcomes[part].tolist(), [number] * size)
+        state, seen = advance(definition, state, told)
+        checks += seen
+        blocks += [None if settled else number] * size
+    return Settled(state, tuple(checks), tuple(openings), tuple(blocks))
