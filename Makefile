@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test lint bench verify verify-risk verify-intervals verify-kills clean
 
 demo: $(READY)
-	@echo "The first run compiles the numerical kernels once, which takes up to a minute; later runs start at once. The picture will be in reproduction/figure.png"
+	@echo "The experiment of the paper; the picture will be in reproduction/figure.png"
 	@$(BIN)/spectralbai reproduce
 
 test: $(READY)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Callable
 from typing import NamedTuple
@@ -22,8 +23,17 @@ class Result(NamedTuple):
     stderr: str
 
 
+@pytest.fixture(scope="session")
+def quiet() -> Callable[[str], str]:
+    """Returns a function that takes the line out of stderr that says that kernels are compiled: on the first use only,
+    and in whichever test that is."""
+    return lambda stderr: re.sub(r"^Compiling the numerical kernels, .*\n", "", stderr, count=1, flags=re.MULTILINE)
+
+
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
+def run(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], quiet: Callable[[str], str]
+) -> Callable[..., Result]:
     """Returns a function that runs the command line in this process."""
 
     def run_main(*arguments: str, stdin: bytes = b"") -> Result:
@@ -31,6 +41,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
         with pytest.raises(SystemExit) as exit_:
             main(list(arguments))
         assert isinstance(exit_.value.code, int)
-        return Result(exit_.value.code, *capsys.readouterr())
+        stdout, stderr = capsys.readouterr()
+        return Result(exit_.value.code, stdout, quiet(stderr))
 
     return run_main

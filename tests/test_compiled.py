@@ -1,13 +1,46 @@
-"""Compiled functions where nothing can be written."""
+"""Compiled functions: where they are kept, and that a command says when it has to compile."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numba
 import pytest
 
+from spectralbai.compiled import njit, on_compiling
+
+KERNEL = """
 from spectralbai.compiled import njit
+
+@njit
+def double(x):
+    return 2 * x
+
+def doubled(x):
+    return double(x)
+"""
+COMMAND = """
+import sys
+from spectralbai import cli
+from spectralbai.cli.work import processes
+
+@cli.app.command()
+def double(jobs: int) -> None:
+    from kernel import doubled
+
+    with processes(jobs) as executor:
+        calls = [doubled(2.0)] if executor is None else executor.map(doubled, [2.0] * jobs)
+        print(*calls)
+
+if __name__ == "__main__":
+    cli.main(sys.argv[1:])
+"""
+LIBRARY = "import spectralbai, kernel; print(kernel.doubled(2.0))"
 
 
 def test_a_function_is_compiled_even_where_there_is_no_place_for_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,3 +69,72 @@ def test_compiled_code_is_kept() -> None:
 
     assert triple(1.0) == 3.0
     assert triple.stats.cache_path  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def heard() -> Iterator[list[bool]]:
+    """Yields what is said of compiling."""
+    said: list[bool] = []
+    on_compiling(said.append)
+    yield said
+    on_compiling(None)
+
+
+def test_compiling_is_said_when_it_begins_and_loading_is_not(heard: list[bool]) -> None:
+    @njit
+    def quadruple(x: float) -> float:
+        return 4 * x
+
+    assert heard == [] and quadruple(1.0) == 4.0
+    first = list(heard)
+    assert quadruple(1.0) == 4.0 and heard == first and len(first) <= 1
+    if first:  # else an earlier session of the tests has compiled it
+        assert first == [True] and quadruple.stats.cache_misses  # type: ignore[attr-defined]
+
+
+def test_compiling_where_nothing_can_be_kept_says_so(heard: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = numba.njit
+
+    def no_cache(*arguments: Any, **options: Any) -> Any:
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return plain(*arguments, **options)
+
+    monkeypatch.setattr(numba, "njit", no_cache)
+
+    @njit
+    def halve(x: float) -> float:
+        return x / 2
+
+    assert halve(1.0) == 0.5 and heard == [False]
+
+
+def test_a_command_says_once_that_it_compiles_and_nothing_when_the_code_is_there(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    (tmp_path / "command.py").write_text(COMMAND)
+    first, second = (in_folder(tmp_path, "command.py", "double", "1") for _ in range(2))
+    assert first.stdout == second.stdout == "4.0\n"
+    assert first.stderr.startswith("Compiling the numerical kernels, ") and first.stderr.count("\n") == 1
+    assert second.stderr == ""
+
+
+def test_the_parent_says_once_that_workers_compile(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    (tmp_path / "command.py").write_text(COMMAND)
+    done = in_folder(tmp_path, "command.py", "double", "2")  # in which the parent itself compiles nothing
+    assert done.stdout == "4.0 4.0\n"
+    assert done.stderr.startswith("Compiling the numerical kernels, ") and done.stderr.count("\n") == 1
+
+
+def test_the_library_says_nothing_when_it_compiles(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(KERNEL)
+    done = in_folder(tmp_path, "-c", LIBRARY)
+    assert (done.stdout, done.stderr) == ("4.0\n", "") and list((tmp_path / "cache").rglob("*.nbi"))
+
+
+def in_folder(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python in a folder, with a cache of its own there."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(folder / "cache")}
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )

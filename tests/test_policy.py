@@ -376,6 +376,21 @@ def test_a_run_never_waits_for_more_than_the_schedule_says(case: str) -> None:
     assert base <= state.samples < state.next_reading <= max(base + 1, int(1.02 * base))
 
 
+def test_after_the_decision_nothing_is_planned() -> None:
+    """Each plan solves an allocation: a long batch of results told afterwards would wait for hundreds."""
+    policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
+    arms = np.tile([0, 1, 2], 1000)
+    state, outcomes = policy.init(), np.array([2.0, 0.5, 0.6])[arms]
+    state = policy.tell(state, arms, outcomes)
+    stopped_at = policy.verdict(state).stopped_at
+    assert stopped_at is not None and stopped_at < 1000 and state.samples == 3000
+    assert state.sampling.base < stopped_at, "the reading that decided planned nothing either"
+    assert (
+        state.as_dict()
+        == policy.tell(policy.tell(policy.init(), arms[:700], outcomes[:700]), arms[700:], outcomes[700:]).as_dict()
+    )
+
+
 def test_a_state_of_another_policy_is_refused() -> None:
     two, three = (SpectralTaS(Problem(Graph.from_edges(n, []), 1.0), stopping="mixture") for n in (2, 3))
     for use in (lambda: three.ask(two.init()), lambda: three.tell(two.init(), [0], [1.0])):

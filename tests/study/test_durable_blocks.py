@@ -117,6 +117,8 @@ def test_after_the_decision_open_blocks_still_test_R(storage: str) -> None:
         assert (status.state, status.best) == ("decided", "plain")
         assert study.ask() == []
         assert status.consistent is False and "But results told since contradict R" in status.answer
+        assert (status.candidates, status.evidence) == (None, "nothing is claimed")
+        assert {(arm.low, arm.out_at, status.account(arm)) for arm in status.arms} == {(None, None, "-")}
         assert [each.state for each in list_studies(storage)] == ["doubted"]
         assert study.definition.policy.verdict(study.snapshot().state).doubted
         check_replay(study)

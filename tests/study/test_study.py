@@ -161,6 +161,7 @@ def test_a_decided_study_gives_no_tickets_still_takes_results_and_never_changes_
         after = study.status()
         assert after.results == before.results + 203
         assert (after.state, after.best, after.stopped_at) == (before.state, before.best, before.stopped_at)
+        assert {arm.omega for arm in after.arms} == {None}, "no trials are to come"
 
 
 def test_data_that_contradict_R_end_the_study_without_a_decision(storage: str) -> None:
@@ -174,7 +175,20 @@ def test_data_that_contradict_R_end_the_study_without_a_decision(storage: str) -
         assert [each.best for each in list_studies(storage)] == [None]
         assert study.ask() == []
         assert "contradict R = 0.01" in status.answer
-        assert status.agreement == "no: they contradict it"
+        assert status.agreement == "no: they contradict it" and status.evidence == "nothing is claimed"
+
+
+def test_nothing_is_claimed_of_a_race_whose_data_contradict_R(storage: str) -> None:
+    mu, rng = {"warm": 3.0, "warmer": -3.0, "plain": 0.9, "cold": 0.2, "colder": 0.2}, np.random.default_rng(0)
+    with sb.Study.create("wrong R", INSTANCE, 0.05, storage) as study:
+        while tickets := study.ask(5):
+            study.tell_many((each, mu[each.label] + 0.5 * rng.standard_normal()) for each in tickets)
+        status, page = study.status(), study.report().as_html()
+    assert (status.state, status.consistent, status.best) == ("inconsistent", False, None)
+    assert (status.candidates, status.evidence) == (None, "nothing is claimed")
+    for arm in status.arms:
+        assert (arm.low, arm.high, arm.omega, arm.out_at, arm.lacking) == (None,) * 5 and status.account(arm) == "-"
+    assert "may be best" not in page and "But the data contradict R, and nothing is claimed." in page
 
 
 def test_results_that_contradict_R_after_the_decision_are_spoken_of(storage: str) -> None:

@@ -21,6 +21,7 @@ from spectralbai.cli.reproduce import reproduce
 from spectralbai.cli.simulate import simulate
 from spectralbai.cli.solve import solve
 from spectralbai.cli.study import app as study
+from spectralbai.cli.work import saying_that_it_compiles
 from spectralbai.errors import SpectralBAIError
 
 app = typer.Typer(
@@ -60,7 +61,8 @@ def _options(
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command line and exits; every refusal becomes one line on stderr here, and only here."""
     try:
-        app(arguments, prog_name="spectralbai")
+        with saying_that_it_compiles():
+            app(arguments, prog_name="spectralbai")
     except SpectralBAIError as error:
         _refuse(str(error))
     except MemoryError:

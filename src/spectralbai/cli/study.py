@@ -415,14 +415,15 @@ def _lines(content: bytes, extra: str | None) -> Iterator[tuple[str, float]]:
 def _evidence(status: Status) -> Iterator[str]:
     proved = "risk proved" if status.proved else "risk NOT proved"
     yield f"goal {status.goal}, delta = {status.delta:g}, rule {status.stopping} ({proved})"
-    yield status.evidence if status.candidates is not None else f"evidence {status.evidence}"
+    claimless = status.consistent is False
+    yield status.evidence if claimless or status.candidates is not None else f"evidence {status.evidence}"
     yield f"do the data agree with R? {status.agreement}"
     if status.unweighed:
         yield f"results not weighed yet, while a worker computes: {status.unweighed:,}"
 
 
 def _arms(status: Status) -> Table:
-    raced = status.candidates is not None
+    raced = bool(status.candidates)
     table = _table(
         "arm", "results", "pending", "estimate", "interval", "share", "next", *(("account",) if raced else ())
     )

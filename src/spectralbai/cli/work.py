@@ -1,17 +1,23 @@
-"""Long work: the processes or the cluster that do it, the bar that shows it."""
+"""Long work: the processes or the cluster that do it, the bar that shows it, the line that says what it waits for."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from spectralbai import __version__
+from spectralbai.compiled import compiling, on_compiling
 from spectralbai.errors import SpectralBAIError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+    from multiprocessing.connection import Connection
+
+KEPT = b"kept"
+"""What a worker sends when it compiles code that will be kept; nothing in it otherwise."""
 
 
 def cores() -> int:
@@ -26,10 +32,14 @@ def processes(jobs: int) -> Iterator[Executor | None]:
         yield None
         return
     import multiprocessing
+    import threading
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
-    executor = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_follow_parent)
+    context = multiprocessing.get_context("spawn")
+    reader, writer = context.Pipe(duplex=False)
+    threading.Thread(target=_hear, args=(reader,), daemon=True).start()
+    executor = ProcessPoolExecutor(jobs, context, initializer=_follow_parent, initargs=(writer,))
     for _ in range(jobs):  # the workers start now, while the caller prepares what it wants of them
         executor.submit(_get_ready)
     try:
@@ -43,6 +53,8 @@ def processes(jobs: int) -> Iterator[Executor | None]:
                 "a simulating process was killed, perhaps for want of memory; try again with fewer --jobs"
             ) from None
         raise
+    finally:
+        writer.close()  # the thread ends with the last worker
     executor.shutdown(wait=False)  # the workers end by themselves, while the caller shows what they found
 
 
@@ -51,8 +63,18 @@ def _get_ready() -> None:
     import spectralbai.simulate  # noqa: F401
 
 
-def _follow_parent() -> None:
-    """Makes a worker end with its parent, even one killed, and leave Ctrl-C, which reaches the whole group, to it."""
+def _hear(reader: Connection) -> None:
+    """Passes on what workers say of compiling, until all have ended."""
+    with suppress(EOFError, OSError):
+        while True:
+            compiling(reader.recv_bytes() == KEPT)
+
+
+def _follow_parent(writer: Connection) -> None:
+    """Makes a worker end with its parent, even one killed, and leave Ctrl-C, which reaches the whole group, to it.
+
+    It says nothing itself when it compiles: `writer` tells the parent.
+    """
     import multiprocessing
     import signal
     import threading
@@ -65,6 +87,11 @@ def _follow_parent() -> None:
         wait([parent.sentinel])
         os._exit(1)
 
+    def tell(kept: bool) -> None:
+        with suppress(OSError):
+            writer.send_bytes(KEPT if kept else b"")
+
+    on_compiling(tell)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=watch, daemon=True).start()
 
@@ -132,3 +159,30 @@ def progress(what: str) -> Iterator[Callable[[int, int], object]]:
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def saying_that_it_compiles() -> Iterator[None]:
+    """Prints one line on stderr when kernels begin to be compiled, in this process or in those of `processes`."""
+    from threading import Lock
+
+    first = Lock()
+
+    def say(kept: bool) -> None:
+        if first.acquire(blocking=False):  # and never released: one line is enough
+            how_often = (
+                "later commands find them kept"
+                if kept
+                else "every command does, since there is no place to keep them: set NUMBA_CACHE_DIR to a folder"
+            )
+            print(
+                f"Compiling the numerical kernels, which takes up to a minute; {how_often} ...",
+                file=sys.stderr,
+                flush=True,
+            )
+
+    on_compiling(say)
+    try:
+        yield
+    finally:
+        on_compiling(None)

@@ -66,7 +66,7 @@ def plot_estimates(
 
 
 def plot_shares(labels: Sequence[str], counts: Sequence[int], omega: Sequence[float], ax: Axes | None = None) -> Axes:
-    """Returns the share of the results of each arm, beside that in the pulls to come."""
+    """Returns the share of the results of each arm, beside that in the pulls to come; NaN where none are."""
     ax = ax or new_axes(size=SIZE)
     at = np.arange(len(labels))
     total = max(sum(counts), 1)
@@ -79,15 +79,16 @@ def plot_shares(labels: Sequence[str], counts: Sequence[int], omega: Sequence[fl
         linewidth=0.5,
         label="share of the results",
     )
-    ax.plot(
-        at,
-        omega,
-        linestyle="",
-        marker="D",
-        markersize=min(5, 400 / len(labels)),
-        color=STYLES[1].colour,
-        label="next, as planned",
-    )
+    if np.isfinite(omega).any():
+        ax.plot(
+            at,
+            omega,
+            linestyle="",
+            marker="D",
+            markersize=min(5, 400 / len(labels)),
+            color=STYLES[1].colour,
+            label="next, as planned",
+        )
     ax.set_ylabel("share of the trials")
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:.0%}"))
     _arms_on_x(ax, labels)
@@ -127,10 +128,10 @@ def plot_race(
     lacking: Matrix,
     labels: Sequence[str],
     delta: float,
-    best: int,
+    best: int | None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Returns the wealth of the account against each arm but `best`, over time; those that are out fade.
+    """Returns the wealth of the account against each arm but `best`, if any, over time; those that are out fade.
 
     `lacking` has a row per time and a column per arm: what the account lacks of 1/delta, in nats, 0 once it had it.
     """

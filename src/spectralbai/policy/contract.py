@@ -319,9 +319,9 @@ class Policy:
         own = readings.get(self.rules[0][0])
         evidence = self._defended(evidence, own)
         plan = state.sampling
-        if not self.in_blocks or not all(watch.settled for watch in watches):
+        if not all(watch.settled for watch in watches):
             plan = self.sampling.plan(plan, self._view(evidence, own))
-        # After the decision blocks opened ahead may still close, but no further one is planned.
+        # After the decision results may still come, but no pull that would be planned.
         return replace(state, best=evidence.best, stopping=memories, watches=watches, sampling=plan)
 
     def _defended(self, evidence: Evidence, own: Reading | None) -> Evidence:

@@ -207,9 +207,12 @@ class Report:
         raced = [check for check in self.checks if check.lacking is not None]
         if raced:
             lacking = np.array([check.lacking for check in raced])
-            best = 0 if status.best is None else labels.index(status.best)
-            ax = plot.plot_race([check.samples for check in raced], lacking, labels, status.delta, best)
-            yield plot.as_png(ax), "The race: an arm is out when the account against it reaches the line."
+            leader = None if status.best is None else labels.index(status.best)
+            ax = plot.plot_race([check.samples for check in raced], lacking, labels, status.delta, leader)
+            caption = "The race: an arm is out when the account against it reaches the line."
+            if status.consistent is False:
+                caption += " But the data contradict R, and nothing is claimed."
+            yield plot.as_png(ax), caption
         elif self.checks:
             samples = [check.samples for check in self.checks]
             statistic, threshold = (

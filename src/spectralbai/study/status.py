@@ -30,13 +30,13 @@ class ArmStatus:
     high: float | None
     """The intervals of all arms hold at all times at once with probability 1 - delta; see `policy.Estimates`."""
     omega: float | None
-    """Its share in the pulls to come, as planned when rules were last read; null before."""
+    """Its share in the pulls to come, as planned when rules were last read; None before, and once none are to come."""
     out_at: int | None
-    """Results when it was eliminated: it is not the best arm. None while it may be, and for rules that keep no
-    candidates."""
+    """Results when it was eliminated: it is not the best arm. None while it may be, for rules that keep no candidates,
+    and where the data contradict R."""
     lacking: float | None
     """What the account against it still lacks, in nats; 0 once it is beaten. None for rules without accounts, for the
-    arm recommended, and before the first reading."""
+    arm recommended, before the first reading, and where the data contradict R."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ class Status:
     """Forecast of the trials to come, at the present estimate; None if too early or if arms look tied."""
     candidates: tuple[str, ...] | None
     """Labels of the arms that may still be best: at all times at once the best arm is among them with probability
-    1 - delta. None for rules that keep no such set, and before the first reading."""
+    1 - delta. None for rules that keep no such set, before the first reading, and where the data contradict R; empty
+    where every arm was eliminated, which contradicts the hypotheses too."""
     arms: tuple[ArmStatus, ...]
     pending: tuple[Ticket, ...]
 
@@ -129,10 +130,10 @@ class Status:
     @property
     def evidence(self) -> str:
         """What is proved and what is missing, in words."""
+        if self.consistent is False:
+            return "nothing is claimed"
         if self.statistic is None:
             return "no arm can be better by more than the tolerance"
-        if self.state == "inconsistent" and self.candidates is not None:
-            return "nothing is claimed"
         if self.candidates is not None:
             out = f"{len(self.arms) - len(self.candidates)} of {len(self.arms)} arms are out"
             beaten = sum(self.account(arm) == "beaten" for arm in self.arms)
@@ -148,8 +149,6 @@ class Status:
 
     def account(self, arm: ArmStatus) -> str:
         """Where the account against an arm stands, in words."""
-        if self.state == "inconsistent":
-            return "-"
         if arm.out_at is not None:
             return f"out at {arm.out_at:,}"
         if arm.label == self.best:
@@ -197,14 +196,16 @@ def status_of(study: Study, at: Snapshot) -> Status:
     definition, state = study.definition, at.state
     policy, labels = definition.policy, definition.instance.labels
     verdict = policy.verdict(state)
-    seen, shares = policy.estimates(state), policy.shares(state)
+    seen = policy.estimates(state)
+    shares = policy.shares(state) if verdict.stopped_at is None else None
     sign = definition.sign
     low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
     consistent = None if seen.consistent is None else verdict.consistent and not verdict.doubted
-    if consistent is False:
-        low, high = low - np.inf, high + np.inf  # nothing is claimed
+    candidates, lacking, out_at = verdict.candidates, verdict.lacking, _eliminated(at.checks, len(labels))
+    if consistent is False:  # nothing is claimed
+        low, high = low - np.inf, high + np.inf
+        candidates, lacking, out_at = () if candidates == () else None, None, [None] * len(labels)
     out = np.bincount([ticket.arm for ticket in at.pending], minlength=len(labels))
-    out_at = _eliminated(at.checks, len(labels))
     arms = tuple(
         ArmStatus(
             label,
@@ -216,7 +217,7 @@ def status_of(study: Study, at: Snapshot) -> Status:
             finite(high[arm]),
             None if shares is None else float(shares[arm]),
             out_at[arm],
-            None if verdict.lacking is None or arm == verdict.arm else verdict.lacking[arm],
+            None if lacking is None or arm == verdict.arm else lacking[arm],
         )
         for arm, label in enumerate(labels)
     )
@@ -238,7 +239,7 @@ def status_of(study: Study, at: Snapshot) -> Status:
         threshold=finite(verdict.threshold),
         consistent=consistent,
         remaining=finite(policy.remaining(state)),
-        candidates=None if verdict.candidates is None else tuple(labels[arm] for arm in verdict.candidates),
+        candidates=None if candidates is None else tuple(labels[arm] for arm in candidates),
         arms=arms,
         pending=at.pending,
     )
