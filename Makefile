@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 
 demo: $(READY)
 	@echo "The first run compiles the numerical kernels once, which takes up to a minute; later runs start at once. The picture will be in reproduction/figure.png"
-	@$(BIN)/spectralbai reproduce
+	@$(BIN)/spectralbai reproduce --force
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2

@@ -158,6 +158,7 @@ def test_a_status_is_a_table_for_people(study: Callable[..., Any]) -> None:
 
 def test_a_report_is_a_page_and_json(study: Callable[..., Any], folder: Path) -> None:
     study("tell", "pages", study("ask", "pages").stdout.split()[0], "0.5")
+    (folder / "out").mkdir()
     assert (
         study("report", "pages", "--out", "out/page.html").stdout
         == "The report is in out/page.html, for programs in out/page.json\n"

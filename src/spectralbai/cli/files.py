@@ -1,11 +1,9 @@
-"""Reading the files that users write, every refusal naming the file and the place in it; and writing files whole."""
+"""Reading the files that users write, every refusal naming the file and the place in it."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -68,33 +66,6 @@ def read_table(file: Path) -> Iterator[Table]:
         yield Table.from_text(read_text(file))
     except InvalidInput as error:
         raise InvalidInput(f"{file}: {error}") from None
-
-
-def check_directory(option: str, directory: Path, names: tuple[str, ...]) -> None:
-    """Makes the directory if need be, and refuses it unless files of these names can be written there."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            pass
-    except OSError as error:
-        raise InvalidInput(
-            f"{option}: {directory} is no directory that can be written to ({error.strerror}); choose another"
-        ) from None
-    for name in names:
-        if (directory / name).is_dir():
-            raise InvalidInput(
-                f"{option}: {directory / name} is a directory, where a file is to be written; choose another"
-            )
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes the file, or leaves what was there: never a part of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _line(content: bytes, position: int) -> int:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spectralbai.cli.files import check_directory, read_instance_file, read_text
+from spectralbai.cli.files import read_instance_file, read_text
+from spectralbai.cli.outputs import make_folder
 from spectralbai.cli.work import cluster, cores, processes, progress
 from spectralbai.errors import InvalidInput
 
@@ -52,7 +53,7 @@ def simulate(
         raise InvalidInput("--jobs and --cluster are both given; the workers of the cluster are its own")
     jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
     source, campaign = read_campaign(file)
-    check_directory("--out", out, ())
+    make_folder("--out", out)
 
     from spectralbai.campaign import Results, run_campaign
 

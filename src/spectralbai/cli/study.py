@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spectralbai.cli.files import check_directory, read_instance, read_json, read_table, write_whole
+from spectralbai.cli.files import read_instance, read_json, read_table
+from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
 from spectralbai.cli.tables import print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
@@ -181,6 +182,7 @@ def report(
     ] = Path("report.html"),
     storage: StorageUrl = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and write no file.")] = False,
+    force: Force = False,
 ) -> None:
     """Writes the record of a study. One HTML page with its pictures inside, to attach to a decision, and JSON."""
     beside = out.with_suffix(".json") if out.name else out
@@ -188,16 +190,20 @@ def report(
         raise InvalidInput(
             f'--out must name a page, such as report.html, got "{out}"; the same as JSON gets the ending .json'
         )
+    if as_json:
+        with _open(name, storage) as study:
+            _print_json(study.report().as_dict())
+        return
+    page = Output("--out", out, PAGE, force)
+    document = None if page.is_stream else Output("--out", beside, REPORT, force)
     with _open(name, storage) as study:
         made = study.report()
-    if as_json:
-        _print_json(made.as_dict())
-        return
-    page = made.as_html().encode()
-    check_directory("--out", out.parent, (out.name, beside.name))
-    write_whole(beside, _as_json(made.as_dict()).encode())
-    write_whole(out, page)
-    typer.echo(f"The report is in {out}, for programs in {beside}")
+    content = made.as_html().encode()
+    if document is not None:
+        document.write(_as_json(made.as_dict()).encode())
+    page.write(content)
+    if document is not None:
+        typer.echo(f"The report is in {out}, for programs in {beside}")
 
 
 @app.command()
@@ -211,22 +217,20 @@ def export(
         ),
     ] = None,
     storage: StorageUrl = None,
+    force: Force = False,
 ) -> None:
     """Writes a study to a file. To move it to another storage, to keep it, or to look at its results."""
     from spectralbai.study import export_study, results_as_csv
 
+    as_csv = out is not None and out.suffix == ".csv"
+    file = None if out is None else Output("--out", out, TABLE if as_csv else EXPORT, force)
     with _open(name, storage) as study:
-        content = (
-            results_as_csv(study)
-            if out is not None and out.suffix == ".csv"
-            else _as_json(export_study(study), indent=None)
-        )
-    if out is None:
+        content = results_as_csv(study) if as_csv else _as_json(export_study(study), indent=None)
+    if file is None:
         typer.echo(content, nl=False)
         return
-    check_directory("--out", out.parent, (out.name,))
-    write_whole(out, content.encode())
-    typer.echo(f'The study "{name}" is in {out}')
+    file.write(content.encode())
+    typer.echo(f'The study "{name}" is in {out}', err=file.is_stream)
 
 
 @app.command("import")
