@@ -303,7 +303,7 @@ def test_reproduce_refuses_a_place_it_cannot_write_to_before_any_work(
     file = tmp_path / "file"
     file.write_text("mine")
     for out in (file, file / "below"):
-        assert str(out) in refusal(run("reproduce", "--out", str(out)))
+        assert f"{file} is no directory" in refusal(run("reproduce", "--out", str(out)))
     assert file.read_text() == "mine"
     (tmp_path / "taken" / "figure.png").mkdir(parents=True)
     assert "figure.png is a directory" in refusal(run("reproduce", "--out", str(tmp_path / "taken")))

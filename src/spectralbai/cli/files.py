@@ -18,7 +18,14 @@ if TYPE_CHECKING:
 
 def read_instance(file: str) -> Instance:
     """Returns the instance in a JSON file; "-" reads standard input."""
-    return _instance("standard input", sys.stdin.buffer.read()) if file == "-" else read_instance_file(Path(file))
+    return _instance("standard input", read_stdin()) if file == "-" else read_instance_file(Path(file))
+
+
+def read_stdin() -> bytes:
+    """Returns all of standard input."""
+    if sys.stdin is None:
+        raise InvalidInput('standard input is closed, and "-" reads it; give a file, or pipe something in')
+    return sys.stdin.buffer.read()
 
 
 def read_instance_file(file: Path) -> Instance:

@@ -81,11 +81,8 @@ def simulate(
         try:
             run_campaign(campaign, results, executor, slots, on_run)
         except KeyboardInterrupt:
-            print(
-                f"interrupted: {seen[0]} of {seen[1]} runs are kept; the same command goes on from there",
-                file=sys.stderr,
-            )
-            raise
+            kept = f"{seen[0]} of {seen[1]} runs are kept; the same command goes on from there"
+            raise KeyboardInterrupt(kept) from None
     typer.echo(f"{seen[1]} runs are in {out}; look at them with: spectralbai compare {out}")
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spectralbai.cli.files import read_instance, read_json, read_table
+from spectralbai.cli.files import read_instance, read_json, read_stdin, read_table
 from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
 from spectralbai.cli.tables import print_plain
 from spectralbai.cli.work import progress
@@ -90,11 +90,19 @@ def ask(
         tickets = study.ask(n, worker, lease)
         if not tickets:
             typer.echo(study.status().answer, err=True)
-    if as_json:
-        _print_json([ticket.as_dict() for ticket in tickets])
-    else:
-        for ticket in tickets:
-            typer.echo(f"{ticket.id} {ticket.label}")
+        if as_json:
+            lines = [_as_json([ticket.as_dict() for ticket in tickets])]
+        else:
+            lines = [f"{ticket.id} {ticket.label}\n" for ticket in tickets]
+        written = 0
+        try:
+            for line in lines:
+                typer.echo(line, nl=False)  # at once: what a closed pipe does not take is known line by line
+                written += 1
+        except BaseException:
+            if tickets:
+                study.abandon(*tickets[written:])
+            raise
 
 
 @app.command(context_settings={"ignore_unknown_options": True})  # an outcome may be negative, and is no option then
@@ -109,7 +117,7 @@ def tell(
 ) -> None:
     """Records what came out. To tell the same again does no harm: do so whenever in doubt."""
     if ticket == "-":
-        results = list(_lines(sys.stdin.buffer.read(), outcome))
+        results = list(_lines(read_stdin(), outcome))
     elif outcome is None:
         raise InvalidInput("an outcome is needed after the ticket, such as 0.3")
     else:
@@ -231,6 +239,36 @@ def export(
         return
     file.write(content.encode())
     typer.echo(f'The study "{name}" is in {out}', err=file.is_stream)
+
+
+@app.command()
+def delete(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether that is meant.")] = False,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Deletes a study, with all that was asked and told. It cannot be brought back, except from an export."""
+    from spectralbai.study.records import in_words
+
+    with _open(name, storage) as study:
+        results = len(study.records().observations)
+        if not yes:
+            _confirm(name, in_words(results, "result"))
+        study.delete()
+    words = f'The study "{name}" is deleted, with {in_words(results, "result")}'
+    _answer(as_json, {"deleted": name, "results": results}, words)
+
+
+def _confirm(name: str, results: str) -> None:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InvalidInput(
+            f'to delete the study "{name}", with {results}, somebody has to confirm it at a terminal; or add --yes'
+        )
+    typer.echo(f'The study "{name}" has {results}. Type its name, or y, to delete it for good: ', nl=False, err=True)
+    answer = sys.stdin.readline().strip()
+    if answer not in (name, "y"):
+        raise InvalidInput(f'nothing was deleted: the answer was "{answer}", neither "{name}" nor y')
 
 
 @app.command("import")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -30,8 +31,11 @@ def processes(jobs: int) -> Iterator[Executor | None]:
     from concurrent.futures.process import BrokenProcessPool
 
     executor = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_follow_parent)
+    # Ctrl-C reaches the whole group, and is the parent's to deal with: workers are born deaf to it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     for _ in range(jobs):  # the workers start now, while the caller prepares what it wants of them
         executor.submit(_get_ready)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     try:
         yield executor
     except BaseException as error:
@@ -52,9 +56,8 @@ def _get_ready() -> None:
 
 
 def _follow_parent() -> None:
-    """Makes a worker end with its parent, even one killed, and leave Ctrl-C, which reaches the whole group, to it."""
+    """Makes a worker end with its parent, even one killed."""
     import multiprocessing
-    import signal
     import threading
     from multiprocessing.connection import wait
 
@@ -65,7 +68,6 @@ def _follow_parent() -> None:
         wait([parent.sentinel])
         os._exit(1)
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=watch, daemon=True).start()
 
 
