@@ -15,6 +15,7 @@ import typer
 
 from spectralbai.cli.outputs import TABLE, Force, Output
 from spectralbai.cli.tables import print_plain
+from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def compare(
 
     from spectralbai.campaign import Cell, Results, summarise
 
-    with Results.open(directory) as results:
+    with Results.open(directory) as results, progress("comparing"):
         table = None if export is None else Output("--export", export, TABLE, force)
         cells = summarise(results)
         campaign = results.campaign

@@ -12,6 +12,7 @@ import typer
 from spectralbai.cli.files import read_table
 from spectralbai.cli.outputs import INSTANCE, PICTURE, Force, Output
 from spectralbai.cli.tables import print_plain
+from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -77,7 +78,8 @@ def instance(
 
     file = Output("--out", out, INSTANCE, force)
     drawing = None if file.is_stream else Output("--out", picture, PICTURE, force)
-    labels, graph, mu, remarks = _read(arms, features, neighbors, edges, label, guess)
+    with progress("reading"):
+        labels, graph, mu, remarks = _read(arms, features, neighbors, edges, label, guess)
     if R is None and step is not None:
         R = implied_R(graph, step)
         if math.isinf(R):
@@ -97,7 +99,8 @@ def instance(
     if made.mu is not None:
         problem.noise.check_means("--guess", made.mu)
     if drawing is not None:
-        drawing.write(plots.as_png(plots.plot_graph(made)))
+        with progress("drawing"):
+            drawing.write(plots.as_png(plots.plot_graph(made)))
     file.write((json.dumps(made.as_dict(), indent=1, ensure_ascii=False) + "\n").encode())
     if mu is not None:
         rough = problem.smoothness(mu)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from spectralbai.cli.outputs import PICTURE, Force, Output
+from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def plot(
 
     from spectralbai.campaign import Results, summarise
 
-    with Results.open(directory) as results:
+    with Results.open(directory) as results, progress("drawing"):
         picture = Output("--out", out, PICTURE, force)
         campaign = results.campaign
         names = [each.name for each in campaign.instances if each.name == instance or fnmatchcase(each.name, instance)]

@@ -11,6 +11,7 @@ import typer
 
 from spectralbai.cli.files import read_instance_file, read_text
 from spectralbai.cli.outputs import make_folder
+from spectralbai.cli.process import between_steps
 from spectralbai.cli.work import cluster, cores, processes, progress
 from spectralbai.errors import InvalidInput
 
@@ -77,6 +78,7 @@ def simulate(
             nonlocal seen
             seen = (there, total)
             show(there, total)
+            between_steps()
 
         try:
             run_campaign(campaign, results, executor, slots, on_run)

@@ -87,7 +87,8 @@ def ask(
     A line per trial: its ticket, then its label. Nothing, with exit code 0, once the study has decided.
     """
     with _open(name, storage) as study:
-        tickets = study.ask(n, worker, lease)
+        with progress("choosing trials"):
+            tickets = study.ask(n, worker, lease)
         if not tickets:
             typer.echo(study.status().answer, err=True)
         if as_json:
@@ -122,7 +123,7 @@ def tell(
         raise InvalidInput("an outcome is needed after the ticket, such as 0.3")
     else:
         results = [(ticket, _number(outcome))]
-    with _open(name, storage) as study:
+    with _open(name, storage) as study, progress("weighing results"):
         new = study.tell_many(results)
     from spectralbai.study.records import in_words
 
@@ -150,7 +151,7 @@ def status(name: Name, storage: StorageUrl = None, as_json: Json = False) -> Non
 
     The arms with estimates and intervals, the evidence, what is pending, how far there is to go.
     """
-    with _open(name, storage) as study:
+    with _open(name, storage) as study, progress("weighing results"):
         seen = study.status()
     if as_json:
         _print_json(seen.as_dict())
@@ -199,14 +200,15 @@ def report(
             f'--out must name a page, such as report.html, got "{out}"; the same as JSON gets the ending .json'
         )
     if as_json:
-        with _open(name, storage) as study:
-            _print_json(study.report().as_dict())
+        with _open(name, storage) as study, progress("making the report"):
+            made = study.report()
+        _print_json(made.as_dict())
         return
     page = Output("--out", out, PAGE, force)
     document = None if page.is_stream else Output("--out", beside, REPORT, force)
-    with _open(name, storage) as study:
+    with _open(name, storage) as study, progress("making the report"):
         made = study.report()
-    content = made.as_html().encode()
+        content = made.as_html().encode()
     if document is not None:
         document.write(_as_json(made.as_dict()).encode())
     page.write(content)
@@ -232,7 +234,7 @@ def export(
 
     as_csv = out is not None and out.suffix == ".csv"
     file = None if out is None else Output("--out", out, TABLE if as_csv else EXPORT, force)
-    with _open(name, storage) as study:
+    with _open(name, storage) as study, progress("reading the study"):
         content = results_as_csv(study) if as_csv else _as_json(export_study(study), indent=None)
     if file is None:
         typer.echo(content, nl=False)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -13,6 +15,10 @@ from spectralbai.errors import SpectralBAIError
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
+
+
+BEFORE_BAR = 1.0
+"""Seconds of work after which a bar is shown."""
 
 
 def cores() -> int:
@@ -58,7 +64,6 @@ def _get_ready() -> None:
 def _follow_parent() -> None:
     """Makes a worker end with its parent, even one killed."""
     import multiprocessing
-    import threading
     from multiprocessing.connection import wait
 
     parent = multiprocessing.parent_process()
@@ -112,25 +117,43 @@ def _version_there() -> str | None:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], object]]:
-    """Yields what to call with (done, total); the bar, with the time left, is on stderr if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    """Yields what to call with (done, total), if that is known; from the second second on, a bar on stderr shows it, if
+    that is a terminal."""
+    bar = _Bar(what)
+    if not (sys.stderr is not None and sys.stderr.isatty()):
+        yield bar.update
+        return
+    done = threading.Event()
+    thread = threading.Thread(target=bar.show, args=(done,), daemon=True)
+    thread.start()
+    try:
+        yield bar.update
+    finally:
+        done.set()
+        thread.join()
 
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+
+class _Bar:
+    """How far some work is."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._done, self._total = 0, 0
+
+    def update(self, done: int, total: int) -> None:
+        self._done, self._total = done, total
+
+    def show(self, done: threading.Event) -> None:
+        """Shows the bar until the work is done, unless it soon is."""
+        if done.wait(BEFORE_BAR):
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(self._what, total=None)
+            while not done.wait(0.1):
+                if self._total:
+                    count = f"{self._what} {self._done}/{self._total}"
+                    bar.update(task, completed=self._done, total=self._total, description=count)
