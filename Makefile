@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 
 demo: $(READY)
 	@echo "The experiment of the paper; the picture will be in reproduction/figure.png"
-	@$(BIN)/spectralbai reproduce
+	@$(BIN)/spectralbai reproduce --force
 
 test: $(READY)
 	$(BIN)/python -m pytest -n 2

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
 import subprocess
 import sys
+import termios
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -158,6 +162,7 @@ def test_a_status_is_a_table_for_people(study: Callable[..., Any]) -> None:
 
 def test_a_report_is_a_page_and_json(study: Callable[..., Any], folder: Path) -> None:
     study("tell", "pages", study("ask", "pages").stdout.split()[0], "0.5")
+    (folder / "out").mkdir()
     assert (
         study("report", "pages", "--out", "out/page.html").stdout
         == "The report is in out/page.html, for programs in out/page.json\n"
@@ -294,7 +299,7 @@ def test_a_pipe_cut_short_records_nothing(study: Callable[..., Any], lines: byte
 
 def test_every_command_has_help_and_json_where_it_answers() -> None:
     names = {command.name or command.callback.__name__: command for command in app.registered_commands}  # type: ignore[union-attr]
-    assert set(names) == {"create", "ask", "tell", "abandon", "status", "list", "report", "export", "import"}
+    assert set(names) == {"create", "ask", "tell", "abandon", "status", "list", "report", "export", "import", "delete"}
     for name in set(names) - {"export"}:  # which prints JSON anyway
         assert "as_json" in names[name].callback.__annotations__  # type: ignore[union-attr]
 
@@ -311,3 +316,56 @@ def test_telling_loads_no_compiled_code_unless_a_check_is_due(study: Callable[..
     )
     done = subprocess.run([sys.executable, "-c", script, ticket.id], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+def test_deleting_needs_a_yes(study: Callable[..., Any]) -> None:
+    study("tell", "pages", study("ask", "pages").stdout.split()[0], "0.5")
+    result = study("delete", "pages", stdin=b"y\n")
+    assert (result.code, result.stdout) == (1, "")
+    assert result.stderr == (
+        'error: to delete the study "pages", with 1 result, somebody has to confirm it at a terminal; or add --yes\n'
+    )
+    assert study("status", "pages").code == 0
+    assert study("delete", "pages", "--yes").stdout == 'The study "pages" is deleted, with 1 result\n'
+    assert answers(study("list", "--json")) == []
+    assert 'holds no study "pages"' in study("delete", "pages", "--yes").stderr
+    study("create", "again", "instance.json")
+    assert answers(study("delete", "again", "--yes", "--json")) == {"deleted": "again", "results": 0}
+
+
+@pytest.mark.parametrize(("answer", "code"), [(b"pages", 0), (b"y", 0), (b"page", 1), (b"", 1), (b"yes", 1)])
+def test_at_a_terminal_deleting_asks_first(study: Callable[..., Any], answer: bytes, code: int) -> None:
+    ours, theirs = os.openpty()
+    os.write(ours, answer + b"\n")
+    command = [sys.executable, "-m", "spectralbai.cli", "study", "delete", "pages"]
+    done = subprocess.run(command, stdin=theirs, capture_output=True, text=True, timeout=60)
+    os.close(ours), os.close(theirs)
+    assert done.returncode == code
+    assert done.stderr.startswith('The study "pages" has 0 results. Type its name, or y, to delete it for good: ')
+    assert len(answers(study("list", "--json"))) == code
+
+
+def ask_into(pipe: int, n: int) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "spectralbai.cli", "study", "ask", "counted", "-n", str(n)]
+    return subprocess.Popen(command, stdout=pipe, stderr=subprocess.PIPE)
+
+
+def test_tickets_that_nobody_can_read_are_given_back(study: Callable[..., Any]) -> None:
+    study("create", "counted", "instance.json", "--stopping", "mixture")
+    reading, writing = os.pipe()
+    os.close(reading)
+    process = ask_into(writing, 10)
+    os.close(writing)
+    assert process.communicate(timeout=60)[1] == b"" and process.returncode == 141
+    assert answers(study("status", "counted", "--json"))["pending"] == []
+    reading, writing = os.pipe()
+    size = fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
+    process = ask_into(writing, 1000)
+    os.close(writing)
+    first = os.read(reading, 10)
+    while int.from_bytes(fcntl.ioctl(reading, termios.FIONREAD, b"\0" * 4), sys.byteorder) < size - 100:
+        time.sleep(0.05)  # until the pipe is full
+    os.close(reading)
+    assert process.communicate(timeout=60)[1] == b"" and process.returncode == 141
+    pending = answers(study("status", "counted", "--json"))["pending"]
+    assert 50 < len(pending) < 300 and any(each["ticket"].startswith(first.decode()) for each in pending)

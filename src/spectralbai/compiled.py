@@ -19,15 +19,16 @@ def njit(function: Callable[P, T]) -> Callable[P, T]:
     """Returns the function, compiled when it is first called.
 
     The code is kept beside the source, or in the user's cache. Where neither can be written to, every process compiles
-    anew: slow, but it works. NUMBA_CACHE_DIR names another place.
+    anew: slow, but it works. NUMBA_CACHE_DIR names another place. Compiled code lets go of Python's lock, so that other
+    threads go on: one that shows progress, or one that ends an interrupted command.
     """
     import numba
 
     _listen()
     try:
-        compiled: Callable[P, T] = numba.njit(cache=True)(function)
+        compiled: Callable[P, T] = numba.njit(cache=True, nogil=True)(function)
     except RuntimeError:  # no place for a cache
-        compiled = numba.njit()(function)
+        compiled = numba.njit(nogil=True)(function)
     return compiled
 
 

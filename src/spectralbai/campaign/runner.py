@@ -48,8 +48,9 @@ def run_campaign(
 ) -> None:
     """Simulates what the results lack and writes it, at most `slots` tasks at a time.
 
-    `on_run` is called with (runs there, runs in all), first with what was there before. However it ends, by an
-    interrupt or an error, what was finished is written, and running the same campaign again goes on from there.
+    `on_run` is called with (runs there, runs in all), first with what was there before, and twice a second while none
+    finishes. However it ends, by an interrupt or an error, what was finished is written, and running the same campaign
+    again goes on from there.
     """
     done = results.done()
     todo = [
@@ -70,6 +71,7 @@ def run_campaign(
                 results.write(rows)
                 rows, last = [], time.monotonic()
             if done_now is None:
+                report(there, total)
                 continue
             trajectory, number, (watched, seconds) = done_now
             cell = (trajectory.instance.name, trajectory.policy.name)

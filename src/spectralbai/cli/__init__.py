@@ -1,22 +1,31 @@
 """The command `spectralbai`: parse, call, print. Numerical modules are imported inside the commands, so that it starts
 at once.
 
-Exit codes: 0 done, 1 refused, 2 usage, 3 honest but unfinished, 130 interrupted. stdout carries the answer, stderr the
-rest.
+Exit codes: 0 done, 1 refused, 2 usage, 3 honest but unfinished, 130 interrupted, 141 nobody reads the answer. stdout
+carries the answer, stderr the rest.
 """
 
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from spectralbai import __version__
 from spectralbai.cli.compare import compare
 from spectralbai.cli.instance import instance
 from spectralbai.cli.plan import plan
 from spectralbai.cli.plot import plot
+from spectralbai.cli.process import (
+    INTERRUPTED,
+    NO_READER,
+    discard_output,
+    own_process,
+    restore_default,
+    say_interrupted,
+)
 from spectralbai.cli.reproduce import reproduce
 from spectralbai.cli.simulate import simulate
 from spectralbai.cli.solve import solve
@@ -24,8 +33,30 @@ from spectralbai.cli.study import app as study
 from spectralbai.cli.work import saying_that_it_compiles
 from spectralbai.errors import SpectralBAIError
 
+
+class Interrupted(Exception):
+    """Ctrl-C; what is kept, if anything."""
+
+
+class NoReader(Exception):
+    """The pipe that takes the answer is closed, as `head` does when it has enough."""
+
+
+class Commands(TyperGroup):
+    """All commands. What typer would end by itself is left to `main`."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted(*error.args) from None
+        except BrokenPipeError:
+            raise NoReader from None
+
+
 app = typer.Typer(
     name="spectralbai",
+    cls=Commands,
     help="Find the best of many related options with the fewest noisy trials.",
     epilog="Try: spectralbai reproduce",
     add_completion=False,
@@ -59,17 +90,35 @@ def _options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command line and exits; every refusal becomes one line on stderr here, and only here."""
+    """Runs the command line and exits; every refusal becomes one line on stderr here, and only here.
+
+    Without arguments they are those of the process, which is then the command's own.
+    """
+    own = arguments is None
     try:
+        if own:
+            own_process()
         with saying_that_it_compiles():
             app(arguments, prog_name="spectralbai")
+    except Interrupted as interrupt:
+        say_interrupted(*interrupt.args)
+        sys.exit(INTERRUPTED)
+    except NoReader:
+        if own:
+            discard_output()
+        sys.exit(NO_READER)
     except SpectralBAIError as error:
         _refuse(str(error))
     except MemoryError:
         _refuse("there is not enough memory for a problem of this size")
     except OSError as error:
+        if own:
+            discard_output()
         where = f"{error.filename}: " if error.filename is not None else ""
         _refuse(where + (error.strerror or str(error)))
+    finally:
+        if own:
+            restore_default()
 
 
 def _refuse(reason: str) -> None:

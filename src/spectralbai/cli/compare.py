@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spectralbai.cli.files import write_whole
+from spectralbai.cli.outputs import TABLE, Force, Output
 from spectralbai.cli.tables import print_plain
+from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def compare(
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array instead of a table.")] = False,
     export: Annotated[Path | None, typer.Option(help="Write every run to this CSV file too.", metavar="FILE")] = None,
+    force: Force = False,
 ) -> None:
     """Compares policies: samples, errors, and how far from the lower bound.
 
@@ -38,11 +40,12 @@ def compare(
 
     from spectralbai.campaign import Cell, Results, summarise
 
-    with Results.open(directory) as results:
+    with Results.open(directory) as results, progress("comparing"):
+        table = None if export is None else Output("--export", export, TABLE, force)
         cells = summarise(results)
         campaign = results.campaign
-        if export is not None:
-            write_whole(export, _rows_as_csv(results.rows()))
+        if table is not None:
+            table.write(_rows_as_csv(results.rows()))
     runs = {(cell.instance, cell.policy, cell.delta): cell.runs for cell in cells}
     there = sum(runs.get((each.instance.name, each.policy.name, each.deltas[0]), 0) for each in campaign.trajectories)
     expected = campaign.runs * len(campaign.trajectories)

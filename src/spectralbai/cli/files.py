@@ -1,11 +1,9 @@
-"""Reading the files that users write, every refusal naming the file and the place in it; and writing files whole."""
+"""Reading the files that users write, every refusal naming the file and the place in it."""
 
 from __future__ import annotations
 
 import json
-import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +18,14 @@ if TYPE_CHECKING:
 
 def read_instance(file: str) -> Instance:
     """Returns the instance in a JSON file; "-" reads standard input."""
-    return _instance("standard input", sys.stdin.buffer.read()) if file == "-" else read_instance_file(Path(file))
+    return _instance("standard input", read_stdin()) if file == "-" else read_instance_file(Path(file))
+
+
+def read_stdin() -> bytes:
+    """Returns all of standard input."""
+    if sys.stdin is None:
+        raise InvalidInput('standard input is closed, and "-" reads it; give a file, or pipe something in')
+    return sys.stdin.buffer.read()
 
 
 def read_instance_file(file: Path) -> Instance:
@@ -71,33 +76,6 @@ def read_table(file: Path | str) -> Iterator[Table]:
         yield Table.from_text(_text(sys.stdin.buffer.read()) if file == "-" else read_text(Path(file)))
     except InvalidInput as error:
         raise InvalidInput(f"{'standard input' if file == '-' else file}: {error}") from None
-
-
-def check_directory(option: str, directory: Path, names: tuple[str, ...]) -> None:
-    """Makes the directory if need be, and refuses it unless files of these names can be written there."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=directory):
-            pass
-    except OSError as error:
-        raise InvalidInput(
-            f"{option}: {directory} is no directory that can be written to ({error.strerror}); choose another"
-        ) from None
-    for name in names:
-        if (directory / name).is_dir():
-            raise InvalidInput(
-                f"{option}: {directory / name} is a directory, where a file is to be written; choose another"
-            )
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Writes the file, or leaves what was there: never a part of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _line(content: bytes, position: int) -> int:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spectralbai.cli.files import check_directory, read_table, write_whole
+from spectralbai.cli.files import read_table
+from spectralbai.cli.outputs import INSTANCE, PICTURE, Force, Output
 from spectralbai.cli.tables import print_plain
+from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ def instance(
     out: Annotated[
         Path, typer.Option(help="The instance file to write; a picture goes beside it.", metavar="FILE")
     ] = Path("instance.json"),
+    force: Force = False,
 ) -> None:
     """Makes an instance file from CSV tables, and draws its graph.
 
@@ -73,7 +76,10 @@ def instance(
             raise InvalidInput(f"--out would overwrite {given}, which is read; choose another name")
     from spectralbai import plot as plots
 
-    labels, graph, mu, remarks = _read(arms, features, neighbors, edges, label, guess)
+    file = Output("--out", out, INSTANCE, force)
+    drawing = None if file.is_stream else Output("--out", picture, PICTURE, force)
+    with progress("reading"):
+        labels, graph, mu, remarks = _read(arms, features, neighbors, edges, label, guess)
     if R is None and step is not None:
         R = implied_R(graph, step)
         if math.isinf(R):
@@ -92,17 +98,19 @@ def instance(
     made = Instance(problem, mu, labels)
     if made.mu is not None:
         problem.noise.check_means("--guess", made.mu)
-    check_directory("--out", out.parent, (out.name, picture.name))
-    write_whole(picture, plots.as_png(plots.plot_graph(made)))
-    write_whole(out, (json.dumps(made.as_dict(), indent=1, ensure_ascii=False) + "\n").encode())
+    if drawing is not None:
+        with progress("drawing"):
+            drawing.write(plots.as_png(plots.plot_graph(made)))
+    file.write((json.dumps(made.as_dict(), indent=1, ensure_ascii=False) + "\n").encode())
     if mu is not None:
         rough = problem.smoothness(mu)
         remarks.append(
             f"S of the guesses is {rough:g}" + (f", above R = {R:g}: raise R, or guess again" if rough > R else "")
         )
     parts = f" in {graph.n_components} parts that the edges do not join" if graph.n_components > 1 else ""
-    print_plain(f"{graph.n_arms} options, {graph.n_edges} edges{parts}", *remarks)
-    typer.echo(f"The instance is in {out}, its graph in {picture}; next: spectralbai plan {out}")
+    print_plain(f"{graph.n_arms} options, {graph.n_edges} edges{parts}", *remarks, err=drawing is None)
+    if drawing is not None:
+        typer.echo(f"The instance is in {out}, its graph in {picture}; next: spectralbai plan {out}")
 
 
 def _check_options(

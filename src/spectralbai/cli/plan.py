@@ -62,15 +62,19 @@ def plan(
             arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
     make = partial(planning.plan, instance, delta, arms=arms, outcomes=outcomes, seed=seed)
 
+    def theory() -> Plan:
+        with progress("solving"):
+            return make(runs=0)
+
     def simulated() -> Plan:
         with processes(jobs) as executor, progress("simulated runs") as show:
             return make(runs=runs, executor=executor, on_run=show)
 
     if as_json:
-        made = make(runs=0) if quick else simulated()
+        made = theory() if quick else simulated()
         typer.echo(json.dumps(made.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
         return
-    made = make(runs=0)  # the theory takes seconds: no need to wait for the simulation
+    made = theory()  # it takes seconds: no need to wait for the simulation
     print_plain(*_setting(made), "", _theory(made), "", made.advice, "", *_history(made), least_width=100)
     if not quick:
         made = simulated()

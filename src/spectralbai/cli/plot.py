@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from spectralbai.cli.files import check_directory, write_whole
+from spectralbai.cli.outputs import PICTURE, Force, Output
+from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def plot(
     ] = "*",
     delta: Annotated[float | None, typer.Option(help="A risk of the campaign; the first if not given.")] = None,
     out: Annotated[Path | None, typer.Option(help="The PNG file; DIR/KIND.png if not given.", metavar="FILE")] = None,
+    force: Force = False,
 ) -> None:
     """Draws a campaign.
 
@@ -45,8 +47,8 @@ def plot(
 
     from spectralbai.campaign import Results, summarise
 
-    with Results.open(directory) as results:
-        check_directory("--out", out.parent, (out.name,))
+    with Results.open(directory) as results, progress("drawing"):
+        picture = Output("--out", out, PICTURE, force)
         campaign = results.campaign
         names = [each.name for each in campaign.instances if each.name == instance or fnmatchcase(each.name, instance)]
         if not names:
@@ -79,8 +81,8 @@ def plot(
             _check_any(cells, directory)
             ax = plots.plot_tau_against(cells, AXES[kind])
             title = name if kind == "delta" else f"delta = {risk:g}"
-    write_whole(out, plots.as_png(ax, title))
-    typer.echo(f"The picture is in {out}")
+    picture.write(plots.as_png(ax, title))
+    typer.echo(f"The picture is in {out}", err=picture.is_stream)
 
 
 def _check_any(found: Sequence[object], directory: Path) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spectralbai.cli.files import check_directory, write_whole
+from spectralbai.cli.outputs import PICTURE, TABLE, Force, Output, make_folder
 from spectralbai.cli.tables import print_plain
 from spectralbai.cli.work import cores, processes, progress
 
@@ -31,7 +31,7 @@ COLUMNS = (
     "errors",
     "proved",
 )
-TABLE, PICTURE = "figure.csv", "figure.png"
+TABLE_NAME, PICTURE_NAME = "figure.csv", "figure.png"
 
 
 def reproduce(
@@ -41,9 +41,10 @@ def reproduce(
     jobs: Annotated[
         int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")
     ] = None,
-    out: Annotated[Path, typer.Option(help=f"Directory for {TABLE} and {PICTURE}.", metavar="DIR")] = Path(
+    out: Annotated[Path, typer.Option(help=f"Directory for {TABLE_NAME} and {PICTURE_NAME}.", metavar="DIR")] = Path(
         "reproduction"
     ),
+    force: Force = False,
 ) -> None:
     """The paper's experiment: what a tighter bound R on the roughness of the means saves.
 
@@ -61,12 +62,14 @@ def reproduce(
     with processes(jobs) as executor, progress("simulated runs") as on_run:
         from spectralbai import plot, reproduction
 
-        check_directory("--out", out, (TABLE, PICTURE))
+        make_folder("--out", out)
+        table = Output("--out", out / TABLE_NAME, TABLE, force)
+        picture = Output("--out", out / PICTURE_NAME, PICTURE, force)
         rows = reproduction.reproduce(runs, delta, seed, executor, on_run)
 
-    picture = plot.as_png(plot.plot_reproduction(rows, delta))
-    write_whole(out / TABLE, _as_csv(rows))
-    write_whole(out / PICTURE, picture)
+    drawn = plot.as_png(plot.plot_reproduction(rows, delta))
+    table.write(_as_csv(rows))
+    picture.write(drawn)
     print_plain(
         "Means 0.9, 0.5, 0.6; one edge between the second and the third arm; sigma = 1",
         f"delta = {delta:g}, runs per R: {runs}",
@@ -76,9 +79,8 @@ def reproduce(
         "",
         *_remarks(rows),
     )
-    typer.echo(
-        f"The picture is in {out / PICTURE}, its numbers in {out / TABLE}"
-    )  # a path must not be broken into lines
+    # a path must not be broken into lines
+    typer.echo(f"The picture is in {picture.path}, its numbers in {table.path}")
 
 
 def _as_csv(rows: Sequence[Row]) -> bytes:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spectralbai.cli.files import check_directory, read_instance_file, read_text
+from spectralbai.cli.files import read_instance_file, read_text
+from spectralbai.cli.outputs import make_folder
+from spectralbai.cli.process import between_steps
 from spectralbai.cli.work import cluster, cores, processes, progress
 from spectralbai.errors import InvalidInput
 
@@ -52,7 +54,7 @@ def simulate(
         raise InvalidInput("--jobs and --cluster are both given; the workers of the cluster are its own")
     jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
     source, campaign = read_campaign(file)
-    check_directory("--out", out, ())
+    make_folder("--out", out)
 
     from spectralbai.campaign import Results, run_campaign
 
@@ -76,15 +78,13 @@ def simulate(
             nonlocal seen
             seen = (there, total)
             show(there, total)
+            between_steps()
 
         try:
             run_campaign(campaign, results, executor, slots, on_run)
         except KeyboardInterrupt:
-            print(
-                f"interrupted: {seen[0]} of {seen[1]} runs are kept; the same command goes on from there",
-                file=sys.stderr,
-            )
-            raise
+            kept = f"{seen[0]} of {seen[1]} runs are kept; the same command goes on from there"
+            raise KeyboardInterrupt(kept) from None
     typer.echo(f"{seen[1]} runs are in {out}; look at them with: spectralbai compare {out}")
 
 

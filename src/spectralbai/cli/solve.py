@@ -12,6 +12,7 @@ import typer
 from spectralbai import __version__
 from spectralbai.cli.files import read_instance
 from spectralbai.cli.tables import print_plain
+from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -73,8 +74,9 @@ def solve(
 
     from spectralbai.allocation import solve_allocation
 
-    with_graph = solve_allocation(problem, mu, tol=tol, solver=solver, max_iterations=max_iterations)
-    without_graph = solve_allocation(replace(problem, R=math.inf), mu, tol=tol)
+    with progress("solving"):
+        with_graph = solve_allocation(problem, mu, tol=tol, solver=solver, max_iterations=max_iterations)
+        without_graph = solve_allocation(replace(problem, R=math.inf), mu, tol=tol)
     answer = Answer(instance, mu, tol, with_graph, without_graph)
     if as_json:
         typer.echo(json.dumps(_as_dict(answer), ensure_ascii=False, allow_nan=False))

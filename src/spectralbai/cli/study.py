@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spectralbai.cli.files import check_directory, read_instance, read_json, read_table, write_whole
+from spectralbai.cli.files import read_instance, read_json, read_stdin, read_table
+from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
 from spectralbai.cli.tables import print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
@@ -86,14 +87,23 @@ def ask(
     A line per trial: its ticket, then its label. Nothing, with exit code 0, once the study has decided.
     """
     with _open(name, storage) as study:
-        tickets = study.ask(n, worker, lease)
+        with progress("choosing trials"):
+            tickets = study.ask(n, worker, lease)
         if not tickets:
             typer.echo(study.status().answer, err=True)
-    if as_json:
-        _print_json([ticket.as_dict() for ticket in tickets])
-    else:
-        for ticket in tickets:
-            typer.echo(f"{ticket.id} {ticket.label}")
+        if as_json:
+            lines = [_as_json([ticket.as_dict() for ticket in tickets])]
+        else:
+            lines = [f"{ticket.id} {ticket.label}\n" for ticket in tickets]
+        written = 0
+        try:
+            for line in lines:
+                typer.echo(line, nl=False)  # at once: what a closed pipe does not take is known line by line
+                written += 1
+        except BaseException:
+            if tickets:
+                study.abandon(*tickets[written:])
+            raise
 
 
 @app.command(context_settings={"ignore_unknown_options": True})  # an outcome may be negative, and is no option then
@@ -133,12 +143,12 @@ def tell(
     if ticket is None:
         raise InvalidInput("a ticket and its outcome are needed, or --counts FILE --id NAME")
     if ticket == "-":
-        results = list(_lines(sys.stdin.buffer.read(), outcome))
+        results = list(_lines(read_stdin(), outcome))
     elif outcome is None:
         raise InvalidInput("an outcome is needed after the ticket, such as 0.3")
     else:
         results = [(ticket, _number(outcome))]
-    with _open(name, storage) as study:
+    with _open(name, storage) as study, progress("weighing results"):
         new = study.tell_many(results)
     from spectralbai.study.records import in_words
 
@@ -219,7 +229,7 @@ def status(name: Name, storage: StorageUrl = None, as_json: Json = False) -> Non
 
     The arms with estimates and intervals, the evidence, what is pending, how far there is to go.
     """
-    with _open(name, storage) as study:
+    with _open(name, storage) as study, progress("weighing results"):
         seen = study.status()
     if as_json:
         _print_json(seen.as_dict())
@@ -259,6 +269,7 @@ def report(
     ] = Path("report.html"),
     storage: StorageUrl = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and write no file.")] = False,
+    force: Force = False,
 ) -> None:
     """Writes the record of a study. One HTML page with its pictures inside, to attach to a decision, and JSON."""
     beside = out.with_suffix(".json") if out.name else out
@@ -266,16 +277,21 @@ def report(
         raise InvalidInput(
             f'--out must name a page, such as report.html, got "{out}"; the same as JSON gets the ending .json'
         )
-    with _open(name, storage) as study:
-        made = study.report()
     if as_json:
+        with _open(name, storage) as study, progress("making the report"):
+            made = study.report()
         _print_json(made.as_dict())
         return
-    page = made.as_html().encode()
-    check_directory("--out", out.parent, (out.name, beside.name))
-    write_whole(beside, _as_json(made.as_dict()).encode())
-    write_whole(out, page)
-    typer.echo(f"The report is in {out}, for programs in {beside}")
+    page = Output("--out", out, PAGE, force)
+    document = None if page.is_stream else Output("--out", beside, REPORT, force)
+    with _open(name, storage) as study, progress("making the report"):
+        made = study.report()
+        content = made.as_html().encode()
+    if document is not None:
+        document.write(_as_json(made.as_dict()).encode())
+    page.write(content)
+    if document is not None:
+        typer.echo(f"The report is in {out}, for programs in {beside}")
 
 
 @app.command()
@@ -289,22 +305,50 @@ def export(
         ),
     ] = None,
     storage: StorageUrl = None,
+    force: Force = False,
 ) -> None:
     """Writes a study to a file. To move it to another storage, to keep it, or to look at its results."""
     from spectralbai.study import export_study, results_as_csv
 
-    with _open(name, storage) as study:
-        content = (
-            results_as_csv(study)
-            if out is not None and out.suffix == ".csv"
-            else _as_json(export_study(study), indent=None)
-        )
-    if out is None:
+    as_csv = out is not None and out.suffix == ".csv"
+    file = None if out is None else Output("--out", out, TABLE if as_csv else EXPORT, force)
+    with _open(name, storage) as study, progress("reading the study"):
+        content = results_as_csv(study) if as_csv else _as_json(export_study(study), indent=None)
+    if file is None:
         typer.echo(content, nl=False)
         return
-    check_directory("--out", out.parent, (out.name,))
-    write_whole(out, content.encode())
-    typer.echo(f'The study "{name}" is in {out}')
+    file.write(content.encode())
+    typer.echo(f'The study "{name}" is in {out}', err=file.is_stream)
+
+
+@app.command()
+def delete(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether that is meant.")] = False,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Deletes a study, with all that was asked and told. It cannot be brought back, except from an export."""
+    from spectralbai.study.records import in_words
+
+    with _open(name, storage) as study:
+        results = len(study.records().observations)
+        if not yes:
+            _confirm(name, in_words(results, "result"))
+        study.delete()
+    words = f'The study "{name}" is deleted, with {in_words(results, "result")}'
+    _answer(as_json, {"deleted": name, "results": results}, words)
+
+
+def _confirm(name: str, results: str) -> None:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InvalidInput(
+            f'to delete the study "{name}", with {results}, somebody has to confirm it at a terminal; or add --yes'
+        )
+    typer.echo(f'The study "{name}" has {results}. Type its name, or y, to delete it for good: ', nl=False, err=True)
+    answer = sys.stdin.readline().strip()
+    if answer not in (name, "y"):
+        raise InvalidInput(f'nothing was deleted: the answer was "{answer}", neither "{name}" nor y')
 
 
 @app.command("import")

@@ -1,4 +1,4 @@
-"""How answers are laid out on stdout."""
+"""How answers are laid out."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def print_plain(*parts: RenderableType, least_width: int = 0) -> None:
+def print_plain(*parts: RenderableType, least_width: int = 0, err: bool = False) -> None:
     """Prints strings and tables below one another, strings as they are: no markup, for they may hold a user's words.
 
-    Tables are fitted to the terminal, but not below `least_width`; strings are left to it.
+    Tables are fitted to the terminal, but not below `least_width`; strings are left to it. They go to stderr if `err`.
     """
     from rich.console import Console
 
@@ -23,4 +23,4 @@ def print_plain(*parts: RenderableType, least_width: int = 0) -> None:
         for part in parts:
             console.print(part, soft_wrap=isinstance(part, str))
     # echo replaces what the terminal cannot show, where print would raise
-    typer.echo("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")))
+    typer.echo("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")), err=err)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,10 @@ KEPT = b"kept"
 """What a worker sends when it compiles code that will be kept; nothing in it otherwise."""
 
 
+BEFORE_BAR = 1.0
+"""Seconds of work after which a bar is shown."""
+
+
 def cores() -> int:
     """Returns the number of cores this process may use, as far as Python tells."""
     return getattr(os, "process_cpu_count", os.cpu_count)() or 1  # Python 3.13 counts those this process may use
@@ -32,7 +38,6 @@ def processes(jobs: int) -> Iterator[Executor | None]:
         yield None
         return
     import multiprocessing
-    import threading
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
 
@@ -40,8 +45,11 @@ def processes(jobs: int) -> Iterator[Executor | None]:
     reader, writer = context.Pipe(duplex=False)
     threading.Thread(target=_hear, args=(reader,), daemon=True).start()
     executor = ProcessPoolExecutor(jobs, context, initializer=_follow_parent, initargs=(writer,))
+    # Ctrl-C reaches the whole group, and is the parent's to deal with: workers are born deaf to it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     for _ in range(jobs):  # the workers start now, while the caller prepares what it wants of them
         executor.submit(_get_ready)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     try:
         yield executor
     except BaseException as error:
@@ -71,13 +79,11 @@ def _hear(reader: Connection) -> None:
 
 
 def _follow_parent(writer: Connection) -> None:
-    """Makes a worker end with its parent, even one killed, and leave Ctrl-C, which reaches the whole group, to it.
+    """Makes a worker end with its parent, even one killed.
 
     It says nothing itself when it compiles: `writer` tells the parent.
     """
     import multiprocessing
-    import signal
-    import threading
     from multiprocessing.connection import wait
 
     parent = multiprocessing.parent_process()
@@ -92,7 +98,6 @@ def _follow_parent(writer: Connection) -> None:
             writer.send_bytes(KEPT if kept else b"")
 
     on_compiling(tell)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=watch, daemon=True).start()
 
 
@@ -137,36 +142,26 @@ def _version_there() -> str | None:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], object]]:
-    """Yields what to call with (done, total); the bar, with the time left, is on stderr if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    """Yields what to call with (done, total), if that is known; from the second second on, a bar on stderr shows it, if
+    that is a terminal."""
+    bar = _Bar(what)
+    if not (sys.stderr is not None and sys.stderr.isatty()):
+        yield bar.update
+        return
+    done = threading.Event()
+    thread = threading.Thread(target=bar.show, args=(done,), daemon=True)
+    thread.start()
+    try:
+        yield bar.update
+    finally:
+        done.set()
+        thread.join()
 
 
 @contextmanager
 def saying_that_it_compiles() -> Iterator[None]:
     """Prints one line on stderr when kernels begin to be compiled, in this process or in those of `processes`."""
-    from threading import Lock
-
-    first = Lock()
+    first = threading.Lock()
 
     def say(kept: bool) -> None:
         if first.acquire(blocking=False):  # and never released: one line is enough
@@ -186,3 +181,29 @@ def saying_that_it_compiles() -> Iterator[None]:
         yield
     finally:
         on_compiling(None)
+
+
+class _Bar:
+    """How far some work is."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._done, self._total = 0, 0
+
+    def update(self, done: int, total: int) -> None:
+        self._done, self._total = done, total
+
+    def show(self, done: threading.Event) -> None:
+        """Shows the bar until the work is done, unless it soon is."""
+        if done.wait(BEFORE_BAR):
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            task = bar.add_task(self._what, total=None)
+            while not done.wait(0.1):
+                if self._total:
+                    count = f"{self._what} {self._done}/{self._total}"
+                    bar.update(task, completed=self._done, total=self._total, description=count)

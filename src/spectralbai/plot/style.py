@@ -83,11 +83,11 @@ def shortened(text: str, longest: int = 24) -> str:
 
 
 def as_png(ax: Axes, title: str = "") -> bytes:
-    """Returns the figure that holds `ax`, under a title, as the content of a PNG file."""
+    """Returns the figure that holds `ax`, under a title, as the content of a PNG file, by which it is known as ours."""
     content = io.BytesIO()
     if title:
         ax.figure.canvas.figure.suptitle(words(title), x=0.02, ha="left", fontsize=10)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")  # a sign that the font does not have is drawn as a box
-        ax.figure.canvas.figure.savefig(content, format="png")
+        ax.figure.canvas.figure.savefig(content, format="png", metadata={"Software": "spectralbai"})
     return content.getvalue()

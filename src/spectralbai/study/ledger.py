@@ -6,12 +6,13 @@ All SQL of studies is here, with bound parameters only.
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from sqlalchemy import Connection, Row, Select, bindparam, exc, func, insert, select, update
+from sqlalchemy import Connection, Row, Select, bindparam, delete, exc, func, insert, select, update
 
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
@@ -48,6 +49,7 @@ def insert_study(
 ) -> None:
     """Writes a new study: what was opened, asked and told, the state that follows, and what the rule saw."""
     row = {
+        "id": secrets.randbits(31),  # never that of a deleted study, which some worker may still have open
         "name": name,
         "created": created,
         "definition": json.dumps(definition.as_dict()),
@@ -70,7 +72,7 @@ def insert_study(
 
 def find_studies(connection: Connection, name: str | None = None) -> Sequence[Row[Any]]:
     """Returns the rows of all studies, oldest first, or of that of a name."""
-    query = select(studies).order_by(studies.c.id)
+    query = select(studies).order_by(studies.c.created, studies.c.id)
     return connection.execute(query if name is None else query.where(studies.c.name == name)).all()
 
 
@@ -120,7 +122,7 @@ class Ledger:
             studies.c.missing,
         )
         query = select(*names).where(studies.c.id == self._id)
-        return Progress(*self._connection.execute(query.with_for_update() if lock else query).one())
+        return Progress._make(self._one(query.with_for_update() if lock else query))
 
     def update(self, **values: Any) -> None:
         """Changes columns of the study's own row."""
@@ -213,10 +215,17 @@ class Ledger:
             found |= {row.id: (row.arm, row.outcome, row.block) for row in self._connection.execute(here)}
         return found
 
-    def abandon(self, id_: str, now: float) -> None:
-        """Marks a ticket as given back; the first time counts."""
-        this = (tickets.c.study == self._id) & (tickets.c.id == id_)
-        self._connection.execute(update(tickets).where(this, tickets.c.abandoned.is_(None)).values(abandoned=now))
+    def abandon(self, ids: Sequence[str], now: float) -> None:
+        """Marks tickets as given back; the first time counts."""
+        for first in range(0, len(ids), CHUNK):
+            these = (tickets.c.study == self._id) & tickets.c.id.in_(ids[first : first + CHUNK])
+            self._connection.execute(update(tickets).where(these, tickets.c.abandoned.is_(None)).values(abandoned=now))
+
+    def delete(self) -> None:
+        """Removes every row of the study."""
+        for table in (checks, observations, tickets, blocks, states):
+            self._connection.execute(delete(table).where(table.c.study == self._id))
+        self._connection.execute(delete(studies).where(studies.c.id == self._id))
 
     def tickets(self) -> tuple[TicketRecord, ...]:
         """Returns every ticket, in the order given."""
@@ -254,7 +263,7 @@ class Ledger:
     def kept(self) -> tuple[int, int]:
         """Returns the number of results that the kept state holds, and of blocks that it has opened."""
         query = select(states.c.seen, states.c.opened).where(states.c.study == self._id)
-        row = self._connection.execute(query).one()
+        row = self._one(query)
         return row.seen, row.opened
 
     def state(self) -> str:
@@ -318,6 +327,12 @@ class Ledger:
             Check(row.samples, row.arm, row.statistic, row.threshold, _as_tuple(row.candidates), _as_tuple(row.lacking))
             for row in rows
         )
+
+    def _one(self, query: Select[Any]) -> Row[Any]:
+        row = self._connection.execute(query).one_or_none()
+        if row is None:
+            raise InvalidInput("the study is no longer there: it was deleted; spectralbai study list shows the others")
+        return row
 
     def _count(self, query: Select[Any, int], n_arms: int) -> Vector:
         counts = np.zeros(n_arms)

@@ -344,17 +344,25 @@ class Study:
             shares = np.full(len(labels), 1 / len(labels))
         return dict(zip(labels, (shares / shares.sum()).tolist(), strict=True))
 
-    def abandon(self, ticket: Ticket | str) -> None:
-        """Gives a ticket back: it no longer counts as pending. Should a result come after all, it is still accepted."""
-        id_ = _ticket_id(ticket)
+    def abandon(self, *tickets: Ticket | str) -> None:
+        """Gives tickets back, all or none: they no longer count as pending. Should a result come after all, it is still
+        accepted."""
+        ids = [_ticket_id(ticket) for ticket in tickets]
         with self._writing() as ledger:
             ledger.progress(lock=True)
-            found = ledger.outcomes_of([id_])
-            if not found:
-                raise InvalidInput(f'"{id_}" is no ticket of the study "{self.name}"')
-            if found[id_][1] is not None:
-                raise InvalidInput(f'the ticket "{id_}" has its result already and cannot be given back')
-            ledger.abandon(id_, time.time())
+            found = ledger.outcomes_of(ids)
+            for id_ in ids:
+                if id_ not in found:
+                    raise InvalidInput(f'"{id_}" is no ticket of the study "{self.name}"')
+                if found[id_][1] is not None:
+                    raise InvalidInput(f'the ticket "{id_}" has its result already and cannot be given back')
+            ledger.abandon(ids, time.time())
+
+    def delete(self) -> None:
+        """Removes the study and all that was asked and told, for good. Whoever has it open is refused from then on."""
+        with self._writing() as ledger:
+            ledger.progress(lock=True)  # the study's row first, as all writers do
+            ledger.delete()
 
     def status(self) -> Status:
         """Returns where the study stands."""
@@ -380,6 +388,7 @@ class Study:
     def records(self) -> Records:
         """Returns everything ever told, asked and opened, as of one instant."""
         with self._reading() as ledger:
+            ledger.progress()  # refuses a study deleted meanwhile, which would look empty
             return self._records(ledger)
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:

@@ -1,0 +1,166 @@
+"""Writing files: none that somebody else made is replaced unasked, and none is ever written in part."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+from spectralbai.errors import InvalidInput
+
+Force = Annotated[bool, typer.Option("--force", help="Replace files that are there, whatever they hold.")]
+
+HEAD = 1024
+"""Bytes at the beginning of a file by which it is recognised."""
+DESCRIPTOR = re.compile(r"/dev/(?P<name>stdout|stderr)|/(?:dev|proc/self)/fd/(?P<number>\d+)")
+DESCRIPTORS = {"stdout": 1, "stderr": 2}
+
+
+class Kind(NamedTuple):
+    """What a file holds."""
+
+    name: str
+    mark: bytes | None
+    """What the beginning of every such file matches; none if they cannot be recognised."""
+
+
+def _json(name: str, format_: str) -> Kind:
+    return Kind(name, rb'\s*\{\s*"format"\s*:\s*"' + format_.encode() + rb'/\d+"')
+
+
+INSTANCE = _json("an instance", "spectralbai-instance")
+EXPORT = _json("an exported study", "spectralbai-export")
+REPORT = _json("a report as JSON", "spectralbai-report")
+PAGE = Kind("a report of spectralbai", rb'(?s)<!DOCTYPE html>.*<meta name="generator" content="spectralbai">')
+PICTURE = Kind("a picture by spectralbai", rb"(?s)\x89PNG\r\n\x1a\n.*tEXtSoftware\x00spectralbai")
+TABLE = Kind("a table", None)
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that is to be written, checked when made: before any work."""
+
+    option: str
+    """That named it."""
+    path: Path
+    kind: Kind
+    force: bool
+
+    def __post_init__(self) -> None:
+        self._check()
+
+    @property
+    def is_stream(self) -> bool:
+        """Whether it is a pipe or a device, which is written into, and beside which no other file has a place."""
+        return _descriptor(self.path) is not None or (self.path.exists() and not self.path.is_file())
+
+    def write(self, content: bytes) -> None:
+        """Writes the file, or leaves what was there; the target of a link, or into a pipe or device."""
+        self._check()  # somebody may have been here meanwhile
+        descriptor = _descriptor(self.path)
+        if descriptor is not None:
+            with open(os.dup(descriptor), "wb") as stream:
+                stream.write(content)
+        elif self.is_stream:
+            with self.path.open("wb") as stream:
+                stream.write(content)
+        else:
+            _write_whole(self._target, content)
+
+    @property
+    def _target(self) -> Path:
+        """The file itself, where the path is a link to it."""
+        return Path(os.path.realpath(self.path)) if self.path.is_symlink() else self.path
+
+    def _check(self) -> None:
+        try:
+            descriptor = _descriptor(self.path)
+            if descriptor is not None:
+                os.fstat(descriptor)
+                return
+            mode = self._mode()
+        except OSError as error:
+            raise self._refusal(f"cannot be written to ({error.strerror}); choose another") from None
+        if mode is not None and stat.S_ISDIR(mode):
+            raise self._refusal("is a directory, where a file is to be written; choose another")
+        if mode is not None and not stat.S_ISREG(mode):
+            if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)) or not os.access(self.path, os.W_OK):
+                raise self._refusal("is neither a file nor a pipe that can be written to; choose another")
+            return
+        check_folder(self.option, self._target.parent)
+        if mode is not None and not self.force:
+            self._check_own(mode)
+
+    def _mode(self) -> int | None:
+        """Returns what is there, links followed, or none: a link may lead to a file that is not there yet."""
+        try:
+            return self.path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+
+    def _check_own(self, mode: int) -> None:
+        remedy = "choose another name, or replace it with --force"
+        if self.kind.mark is None:
+            raise self._refusal(f"is there already, and {self.kind.name} does not tell who made it; {remedy}")
+        try:
+            with self.path.open("rb") as file:
+                known = re.match(self.kind.mark, file.read(HEAD)) is not None
+        except OSError:
+            known = False
+        if not known:
+            raise self._refusal(f"is there already, and is not {self.kind.name}; {remedy}")
+        if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH):
+            raise self._refusal(f"is read-only; {remedy}")
+
+    def _refusal(self, reason: str) -> InvalidInput:
+        return InvalidInput(f"{self.option}: {self.path} {reason}")
+
+
+def check_folder(option: str, folder: Path) -> None:
+    """Refuses a folder that is not there, or in which no files can be made."""
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except FileNotFoundError:
+        raise InvalidInput(f"{option}: there is no folder {folder}; make it first, or choose another") from None
+    except OSError as error:
+        raise InvalidInput(
+            f"{option}: {folder} is no directory that can be written to ({error.strerror}); choose another"
+        ) from None
+
+
+def make_folder(option: str, folder: Path) -> None:
+    """Makes the folder that a command fills, if it is not there, and says so; never those above it."""
+    if not os.path.lexists(folder):
+        check_folder(option, folder.parent)
+        folder.mkdir()
+        typer.echo(f"made the folder {folder}", err=True)
+    check_folder(option, folder)
+
+
+def _write_whole(path: Path, content: bytes) -> None:
+    """Puts a new file in the place of the old one, whose permissions it gets, when all of it is written."""
+    part = path.with_name(f".spectralbai-{secrets.token_hex(4)}.part")
+    try:
+        with part.open("xb") as file:
+            file.write(content)
+        if path.exists():
+            part.chmod(stat.S_IMODE(path.stat().st_mode))
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _descriptor(path: Path) -> int | None:
+    """Returns the number of the open file that a path such as /dev/stdout stands for."""
+    found = DESCRIPTOR.fullmatch(os.path.abspath(path))
+    if found is None:
+        return None
+    return DESCRIPTORS[found["name"]] if found["number"] is None else int(found["number"])

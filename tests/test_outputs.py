@@ -1,0 +1,306 @@
+"""No command replaces a file that it cannot recognise as its own, unless told to; files are written whole."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from matplotlib.figure import Figure
+
+from spectralbai import reproduction
+from spectralbai.campaign import Campaign, Results, run_campaign
+from spectralbai.cli.outputs import EXPORT, INSTANCE, PAGE, PICTURE, REPORT, TABLE, Kind, Output
+from spectralbai.errors import InvalidInput
+
+Run = Callable[..., Any]
+
+CAMPAIGN = """
+format = "spectralbai-campaign/1"
+runs = 1
+deltas = [0.2]
+[[instances]]
+kind = "cliques"
+n_cliques = 2
+size = 2
+[[policies]]
+kind = "uniform"
+"""
+DEFINITION = '{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [[0, 1, 1.0]], "R": 1.0, "low": 0, "high": 1}'
+
+
+class Command(NamedTuple):
+    """A command that writes files."""
+
+    arguments: tuple[str, ...]
+    option: str
+    names: dict[str, Kind]
+    """What it writes, the file named by the option first."""
+
+
+COMMANDS = {
+    "instance": Command(
+        ("instance", "--edges", "given/edges.csv", "--R", "1"), "--out", {"x.json": INSTANCE, "x.png": PICTURE}
+    ),
+    "plot": Command(("plot", "given/results", "--kind", "graph"), "--out", {"x.png": PICTURE}),
+    "compare": Command(("compare", "given/results"), "--export", {"x.csv": TABLE}),
+    "report": Command(("study", "report", "pages"), "--out", {"x.html": PAGE, "x.json": REPORT}),
+    "export": Command(("study", "export", "pages"), "--out", {"x.json": EXPORT}),
+    "export as CSV": Command(("study", "export", "pages"), "--out", {"x.csv": TABLE}),
+    "reproduce": Command(("reproduce", "--jobs", "1"), "--out", {"figure.csv": TABLE, "figure.png": PICTURE}),
+}
+
+
+def foreign_picture() -> bytes:
+    content = io.BytesIO()
+    Figure((1, 1)).savefig(content, format="png")
+    return content.getvalue()
+
+
+FOREIGN = {
+    "empty": b"",
+    "text": b"my notes on spectralbai\n",
+    "JSON": b'{"format": "other/1"}',
+    "JSON that names a format further down": b'{"n": 1, "more": {"format": "spectralbai-instance/1"}}',
+    "JSON of a format that is no number": b'{"format": "spectralbai-instance/x"}',
+    "a list": b"[1, 2]",
+    "CSV": b"a,b\n1,2\n",
+    "HTML": b"<!DOCTYPE html>\n<title>spectralbai</title>",
+    "HTML of another generator": b'<!DOCTYPE html>\n<meta name="generator" content="other">',
+    "PNG": foreign_picture(),
+    "binary": bytes(range(256)),
+}
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[reproduction.Row]:
+    return reproduction.reproduce(runs=1, delta=0.3, seed=0)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, rows: list[reproduction.Row]) -> Path:
+    """A working directory with what the commands read."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("SPECTRALBAI_STORAGE", raising=False)
+    monkeypatch.setattr("spectralbai.reproduction.reproduce", lambda *_: rows)
+    (tmp_path / "given" / "results").mkdir(parents=True)
+    (tmp_path / "given" / "edges.csv").write_text("one,other\na,b\nb,c\n")
+    with Results.begin(tmp_path / "given" / "results", CAMPAIGN, Campaign.from_toml(CAMPAIGN)) as results:
+        run_campaign(results.campaign, results)
+    monkeypatch.setenv("SPECTRALBAI_STORAGE", "sqlite:///given/studies.db")
+    assert run("study", "create", "pages", "-", stdin=DEFINITION.encode()).code == 0
+    (tmp_path / "place").mkdir()
+    return tmp_path
+
+
+def arguments_of(command: Command, *more: str) -> list[str]:
+    first = next(iter(command.names))
+    out = "place" if command.arguments[0] == "reproduce" else f"place/{first}"
+    return [*command.arguments, command.option, out, *more]
+
+
+def contents(folder: Path) -> dict[str, tuple[bool, bytes]]:
+    """Returns every file of a folder, with whether it is a link."""
+    return {path.name: (path.is_symlink(), path.read_bytes()) for path in folder.iterdir()}
+
+
+def refused(result: Any) -> str:
+    assert (result.code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    return str(result.stderr)
+
+
+@pytest.fixture
+def own(folder: Path, run: Run) -> dict[str, bytes]:
+    """A file of every kind that commands write, by the name of its kind."""
+    made: dict[str, bytes] = {}
+    for command in COMMANDS.values():
+        assert run(*arguments_of(command, "--force")).code == 0
+        made |= {kind.name: (folder / "place" / name).read_bytes() for name, kind in command.names.items()}
+    for path in (folder / "place").iterdir():
+        path.unlink()
+    return made
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_only_files_of_its_own_kind_are_replaced_unasked(
+    name: str, folder: Path, run: Run, own: dict[str, bytes]
+) -> None:
+    command, place = COMMANDS[name], folder / "place"
+    for target, kind in command.names.items():
+        for what, content in {**FOREIGN, **own}.items():
+            for linked in (False, True):
+                victim = place / ("elsewhere" if linked else target)
+                victim.write_bytes(content)
+                if linked:
+                    (place / target).symlink_to("elsewhere")
+                before = contents(place)
+                mine = what == kind.name and kind.mark is not None
+                result = run(*arguments_of(command))
+                if mine:
+                    assert result.code == 0
+                else:
+                    message = refused(result)
+                    assert f"{command.option}: place/{target} is there already" in message and "--force" in message
+                    assert contents(place) == before, (name, what)
+                    if what == "text":
+                        assert run(*arguments_of(command, "--force")).code == 0
+                        assert victim.read_bytes() != content
+                assert (place / target).is_symlink() is linked
+                for path in place.iterdir():
+                    path.unlink()
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_read_only_file_is_replaced_only_if_told_to_and_stays_read_only(
+    name: str, folder: Path, run: Run, own: dict[str, bytes]
+) -> None:
+    command = COMMANDS[name]
+    target, kind = next(iter(command.names.items()))
+    victim = folder / "place" / target
+    victim.write_bytes(own[kind.name])
+    victim.chmod(0o440)
+    assert f"place/{target} is " in refused(run(*arguments_of(command)))
+    assert contents(folder / "place") == {target: (False, own[kind.name])}
+    assert run(*arguments_of(command, "--force")).code == 0
+    assert stat.S_IMODE(victim.stat().st_mode) == 0o440
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_directories_are_not_written_to_even_if_told_to(name: str, folder: Path, run: Run) -> None:
+    command = COMMANDS[name]
+    for target in command.names:
+        (folder / "place" / target).mkdir()
+        for more in ((), ("--force",)):
+            assert f"place/{target} is a directory" in refused(run(*arguments_of(command, *more)))
+        (folder / "place" / target).rmdir()
+    assert list((folder / "place").iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "reproduce"])
+def test_no_folder_is_made_for_a_file(name: str, folder: Path, run: Run) -> None:
+    command = COMMANDS[name]
+    target = next(iter(command.names))
+    message = refused(run(*command.arguments, command.option, f"none/{target}"))
+    assert f"{command.option}: there is no folder none; make it first" in message
+    (folder / "place" / target).symlink_to(folder / "none" / "file")
+    assert f"there is no folder {folder}/none" in refused(run(*arguments_of(command)))
+    assert not (folder / "none").exists()
+
+
+def test_the_folder_that_a_command_fills_is_made_and_said(folder: Path, run: Run) -> None:
+    (folder / "campaign.toml").write_text(CAMPAIGN)
+    result = run("reproduce", "--jobs", "1")
+    assert (result.code, result.stderr) == (0, "made the folder reproduction\n")
+    result = run("simulate", "campaign.toml", "--out", "results", "--jobs", "1")
+    assert (result.code, result.stderr) == (0, "made the folder results\n")
+    for arguments in (("reproduce",), ("simulate", "campaign.toml")):
+        message = refused(run(*arguments, "--out", "none/results", "--jobs", "1"))
+        assert "there is no folder none; make it first" in message and not (folder / "none").exists()
+
+
+def test_the_check_comes_before_any_work(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("x.json", "x.png", "x.csv", "x.html", "figure.png"):
+        (folder / "place" / name).write_text("mine")
+    for place in (
+        "spectralbai.records.edges_from",
+        "spectralbai.campaign.summarise",
+        "spectralbai.plot.plot_graph",
+        "spectralbai.reproduction.reproduce",
+        "spectralbai.study.Study.report",
+        "spectralbai.study.Study.records",
+    ):
+        monkeypatch.setattr(place, lambda *_, **__: pytest.fail("it went to work"))
+    for command in COMMANDS.values():
+        assert "is there already" in refused(run(*arguments_of(command)))
+
+
+def test_a_dangling_link_is_written_through(folder: Path, run: Run) -> None:
+    (folder / "place" / "x.json").symlink_to(folder / "place" / "elsewhere")
+    assert run(*arguments_of(COMMANDS["export"])).code == 0
+    assert (folder / "place" / "x.json").is_symlink()
+    assert json.loads((folder / "place" / "elsewhere").read_bytes())["format"] == "spectralbai-export/2"
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "reproduce"])
+def test_a_pipe_is_written_into(name: str, folder: Path, run: Run) -> None:
+    command = COMMANDS[name]
+    target, kind = next(iter(command.names.items()))
+    pipe = folder / "place" / target
+    os.mkfifo(pipe)
+    got: list[bytes] = []
+    reader = threading.Thread(target=lambda: got.append(pipe.read_bytes()))
+    reader.start()
+    assert run(*arguments_of(command)).code == 0
+    reader.join(10)
+    assert got[0] and (kind.mark is None or Output("--out", pipe, kind, False).is_stream)
+    assert [path.name for path in (folder / "place").iterdir()] == [target] and pipe.is_fifo()
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("reproduce", "export as CSV")])
+def test_devices_and_open_files_are_written_into(name: str, folder: Path) -> None:
+    command = COMMANDS[name]
+    start = [sys.executable, "-m", "spectralbai.cli", *command.arguments, command.option]
+    done = subprocess.run([*start, "/dev/null"], capture_output=True)
+    assert done.returncode == 0 and stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    (folder / "kept").write_bytes(b"before\n")
+    with (folder / "kept").open("ab") as kept:
+        done = subprocess.run([*start, f"/dev/fd/{kept.fileno()}"], stderr=subprocess.PIPE, pass_fds=[kept.fileno()])
+    assert done.returncode == 0
+    content = (folder / "kept").read_bytes()
+    assert content.startswith(b"before\n") and len(content) > 20
+    done = subprocess.run([*start, "/dev/stdout"], capture_output=True)
+    assert done.returncode == 0 and b"Traceback" not in done.stderr
+    if name in ("instance", "report", "export", "plot"):  # the answer is all that goes to stdout
+        kind = next(iter(command.names.values()))
+        (folder / "answer").write_bytes(done.stdout)
+        Output("--out", folder / "answer", kind, False)
+    assert not list(Path("/dev").glob("*.json")) + list(Path("/dev").glob("*.png"))
+
+
+def test_a_closed_descriptor_a_loop_and_a_name_too_long_are_refused(folder: Path, run: Run) -> None:
+    (folder / "loop").symlink_to("loop")
+    for out in ("/dev/fd/987", "loop", "x" * 300, "given/edges.csv/x"):
+        message = refused(run("study", "export", "pages", "--out", out, "--force"))
+        assert "--out: " in message and "choose another" in message
+
+
+def test_a_file_that_comes_while_the_command_works_is_not_replaced(folder: Path) -> None:
+    output = Output("--out", folder / "late", INSTANCE, False)
+    (folder / "late").write_text("mine")
+    with pytest.raises(InvalidInput, match="is there already"):
+        output.write(b"{}")
+    assert (folder / "late").read_text() == "mine"
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_no_part_of_the_new(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Path, target: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    file = folder / "place" / "figure.csv"
+    file.write_text("old")
+    output = Output("--out", file, TABLE, True)
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(OSError, match="No space"):
+        output.write(b"new")
+    assert contents(folder / "place") == {"figure.csv": (False, b"old")}
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def deny(**_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", deny)  # a superuser may write anywhere
+    for command in COMMANDS.values():
+        message = refused(run(*arguments_of(command, "--force")))
+        assert "place is no directory that can be written to (Permission denied)" in message
