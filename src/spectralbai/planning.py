@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
+from spectralbai import html
 from spectralbai.allocation import samples_needed, solve_allocation
 from spectralbai.checks import Vector, check_arm, check_delta, check_integer
 from spectralbai.errors import InvalidInput
@@ -136,6 +137,16 @@ class Plan:
             "would help more."
         )
 
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the advice, and the trials to expect with and without the graph and at other
+        risks."""
+        rows = [("with the graph", self.with_graph), ("without it", self.without_graph)]
+        rows += [
+            (f"with the graph, delta = {each.delta:g}", each) for each in self.by_delta if each.delta != self.delta
+        ]
+        headings = (f"delta = {self.delta:g}", "T*", "at least", "expected trials", "95 % interval", "runs")
+        return html.paragraph(self.advice) + html.table(headings, (_cells(*row) for row in rows))
+
     def as_dict(self) -> dict[str, Any]:
         """Returns everything, JSON-ready; numbers that are not there are None."""
         document = {
@@ -155,6 +166,16 @@ class Plan:
         }
         plain: dict[str, Any] = _without_nan(document)
         return plain
+
+
+def _cells(name: str, each: Forecast) -> tuple[str, ...]:
+    """Returns a row of the table that a notebook shows."""
+    bound, mean, low, high = (
+        "-" if math.isnan(value) else f"{value:,.0f}"
+        for value in (each.lower_bound, each.mean, each.mean_low, each.mean_high)
+    )
+    interval = f"{low} to {high}" if each.runs > 1 else ""
+    return name, f"{each.characteristic_time:,.1f}", bound, mean, interval, f"{each.runs:,}"
 
 
 def plan(

@@ -5,9 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
+from spectralbai import html
 from spectralbai.checks import Vector
+from spectralbai.decimals import percent
 
 Status = Literal["certified", "unfinished"]
+MOST_ROWS = 30
+"""Arms that a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,3 +44,17 @@ class Allocation:
     def characteristic_time(self) -> float:
         """1/lower: omega needs at most this many samples per unit of log(1/delta), and T* is within `gap` of it."""
         return 1 / self.lower if self.lower > 0 else float("inf")
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the certificate, and the arms with the largest shares."""
+        facts = (
+            ("best arm", str(self.best)),
+            ("T*", f"{self.characteristic_time:,.6g} samples per unit of log(1/delta)"),
+            ("certificate", f"{self.lower:.8g} <= 1/T* <= {self.upper:.8g}, {self.status}"),
+            ("solver", self.solver),
+        )
+        largest = np.argsort(-self.omega, kind="stable")[:MOST_ROWS].tolist()
+        shares = html.table(("arm", "share"), ((str(arm), percent(float(self.omega[arm]), 2)) for arm in largest))
+        rest = self.omega.size - len(largest)
+        more = f"{rest:,} more arms share {percent(1 - float(self.omega[largest].sum()), 2)}." if rest else ""
+        return html.pairs(facts) + shares + (html.paragraph(more) if more else "")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from spectralbai.records import Table as CsvTable
     from spectralbai.study import Status, Study
+    from spectralbai.study.tables import Table as TextTable
 
 app = typer.Typer(no_args_is_help=True, help="Live studies. Ask what to try, tell what came out, until it says stop.")
 
@@ -42,6 +43,10 @@ StorageUrl = Annotated[
         ),
         metavar="URL",
     ),
+]
+Control = Annotated[
+    str | None,
+    typer.Option(help="Compare every arm with this one: difference and lift, with limits.", metavar="LABEL"),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
@@ -224,17 +229,20 @@ def abandon(
 
 
 @app.command()
-def status(name: Name, storage: StorageUrl = None, as_json: Json = False) -> None:
+def status(name: Name, control: Control = None, storage: StorageUrl = None, as_json: Json = False) -> None:
     """Shows where a study stands.
 
     The arms with estimates and intervals, the evidence, what is pending, how far there is to go.
     """
     with _open(name, storage) as study, progress("weighing results"):
-        seen = study.status()
+        seen = study.status(control)
     if as_json:
         _print_json(seen.as_dict())
         return
-    print_plain(seen.answer, "", *_evidence(seen), "", _arms(seen), *_pending(seen), least_width=100)
+    from spectralbai.study.tables import arms_of
+
+    parts = (*_evidence(seen), "", _filled(arms_of(seen)), *_compared(seen), *_pending(seen))
+    print_plain(seen.answer, "", *parts, least_width=100)
 
 
 @app.command("list")
@@ -267,6 +275,7 @@ def report(
     out: Annotated[
         Path, typer.Option(help="The page to write; the same as JSON goes beside it.", metavar="FILE")
     ] = Path("report.html"),
+    control: Control = None,
     storage: StorageUrl = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and write no file.")] = False,
     force: Force = False,
@@ -279,13 +288,13 @@ def report(
         )
     if as_json:
         with _open(name, storage) as study, progress("making the report"):
-            made = study.report()
+            made = study.report(control)
         _print_json(made.as_dict())
         return
     page = Output("--out", out, PAGE, force)
     document = None if page.is_stream else Output("--out", beside, REPORT, force)
     with _open(name, storage) as study, progress("making the report"):
-        made = study.report()
+        made = study.report(control)
         content = made.as_html().encode()
     if document is not None:
         document.write(_as_json(made.as_dict()).encode())
@@ -466,25 +475,20 @@ def _evidence(status: Status) -> Iterator[str]:
         yield f"results not weighed yet, while a worker computes: {status.unweighed:,}"
 
 
-def _arms(status: Status) -> Table:
-    raced = bool(status.candidates)
-    table = _table(
-        "arm", "results", "pending", "estimate", "interval", "share", "next", *(("account",) if raced else ())
-    )
-    number = status.precise
-    for arm in status.arms:
-        interval = "" if arm.low is None or arm.high is None else f"{number(arm.low)} to {number(arm.high)}"
-        mark = " *" if arm.label == status.best else ""
-        table.add_row(
-            arm.label + mark,
-            f"{arm.results:,}",
-            f"{arm.pending:,}" if arm.pending else "",
-            "" if arm.estimate is None else number(arm.estimate),
-            interval,
-            f"{arm.share:.1%}",
-            "" if arm.omega is None else f"{arm.omega:.1%}",
-            *((status.account(arm),) if raced else ()),
-        )
+def _compared(status: Status) -> Iterator[str | Table]:
+    if status.control is not None:
+        from spectralbai.study.tables import comparisons_of
+
+        yield ""
+        yield f'against "{status.control}": {status.compared}'
+        yield ""
+        yield _filled(comparisons_of(status))
+
+
+def _filled(content: TextTable) -> Table:
+    table = _table(*content.headings)
+    for row in content.rows:
+        table.add_row(*row)
     return table
 
 

@@ -22,6 +22,9 @@ class Binary(Bounded):
     def described(self) -> str:
         return f"outcomes {self.low:g} or {self.high:g}"
 
+    def shares(self, means: Vector) -> Vector | None:
+        return (means - self.low) / (self.high - self.low)
+
     def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float, leader: int) -> Vector:
         """Returns p(1 - p)(high - low)^2, p being the shares of `high`, shrunk towards that of all arms together,
         half-way to the leader."""

@@ -59,6 +59,11 @@ class Noise(ABC):
         not what to conclude.
         """
 
+    def shares(self, means: Vector) -> Vector | None:
+        """Returns the share of the larger outcome among outcomes with these averages; None unless there are just
+        two."""
+        return None
+
     @abstractmethod
     def pooled_ends(
         self, pools: Pools, counts: Vector, sums: Vector, squares: Vector, origin: float, delta: float

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.patheffects import withStroke
 
-from spectralbai.checks import Matrix
+from spectralbai.checks import Matrix, Vector
 from spectralbai.graph import Graph
 from spectralbai.instance import Instance
-from spectralbai.plot.style import legend_above, new_axes, shortened, words
+from spectralbai.plot.style import boxes_for_unknown_signs, legend_above, new_axes, shortened, words
 
-LETTERS = 200
-"""Labels are written where there are no more letters than this in all: more would hide one another."""
-
-
+MOST_LABELS = 150
+"""Arms that a label is tried for."""
+BESIDE = (
+    ((0, 1), "center", "bottom"),
+    ((1, 0), "left", "center"),
+    ((-1, 0), "right", "center"),
+    ((0, -1), "center", "top"),
+)
+"""Where a label may stand: which side of its arm, and how the text is aligned there."""
 OPTIMAL = r"share of the pulls in the optimal allocation $\omega^*$"
 
 
@@ -26,21 +32,24 @@ def plot_graph(
     ax: Axes | None = None,
     *,
     best: int | None = None,
+    named: Sequence[int] = (),
     area_is: str = OPTIMAL,
     colour_is: str = r"mean $\mu$",
     star_is: str = "best arm",
 ) -> Axes:
     """Returns the graph drawn: colour is the mean, area the share of the pulls in `omega`, a star the best arm.
 
-    `best` is the arm of the largest mean unless given; the other words say what is shown, where it is something else.
+    `best` is the arm of the largest mean unless given. Labels are written where they cover neither arms nor one
+    another: that of the best arm first, then those of `named`, then of the other arms by their means, the extremes
+    first. The words say what is shown, where it is something else.
     """
-    ax = ax or new_axes(size=(7.2, 5.6))
     graph, mu = instance.problem.graph, instance.mu
+    ax = ax or new_axes(size=(6.8, 5.4 if graph.n_arms <= 40 else 6.8))
     places = layout(graph)
     widths = 0.5 + 1.5 * graph.weights / graph.weights.max() if graph.n_edges else []
     ax.add_collection(LineCollection(list(places[graph.pairs]), colors="0.75", linewidths=widths, zorder=1))
     share = np.full(graph.n_arms, 1 / graph.n_arms) if omega is None else np.array(omega)
-    area = (25 + 400 * share / share.max()) * min(1.0, 30 / graph.n_arms)
+    area = (25 + 400 * share / share.max()) * min(1.0, 12 / graph.n_arms)
     colours = np.zeros(graph.n_arms) if mu is None else mu
     arms = ax.scatter(
         places[:, 0], places[:, 1], s=area, c=colours, cmap="cividis", edgecolors="black", linewidths=0.7, zorder=2
@@ -52,23 +61,60 @@ def plot_graph(
         ax.scatter(x, y, s=110, marker="*", color="white", edgecolors="black", linewidths=0.8, zorder=3, label=name)
         assert ax.figure is not None
         ax.figure.colorbar(arms, ax=ax, label=colour_is, shrink=0.8)
-        legend_above(ax)
-    if sum(len(shortened(label)) for label in instance.labels) <= LETTERS:
-        for arm, label in enumerate(instance.labels):
-            offset = (0, 3 + np.sqrt(area[arm] / np.pi))
-            name, place = words(shortened(label)), places[arm]
-            ax.annotate(
-                name, place, xytext=offset, textcoords="offset points", fontsize=7, ha="center", va="bottom", zorder=4
-            )
     if omega is not None:
-        ax.set_xlabel(f"area: {area_is}; lines: edges, wider if heavier")
+        ax.set_xlabel(f"area: {area_is}\nlines: edges, wider if heavier")
     ax.set_xticks([])
     ax.set_yticks([])
     ax.set_aspect("equal", "datalim")
-    ax.margins(0.18)
+    ax.margins(0.12)
     for spine in ax.spines.values():
         spine.set_visible(False)
+    if mu is not None:
+        legend_above(ax)
+    first = [*([] if best is None else [best]), *named, *_extremes_first(colours)]
+    _write_labels(ax, [words(shortened(label)) for label in instance.labels], places, area, first)
     return ax
+
+
+def _extremes_first(values: Vector) -> Iterator[int]:
+    """Yields the arms by their values: the largest, the least, the second largest, and so on."""
+    order = np.argsort(-values, kind="stable").tolist()
+    for step in range(len(order)):
+        yield order[step // 2] if step % 2 == 0 else order[-1 - step // 2]
+
+
+def _write_labels(ax: Axes, labels: Sequence[str], places: Matrix, area: Vector, first: Iterable[int]) -> None:
+    """Writes labels beside their arms, in the order of `first`, where they cover neither arms nor other labels."""
+    figure = ax.figure.canvas.figure
+    with boxes_for_unknown_signs():
+        figure.draw_without_rendering()
+        centres = ax.transData.transform(places)
+        pixel = figure.dpi / 72
+        radii = np.sqrt(area / np.pi) * pixel
+        taken = np.column_stack([centres - radii[:, None], centres + radii[:, None]])  # x0, y0, x1, y1 of each
+        frame = figure.bbox
+        for arm in list(dict.fromkeys(first))[:MOST_LABELS]:
+            gap = radii[arm] / pixel + 2
+            for (right, up), ha, va in BESIDE:
+                text = ax.annotate(
+                    labels[arm],
+                    places[arm],
+                    xytext=(right * gap, up * gap),
+                    textcoords="offset points",
+                    fontsize=7,
+                    ha=ha,
+                    va=va,
+                    zorder=4,
+                    path_effects=[withStroke(linewidth=1.5, foreground="white")],  # edges may pass behind
+                )
+                text.set_in_layout(False)  # the axes stay where they are
+                x0, y0, x1, y1 = text.get_window_extent().extents
+                inside = x0 >= frame.x0 and x1 <= ax.get_window_extent().x1 and y0 >= frame.y0 and y1 <= frame.y1
+                apart = (taken[:, 0] >= x1) | (taken[:, 2] <= x0) | (taken[:, 1] >= y1) | (taken[:, 3] <= y0)
+                if inside and apart.all():
+                    taken = np.vstack([taken, (x0, y0, x1, y1)])
+                    break
+                text.remove()
 
 
 def layout(graph: Graph) -> Matrix:

@@ -6,16 +6,18 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import PercentFormatter, StrMethodFormatter
 
 from spectralbai.checks import Matrix
 from spectralbai.plot.style import STYLES, legend_above, new_axes, plain, shortened, words
 
-LABELLED = 60
-"""Labels are written up to this many arms."""
 RIVALS_NAMED = 6
 """Rivals that are named in a picture of the race."""
-SIZE = (7.6, 3.9)
+SIZE = (6.0, 3.6)
+WIDTH, ROW, TALLEST = 6.0, 0.19, 11.0
+"""Of a picture with a row per arm, in inches: rows are closer together where they would be taller than TALLEST."""
+APART = 0.15
+"""Inches between two labels, one below the other, at the least."""
 
 
 def plot_estimates(
@@ -25,73 +27,101 @@ def plot_estimates(
     high: Sequence[float],
     best: int,
     ax: Axes | None = None,
+    *,
+    named: Sequence[int] = (),
+    control: int | None = None,
+    rates: bool = False,
+    star_is: str = "ahead",
 ) -> Axes:
-    """Returns the estimated means with their intervals, the arm recommended marked; NaN where nothing is known."""
-    ax = ax or new_axes(size=SIZE)
+    """Returns the estimated means with their intervals, a row per arm in the order given; NaN where nothing is known.
+
+    A star marks the arm `best`, a band the interval of the arm `control`. Where there is no room for every label, these
+    two, `named`, and the first and last row have theirs first. `rates` writes means in percent.
+    """
+    ax = ax or _new_rows(len(labels))
     at = np.arange(len(labels))
     centre, ends = np.array(estimate, dtype=float), np.array([low, high], dtype=float)
     bounded = np.isfinite(ends).all(axis=0)
+    size = min(5.0, 250 / len(labels))
+    if control is not None:
+        ax.axvline(centre[control], color="0.45", linewidth=1.0, linestyle="--", label="control", zorder=1)
+        if bounded[control]:
+            ax.axvspan(*ends[:, control], color="0.92", zorder=0)
     if bounded.any():
-        ax.vlines(at, *ends, color=STYLES[0].colour, linewidth=2.0, alpha=0.65, label="interval: all hold together")
-    for here, face, label in (
-        (bounded, "black", r"estimate $\tilde\mu$"),
-        (~bounded, "white", "estimate without interval"),
-    ):
-        if not here.any():
-            continue
-        ax.plot(
-            at[here],
-            centre[here],
-            linestyle="",
-            marker="o",
-            markersize=5,
-            color="black",
-            markerfacecolor=face,
-            label=label,
+        ax.hlines(
+            at[bounded],
+            *ends[:, bounded],
+            color=STYLES[0].colour,
+            linewidth=min(2.0, 0.5 * size),
+            alpha=0.65,
+            label="interval: all hold together",
         )
+    for here, face, label in ((bounded, "black", "estimate"), (~bounded, "white", "estimate without interval")):
+        if here.any():
+            ax.plot(
+                centre[here],
+                at[here],
+                linestyle="",
+                marker="o",
+                markersize=size,
+                color="black",
+                markerfacecolor=face,
+                label=label,
+            )
     if np.isfinite(centre[best]):
         ax.plot(
-            best,
             centre[best],
+            best,
             linestyle="",
             marker="*",
-            markersize=15,
+            markersize=13,
             color=STYLES[1].colour,
-            label=words(shortened(labels[best])),
+            label=star_is,
         )
-    ax.set_ylabel("mean outcome")
-    _arms_on_x(ax, labels)
+    ax.set_xlabel("mean outcome")
+    if rates:
+        ax.xaxis.set_major_formatter(PercentFormatter(1.0))
+    _arms_in_rows(ax, labels, (best, *(() if control is None else (control,)), *named))
     legend_above(ax, 3)
     return ax
 
 
-def plot_shares(labels: Sequence[str], counts: Sequence[int], omega: Sequence[float], ax: Axes | None = None) -> Axes:
-    """Returns the share of the results of each arm, beside that in the pulls to come; NaN where none are."""
-    ax = ax or new_axes(size=SIZE)
+def plot_shares(
+    labels: Sequence[str],
+    counts: Sequence[int],
+    omega: Sequence[float],
+    ax: Axes | None = None,
+    *,
+    named: Sequence[int] = (),
+) -> Axes:
+    """Returns the share of the results of each arm, beside that in the pulls to come, NaN where none are; a row per arm
+    in the order given."""
+    ax = ax or _new_rows(len(labels))
     at = np.arange(len(labels))
     total = max(sum(counts), 1)
-    ax.bar(
+    ax.barh(
         at,
         np.array(counts) / total,
-        width=0.7,
+        height=0.7,
         color=STYLES[5].colour,
         edgecolor="0.3",
-        linewidth=0.5,
+        linewidth=0.5 if len(labels) <= 50 else 0.0,
         label="share of the results",
     )
     if np.isfinite(omega).any():
         ax.plot(
-            at,
             omega,
+            at,
             linestyle="",
             marker="D",
-            markersize=min(5, 400 / len(labels)),
+            markersize=min(4.5, 200 / len(labels)),
             color=STYLES[1].colour,
             label="next, as planned",
         )
-    ax.set_ylabel("share of the trials")
-    ax.yaxis.set_major_formatter(StrMethodFormatter("{x:.0%}"))
-    _arms_on_x(ax, labels)
+    ax.set_xlabel("share of the trials")
+    ax.xaxis.set_major_formatter(PercentFormatter(1.0))
+    ax.set_xlim(left=0)
+    _arms_in_rows(ax, labels, named)
     legend_above(ax, 2)
     return ax
 
@@ -178,17 +208,19 @@ def plot_race(
     return ax
 
 
-def _arms_on_x(ax: Axes, labels: Sequence[str]) -> None:
-    if len(labels) <= LABELLED:
-        long = max(map(len, labels)) > 4 or len(labels) > 12
-        ax.set_xticks(
-            range(len(labels)),
-            [words(shortened(label)) for label in labels],
-            rotation=60 if long else 0,
-            ha="right" if long else "center",
-        )
-        ax.tick_params(axis="x", labelsize=8)
-    else:
-        ax.set_xlabel("arm")
-    ax.margins(x=0.02)
-    plain(ax)
+def _new_rows(n_arms: int) -> Axes:
+    return new_axes(size=(WIDTH, 1.3 + min(ROW * max(n_arms, 4), TALLEST)))
+
+
+def _arms_in_rows(ax: Axes, labels: Sequence[str], named: Sequence[int]) -> None:
+    """Gives every arm a row, the first on top, and as many of them labels as there is room for."""
+    last = len(labels) - 1
+    apart = int(np.ceil(APART * len(labels) / min(ROW * len(labels), TALLEST)))
+    written: list[int] = []
+    for row in (*named, 0, last, *range(len(labels))):
+        if all(abs(row - other) >= apart for other in written):
+            written.append(row)
+    ax.set_yticks(written, [words(shortened(labels[row], 30)) for row in written])
+    ax.tick_params(axis="y", labelsize=8, length=0 if apart == 1 else 3)
+    ax.set_ylim(last + 0.7, -0.7)
+    plain(ax, "x")

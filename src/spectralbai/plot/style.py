@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import warnings
-from typing import NamedTuple
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal, NamedTuple
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -52,24 +54,37 @@ def samples_on_y(ax: Axes) -> None:
     plain(ax)
 
 
-def plain(ax: Axes) -> None:
-    """Leaves what carries information: two spines and light horizontal lines."""
-    ax.grid(axis="y", color="0.9", linewidth=0.8)
+def plain(ax: Axes, along: Literal["x", "y"] = "y") -> None:
+    """Leaves what carries information: two spines, and light lines at the values of the axis `along`."""
+    ax.grid(axis=along, color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
 
 
 def legend_above(ax: Axes, columns: int = 1) -> None:
-    """Puts the legend above the axes, where it covers nothing."""
-    ax.legend(
-        loc="lower left",
-        bbox_to_anchor=(0, 1.01),
-        ncols=columns,
-        frameon=False,
-        fontsize=9,
-        handlelength=3.2,
-        borderaxespad=0,
-    )
+    """Puts the legend above the axes, where it covers nothing, in at most so many columns and no wider than they.
+
+    To be called last if there may be several: what is drawn later may move the axes.
+    """
+    figure = ax.figure.canvas.figure
+    for fewer in range(columns, 0, -1):
+        legend = ax.legend(
+            loc="lower left",
+            bbox_to_anchor=(0, 1.01),
+            ncols=fewer,
+            frameon=False,
+            fontsize=9,
+            handlelength=3.2,
+            borderaxespad=0,
+        )
+        if fewer == 1:
+            return
+        legend.set_in_layout(False)  # else the axes would make room for it, and shrink
+        with boxes_for_unknown_signs():
+            figure.draw_without_rendering()
+        legend.set_in_layout(True)
+        if legend.get_window_extent().x1 <= ax.get_window_extent().x1:
+            return
 
 
 def words(text: str) -> str:
@@ -87,7 +102,14 @@ def as_png(ax: Axes, title: str = "") -> bytes:
     content = io.BytesIO()
     if title:
         ax.figure.canvas.figure.suptitle(words(title), x=0.02, ha="left", fontsize=10)
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph")  # a sign that the font does not have is drawn as a box
+    with boxes_for_unknown_signs():
         ax.figure.canvas.figure.savefig(content, format="png", metadata={"Software": "spectralbai"})
     return content.getvalue()
+
+
+@contextmanager
+def boxes_for_unknown_signs() -> Iterator[None]:
+    """Draws a sign that the font does not have as a box, without a warning."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
+        yield

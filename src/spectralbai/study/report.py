@@ -7,18 +7,20 @@ import json
 import math
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from spectralbai.html import pairs, paragraph, table
 from spectralbai.instance import Instance
 from spectralbai.software import software
 from spectralbai.study.definition import Definition
 from spectralbai.study.records import Check, Records, Snapshot, as_time, in_words
 from spectralbai.study.status import Status, status_of
+from spectralbai.study.tables import arms_of, comparisons_of
 
 if TYPE_CHECKING:
     from spectralbai.study.study import Study
@@ -51,15 +53,15 @@ class Report:
     made_with: dict[str, str]
 
     @classmethod
-    def of(cls, study: Study, at: Snapshot, records: Records) -> Report:
-        """Returns the report of a study at an instant."""
+    def of(cls, study: Study, at: Snapshot, records: Records, control: int | None) -> Report:
+        """Returns the report of a study at an instant, its arms compared with the arm `control`."""
         from spectralbai.stopping import RULES
 
         worker_of = {ticket.id: ticket.worker for ticket in records.tickets}
         told = records.observations
         return cls(
             study.definition,
-            status_of(study, at),
+            status_of(study, at, control),
             study.created,
             told[0].told if told else None,
             told[-1].told if told else None,
@@ -98,41 +100,48 @@ class Report:
 
     def as_html(self) -> str:
         """Returns one page that needs nothing else. All that users typed is escaped; there is no script in it."""
-        status, number = self.status, self.status.precise
-        pictures = "".join(_figure(png, caption) for png, caption in self._pictures())
-        arms = _table(
-            ("arm", "results", "pending", "estimate", "low", "high", "share", "next", "account"),
-            (
-                (
-                    arm.label,
-                    f"{arm.results:,}",
-                    f"{arm.pending:,}",
-                    number(arm.estimate),
-                    number(arm.low),
-                    number(arm.high),
-                    f"{arm.share:.1%}",
-                    "-" if arm.omega is None else f"{arm.omega:.1%}",
-                    status.account(arm),
-                )
-                for arm in status.arms
-            ),
-        )
+        status = self.status
         return PAGE.format(
             title=escape(status.name),
             state=status.state,
             answer=escape(status.answer),
-            asked=_pairs(self._asked()),
-            known=_pairs(self._known()),
-            pictures=pictures,
-            arms=arms,
-            came=_pairs(self._came()),
-            software=_pairs(
+            arms=table(*arms_of(status)) + paragraph(self._about_arms()),
+            compared="" if status.control is None else self._compared(status.control),
+            pictures="".join(_figure(png, caption) for png, caption in self._pictures()),
+            known=pairs(self._known()),
+            asked=pairs(self._asked()),
+            came=pairs(self._came()),
+            software=pairs(
                 (name, f"{value} (report made with {self.made_with.get(name, '-')})")
                 for name, value in self.created_with.items()
             ),
             definition=escape(json.dumps(self.definition.as_dict(), indent=1, ensure_ascii=False)),
             time=escape(status.time),
         )
+
+    def _about_arms(self) -> str:
+        status = self.status
+        words = ["The best estimate first."]
+        if status.best is not None:
+            words.append(f"* is the answer{'' if status.state == 'decided' else ' as it would be now'}.")
+        words.append(
+            "An estimate differs from what its own results say on average where neighbours in the graph inform it."
+        )
+        words.append(self._about_intervals())
+        return " ".join(words)
+
+    def _compared(self, control: str) -> str:
+        status = self.status
+        words = self._about_intervals()
+        if status.has_intervals:
+            words = (
+                f"A difference {'above' if status.goal == 'max' else 'below'} 0 is good. The limits follow from the "
+                f"intervals of the means: all hold together, at all times at once, at a risk of {status.delta:g}. A "
+                "lift is given where the mean of the control is above 0 for sure. Open: the limits are on both sides "
+                "of 0. The answer does not rest on these limits, and may be decided all the same."
+            )
+        heading = f'Against the control "{control}"'
+        return f"<h2>{escape(heading)}</h2>\n" + table(*comparisons_of(status)) + paragraph(words)
 
     def _asked(self) -> Iterable[tuple[str, str]]:
         status, problem = self.status, self.definition.instance.problem
@@ -161,6 +170,8 @@ class Report:
         if status.candidates is not None and status.state != "inconsistent":
             few = len(status.candidates) <= MOST_NAMED
             yield "may be best", ", ".join(status.candidates) if few else f"{len(status.candidates)} arms"
+        if status.control is not None:
+            yield f'against "{status.control}"', status.compared
         yield "evidence", status.evidence
         yield "do the data agree with R?", status.agreement
         if status.state == "running":
@@ -184,31 +195,51 @@ class Report:
         status, instance = self.status, self.definition.instance
         if not status.results:
             return
-        arms, labels = status.arms, instance.labels
-        estimate, low, high = (_floats(getattr(arm, name) for arm in arms) for name in ("estimate", "low", "high"))
-        counts = [arm.results for arm in arms]
+        labels, ranked = instance.labels, status.ranked
+        names = [arm.label for arm in ranked]
+        likely = {*(status.candidates or ()), status.control}
+        named = [row for row, name in enumerate(names) if name in likely]
+        estimate, low, high, omega = (
+            _floats(getattr(arm, name) for arm in ranked) for name in ("estimate", "low", "high", "omega")
+        )
         if np.isfinite(estimate).all():
-            furthest = int(np.argmax(self.definition.sign * np.array(estimate)))
-            best = furthest if status.best is None else labels.index(status.best)
+            leader = names[0] if status.best is None else status.best
             star = {"decided": "decided for", "running": "ahead", "inconsistent": "best estimate"}[status.state]
-            yield (
-                plot.as_png(plot.plot_estimates(labels, estimate, low, high, best)),
-                "Estimated mean outcomes. " + self._about_intervals(bool(np.isfinite(low).any())),
+            ax = plot.plot_estimates(
+                names,
+                estimate,
+                low,
+                high,
+                names.index(leader),
+                named=named,
+                control=None if status.control is None else names.index(status.control),
+                rates=status.rates,
+                star_is=star,
             )
-            drawn = Instance(instance.problem, estimate, labels)
+            base = "" if status.control is None else f' The dashed line is the control "{status.control}".'
+            yield plot.as_png(ax), f"Estimated mean outcomes. {self._about_intervals()}{base}"
+            place = {label: arm for arm, label in enumerate(labels)}
+            means = np.empty(len(labels))
+            means[[place[name] for name in names]] = estimate
             ax = plot.plot_graph(
-                drawn, counts, best=best, area_is="share of the results", colour_is="estimated mean", star_is=star
+                Instance(instance.problem, means, labels),
+                [arm.results for arm in status.arms],
+                best=place[leader],
+                named=[place[names[row]] for row in named],
+                area_is="share of the results",
+                colour_is="estimated mean",
+                star_is=star,
             )
             yield plot.as_png(ax), "The graph, coloured by the estimates."
         yield (
-            plot.as_png(plot.plot_shares(labels, counts, _floats(arm.omega for arm in arms))),
+            plot.as_png(plot.plot_shares(names, [arm.results for arm in ranked], omega, named=named)),
             "How the trials were shared.",
         )
         raced = [check for check in self.checks if check.lacking is not None]
         if raced:
             lacking = np.array([check.lacking for check in raced])
-            leader = None if status.best is None else labels.index(status.best)
-            ax = plot.plot_race([check.samples for check in raced], lacking, labels, status.delta, leader)
+            best = None if status.best is None else labels.index(status.best)
+            ax = plot.plot_race([check.samples for check in raced], lacking, labels, status.delta, best)
             caption = "The race: an arm is out when the account against it reaches the line."
             if status.consistent is False:
                 caption += " But the data contradict R, and nothing is claimed."
@@ -221,12 +252,10 @@ class Report:
             ax = plot.plot_evidence(samples, statistic, threshold, status.stopped_at, status.state == "decided")
             yield plot.as_png(ax), "Evidence over time."
 
-    def _about_intervals(self, there: bool) -> str:
+    def _about_intervals(self) -> str:
         status = self.status
-        if there:
-            return (
-                f"All intervals hold, at all times at once, at a risk of {status.delta:g}; a hollow mark has none yet."
-            )
+        if status.has_intervals:
+            return f"All intervals hold, at all times at once, at a risk of {status.delta:g}."
         if status.consistent is False:
             return "The data contradict R, and nothing is claimed about the means."
         return (
@@ -248,17 +277,6 @@ def _figure(png: bytes, caption: str) -> str:
     )
 
 
-def _pairs(pairs: Iterable[tuple[str, str]]) -> str:
-    rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(value)}</td></tr>\n" for name, value in pairs)
-    return f'<table class="pairs">\n{rows}</table>'
-
-
-def _table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    head = "".join(f"<th>{escape(each)}</th>" for each in headings)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>\n" for row in rows)
-    return f'<table class="arms">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>'
-
-
 PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
@@ -267,35 +285,46 @@ PAGE = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title>
 <style>
-body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }}
 h1 {{ font-size: 1.6rem; margin-bottom: .5rem; overflow-wrap: anywhere; }}
-h2 {{ font-size: 1.15rem; margin-top: 2rem; border-bottom: 1px solid #ddd; }}
-.answer {{ padding: .8rem 1rem; border-left: .4rem solid #0072B2; background: #f2f7fb; font-size: 1.1rem; overflow-wrap:
-anywhere; }} .answer.decided {{ border-color: #009E73; background: #eff8f5; }}
+h2 {{ font-size: 1.15rem; margin-top: 2rem; border-bottom: 1px solid #ddd; overflow-wrap: anywhere; }}
+p, figcaption, .pairs {{ max-width: 50rem; }}
+.answer {{ max-width: none; padding: .8rem 1rem; border-left: .4rem solid #0072B2; background: #f2f7fb;
+font-size: 1.1rem; overflow-wrap: anywhere; }}
+.answer.decided {{ border-color: #009E73; background: #eff8f5; }}
 .answer.inconsistent {{ border-color: #D55E00; background: #fdf3ec; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .2rem .8rem .2rem 0; vertical-align: top; overflow-wrap: anywhere; }}
-.pairs th {{ text-align: left; font-weight: 600; white-space: nowrap; }}
-.arms {{ width: 100%; font-size: .9rem; }}
-.arms th, .arms td {{ text-align: right; border-bottom: 1px solid #eee; }}
-.arms th:first-child, .arms td:first-child {{ text-align: left; }}
-figure {{ margin: 1rem 0; }}
+th, td {{ padding: .2rem .8rem .2rem 0; vertical-align: top; }}
+th {{ font-weight: 600; }}
+.pairs td {{ overflow-wrap: anywhere; }}
+.numbers {{ font-size: .9rem; }}
+.numbers th, .numbers td {{ border-bottom: 1px solid #eee; white-space: nowrap; }}
+.numbers thead th {{ position: sticky; top: 0; background: white; }}
+.numbers th:first-child, .numbers td:first-child {{ position: sticky; left: 0; background: white; white-space: normal;
+min-width: 7rem; max-width: min(28rem, 40vw); overflow-wrap: anywhere; }}
+.numbers th:first-child {{ z-index: 1; }}
+.box {{ max-height: 40rem; }}
+.box + p, figcaption, footer {{ color: #666; font-size: .9rem; }}
+.pictures {{ display: flex; flex-wrap: wrap; gap: 1rem 2rem; align-items: flex-start; }}
+figure {{ margin: 1rem 0; flex: 1 1 30rem; max-width: 50rem; min-width: 0; }}
 img {{ max-width: 100%; }}
-figcaption, footer {{ color: #666; font-size: .9rem; }}
 pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; background: #f7f7f7; padding: .8rem; }}
-@media print {{ body {{ margin: 0; max-width: none; }} figure, tr {{ break-inside: avoid; }} }}
+@media print {{ body {{ margin: 0; max-width: none; }} .box {{ max-height: none; }} }}
+@media print {{ figure, tr {{ break-inside: avoid; }} }}
 </style>
 </head>
 <body>
 <h1>{title}</h1>
 <p class="answer {state}">{answer}</p>
-<h2>What was asked</h2>
-{asked}
-<h2>What is known</h2>
-{known}
-{pictures}
 <h2>Arms</h2>
 {arms}
+{compared}
+<div class="pictures">
+{pictures}</div>
+<h2>What is known</h2>
+{known}
+<h2>What was asked</h2>
+{asked}
 <h2>How it came about</h2>
 {came}
 <h2>Software</h2>

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from spectralbai import html
+from spectralbai.study.comparison import Comparison
 from spectralbai.study.records import Check, Snapshot, Ticket, as_time, finite, in_words
+from spectralbai.study.tables import arms_of, comparisons_of
 
 if TYPE_CHECKING:
+    from spectralbai.study.definition import Goal
     from spectralbai.study.study import Study
+
+MOST_ROWS = 30
+"""Arms that a notebook shows."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +30,11 @@ class ArmStatus:
     share: float
     """Of all results."""
     pending: int
+    mean: float | None
+    """The plain average of its results; None before the first."""
+    hits: int | None
+    """How many of its results were the larger of the two outcomes that there are; None where there are more than
+    two."""
     estimate: float | None
     """Of the mean outcome: the smooth means closest to all results."""
     low: float | None
@@ -37,6 +48,8 @@ class ArmStatus:
     lacking: float | None
     """What the account against it still lacks, in nats; 0 once it is beaten. None for rules without accounts, for the
     arm recommended, before the first reading, and where the data contradict R."""
+    against: Comparison | None
+    """It against the control; None for the control itself, and where there is none."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,7 @@ class Status:
     time: str
     state: Literal["running", "decided", "inconsistent"]
     """"inconsistent": the data contradict R, at risk delta; nothing is decided then."""
-    goal: str
+    goal: Goal
     delta: float
     R: float | None
     """None where the graph is not used: R infinite, or no edges."""
@@ -77,6 +90,10 @@ class Status:
     """Labels of the arms that may still be best: at all times at once the best arm is among them with probability
     1 - delta. None for rules that keep no such set, before the first reading, and where the data contradict R; empty
     where every arm was eliminated, which contradicts the hypotheses too."""
+    rates: bool
+    """Whether outcomes are 0 or 1, so that means are rates."""
+    control: str | None
+    """Label of the arm that the others are compared with, if any."""
     arms: tuple[ArmStatus, ...]
     pending: tuple[Ticket, ...]
 
@@ -169,17 +186,33 @@ class Status:
         return "yes, so far" if self.consistent else "no: they contradict it"
 
     @property
-    def precise(self) -> Callable[[float | None], str]:
-        """How to write estimates and intervals so that their differences can be seen."""
-        estimates = [arm.estimate for arm in self.arms if arm.estimate is not None]
-        largest = max(map(abs, estimates), default=0.0)
-        differences = [arm.high - arm.low for arm in self.arms if arm.low is not None and arm.high is not None]
-        differences.append(max(estimates, default=0.0) - min(estimates, default=0.0))
-        least = min((each for each in differences if each > 0), default=0.0)
-        digits = 4
-        if largest > 0 and least > 0:
-            digits = min(max(4, math.floor(math.log10(largest)) - math.floor(math.log10(least)) + 3), 17)
-        return lambda value: "-" if value is None else f"{value:.{digits}g}"
+    def ranked(self) -> tuple[ArmStatus, ...]:
+        """The arms, that of the best estimate first; those without one last, in their order."""
+        sign = 1.0 if self.goal == "max" else -1.0
+        return tuple(sorted(self.arms, key=lambda arm: math.inf if arm.estimate is None else -sign * arm.estimate))
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether anything is claimed about a mean."""
+        return any(arm.low is not None or arm.high is not None for arm in self.arms)
+
+    @property
+    def compared(self) -> str:
+        """How many arms are better or worse than the control for sure, in words."""
+        if not self.has_intervals:
+            return "there are no intervals to tell by"
+        verdicts = [arm.against.verdict(self.goal) for arm in self.arms if arm.against is not None]
+        counted = ", ".join(f"{verdicts.count(each)} {each}" for each in ("better", "worse", "open"))
+        return f"{counted} (all at once, at a risk of {self.delta:g})"
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows."""
+        shown = [html.paragraph(self.answer)]
+        for table in (arms_of(self), *((comparisons_of(self),) if self.control is not None else ())):
+            shown.append(html.table(table.headings, table.rows[:MOST_ROWS]))
+        if len(self.arms) > MOST_ROWS:
+            shown.append(html.paragraph(f"{MOST_ROWS} of {len(self.arms):,} arms, those of the best estimates."))
+        return "".join(shown)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns everything, JSON-ready."""
@@ -191,13 +224,13 @@ class Status:
         }
 
 
-def status_of(study: Study, at: Snapshot) -> Status:
-    """Returns the status of a study at an instant."""
+def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
+    """Returns the status of a study at an instant, its arms compared with the arm `control`."""
     definition, state = study.definition, at.state
     policy, labels = definition.policy, definition.instance.labels
     verdict = policy.verdict(state)
     seen = policy.estimates(state)
-    shares = policy.shares(state) if verdict.stopped_at is None else None
+    omega = policy.shares(state) if verdict.stopped_at is None else None
     sign = definition.sign
     low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
     consistent = None if seen.consistent is None else verdict.consistent and not verdict.doubted
@@ -206,21 +239,33 @@ def status_of(study: Study, at: Snapshot) -> Status:
         low, high = low - np.inf, high + np.inf
         candidates, lacking, out_at = () if candidates == () else None, None, [None] * len(labels)
     out = np.bincount([ticket.arm for ticket in at.pending], minlength=len(labels))
+    received, noise = state.received, definition.instance.problem.noise
+    means = sign * (received.means + state.origin)
+    shares = noise.shares(means)
     arms = tuple(
         ArmStatus(
             label,
             int(state.counts[arm]),
             float(state.counts[arm]) / max(state.samples, 1),
             int(out[arm]),
+            finite(means[arm]) if received.counts[arm] else None,
+            None if shares is None else round(shares[arm] * received.counts[arm]),
             finite(sign * seen.mean[arm]),
             finite(low[arm]),
             finite(high[arm]),
-            None if shares is None else float(shares[arm]),
+            None if omega is None else float(omega[arm]),
             out_at[arm],
             None if lacking is None or arm == verdict.arm else lacking[arm],
+            None,
         )
         for arm, label in enumerate(labels)
     )
+    if control is not None:
+        base = _mean(arms[control])
+        arms = tuple(
+            arm if position == control else replace(arm, against=Comparison.of(_mean(arm), base))
+            for position, arm in enumerate(arms)
+        )
     return Status(
         name=study.name,
         time=as_time(at.time),
@@ -240,9 +285,15 @@ def status_of(study: Study, at: Snapshot) -> Status:
         consistent=consistent,
         remaining=finite(policy.remaining(state)),
         candidates=None if candidates is None else tuple(labels[arm] for arm in candidates),
+        rates=noise.outcome_range == (0.0, 1.0) and shares is not None,
+        control=None if control is None else labels[control],
         arms=arms,
         pending=at.pending,
     )
+
+
+def _mean(arm: ArmStatus) -> tuple[float | None, float | None, float | None]:
+    return arm.estimate, arm.low, arm.high
 
 
 def _eliminated(checks: tuple[Check, ...], n_arms: int) -> list[int | None]:

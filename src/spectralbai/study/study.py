@@ -364,21 +364,26 @@ class Study:
             ledger.progress(lock=True)  # the study's row first, as all writers do
             ledger.delete()
 
-    def status(self) -> Status:
-        """Returns where the study stands."""
+    def status(self, control: str | None = None) -> Status:
+        """Returns where the study stands, with every arm compared with the one labelled `control`, if given."""
         from spectralbai.study.status import status_of
 
+        base = None if control is None else self.definition.check_arm(control)
         self.catch_up()
-        return status_of(self, self.snapshot())
+        return status_of(self, self.snapshot(), base)
 
-    def report(self) -> Report:
-        """Returns the record of the study, for a page or JSON: `.as_html()`, `.as_dict()`."""
+    def report(self, control: str | None = None) -> Report:
+        """Returns the record of the study, for a page or JSON: `.as_html()`, `.as_dict()`.
+
+        Every arm is compared with the one labelled `control`, if given.
+        """
         from spectralbai.study.report import Report
 
+        base = None if control is None else self.definition.check_arm(control)
         self.catch_up()
         with self._reading() as ledger:
             at, records = self._snapshot(ledger), self._records(ledger)
-        return Report.of(self, at, records)  # computes, and may have to compile: not inside a transaction
+        return Report.of(self, at, records, base)  # computes, and may have to compile: not inside a transaction
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a status is made of, as of one instant."""

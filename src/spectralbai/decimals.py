@@ -1,0 +1,64 @@
+"""How the numbers of one column are written: all with as many decimals as their intervals deserve."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+MOST_DECIMALS, LONGEST = 12, 15
+"""Numbers with more decimals, or more digits before the point, are written with an exponent."""
+
+
+@dataclass(frozen=True)
+class Decimals:
+    """Writes the numbers of a column, every one with the same number of decimals."""
+
+    places: int
+    unit: str = ""
+    """"" for numbers as they are, "%" for shares in percent, "points" for differences of shares: percent, no sign."""
+    signed: bool = False
+    """Whether a plus is written, too: differences have one."""
+    exponent: bool = False
+    """Whether powers of ten are written; `places` are then those of the first factor."""
+
+    @classmethod
+    def of(
+        cls, rows: Iterable[tuple[float | None, float | None, float | None]], unit: str = "", signed: bool = False
+    ) -> Self:
+        """Returns how to write (estimate, low, high) of each row, None where unknown.
+
+        The smallest half-width of an interval keeps two digits. Without intervals the spread of the estimates keeps
+        three and, where they are all alike, the largest of them does.
+        """
+        scale = 100.0 if unit else 1.0
+        known = [[math.nan if value is None else scale * value for value in row] for row in rows]
+        estimates = [estimate for estimate, _, _ in known if math.isfinite(estimate)]
+        largest = max(map(abs, estimates), default=0.0)
+        spread = max(estimates, default=0.0) - min(estimates, default=0.0)
+        halves = [(high - low) / 2 for _, low, high in known if high > low]
+        finest = min(halves, default=0.0) or spread / 10 or largest / 10 or 0.1
+        places = 1 - math.floor(math.log10(finest))
+        digits = math.floor(math.log10(max(largest, finest)))
+        if places > MOST_DECIMALS or digits > LONGEST:
+            return cls(max(0, min(digits + places, 16)), unit, signed, exponent=True)
+        return cls(max(0, places), unit, signed)
+
+    def __call__(self, value: float | None) -> str:
+        """Returns a number as text, "-" for None."""
+        if value is None:
+            return "-"
+        number = 100 * value if self.unit else value
+        sign, form = "+" if self.signed else "", f".{self.places}e" if self.exponent else f",.{self.places}f"
+        text = f"{number:{sign}z{form}}"  # z: never -0.0
+        return f"{text} %" if self.unit == "%" else text
+
+    def interval(self, low: float | None, high: float | None) -> str:
+        """Returns an interval as text, "" where nothing is known, "-" for an end that is not."""
+        return "" if low is None and high is None else f"{self(low)} to {self(high)}"
+
+
+def percent(share: float, places: int = 1) -> str:
+    """Returns a share in percent."""
+    return Decimals(places, "%")(share)

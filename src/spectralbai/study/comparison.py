@@ -1,0 +1,59 @@
+"""An arm against the control: difference and lift, with limits that follow from the intervals of the two means."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal
+
+from spectralbai.study.records import finite
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """An arm less the control, and over it. Numbers are None where nothing is known.
+
+    The limits hold for all arms at all times at once whenever the intervals of the means do: they add no risk.
+    """
+
+    difference: float | None
+    """The estimate of the arm less that of the control."""
+    difference_low: float | None
+    difference_high: float | None
+    lift: float | None
+    """The estimate of the arm over that of the control, less 1; known only where the control is above 0 for sure."""
+    lift_low: float | None
+    lift_high: float | None
+
+    @classmethod
+    def of(
+        cls,
+        arm: tuple[float | None, float | None, float | None],
+        control: tuple[float | None, float | None, float | None],
+    ) -> Comparison:
+        """Returns the comparison of two means, (estimate, low, high) each."""
+        (estimate, low, high), (base, base_low, base_high) = _ends(*arm), _ends(*control)
+        difference = (estimate - base, low - base_high, high - base_low)
+        lift = (math.nan,) * 3
+        if base_low > 0:
+            # A quotient is least at the largest divisor, unless it is negative.
+            least = low / (base_high if low >= 0 else base_low)
+            most = high / (base_low if high >= 0 else base_high)
+            lift = (estimate / base - 1, least - 1, most - 1)
+        return cls(*map(finite, difference), *map(finite, lift))
+
+    def verdict(self, goal: Literal["max", "min"]) -> str:
+        """Returns "better" or "worse" where the limits of the difference say so for sure, else "open"."""
+        above = self.difference_low is not None and self.difference_low > 0
+        below = self.difference_high is not None and self.difference_high < 0
+        if not above and not below:
+            return "open"
+        return "better" if above == (goal == "max") else "worse"
+
+
+def _ends(estimate: float | None, low: float | None, high: float | None) -> tuple[float, float, float]:
+    return (
+        math.nan if estimate is None else estimate,
+        -math.inf if low is None else low,
+        math.inf if high is None else high,
+    )

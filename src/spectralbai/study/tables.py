@@ -1,0 +1,83 @@
+"""What a status shows of its arms, as text in tables: the same in a terminal, on a page and in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from spectralbai.decimals import Decimals, percent
+
+if TYPE_CHECKING:
+    from spectralbai.study.status import ArmStatus, Status
+
+
+class Table(NamedTuple):
+    """A table of text: words in its first column, numbers in the others."""
+
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def arms_of(status: Status) -> Table:
+    """Returns the arms, that of the best estimate first; the arm recommended has a star."""
+    mean = means_of(status)
+    rate = mean if status.rates else percent
+    counted = any(arm.hits is not None for arm in status.arms)
+    raced = bool(status.candidates)
+
+    def cells(arm: ArmStatus) -> Iterator[str]:
+        yield arm.label + (" *" if arm.label == status.best else "")
+        if counted:
+            hits = arm.hits or 0
+            yield f"{hits:,} of {arm.results:,}" + (f" ({rate(hits / arm.results)})" if arm.results else "")
+        else:
+            yield f"{arm.results:,}"
+            yield mean(arm.mean)
+        yield mean(arm.estimate)
+        yield mean.interval(arm.low, arm.high)
+        yield percent(arm.share)
+        yield "-" if arm.omega is None else percent(arm.omega)
+        yield f"{arm.pending:,}" if arm.pending else ""
+        if raced:
+            yield status.account(arm)
+
+    raw = ("raw rate",) if counted else ("results", "raw mean")
+    headings = ("arm", *raw, "estimate", "interval", "share", "next", "pending", *(("account",) if raced else ()))
+    return Table(headings, tuple(tuple(cells(arm)) for arm in status.ranked))
+
+
+def comparisons_of(status: Status) -> Table:
+    """Returns every arm against the control, whose own row is blank."""
+    mean = means_of(status)
+    against = [arm.against for arm in status.arms if arm.against is not None]
+    difference = Decimals.of(
+        [(each.difference, each.difference_low, each.difference_high) for each in against],
+        "points" if status.rates else "",
+        signed=True,
+    )
+    lift = Decimals.of([(each.lift, each.lift_low, each.lift_high) for each in against], "%", signed=True)
+
+    def cells(arm: ArmStatus) -> Iterator[str]:
+        yield arm.label + (" *" if arm.label == status.best else "")
+        yield mean(arm.estimate)
+        each = arm.against
+        if each is None:
+            yield from ("", "", "", "", "control")
+            return
+        yield difference(each.difference)
+        yield difference.interval(each.difference_low, each.difference_high)
+        yield lift(each.lift)
+        yield lift.interval(each.lift_low, each.lift_high)
+        yield each.verdict(status.goal)
+
+    unit = "difference, % points" if status.rates else "difference"
+    headings = ("arm", "estimate", unit, "its interval", "lift", "its interval", "for sure")
+    return Table(headings, tuple(tuple(cells(arm)) for arm in status.ranked))
+
+
+def means_of(status: Status) -> Decimals:
+    """Returns how estimates, their intervals and raw means are written."""
+    return Decimals.of(
+        [(arm.mean if arm.estimate is None else arm.estimate, arm.low, arm.high) for arm in status.arms],
+        "%" if status.rates else "",
+    )
