@@ -223,7 +223,7 @@ def test_sealed_results_change_neither_the_plan_nor_the_bets_of_a_block_opened_a
 
 
 @EVERY_CASE
-def test_blocks_opened_ahead_close_in_order_and_keep_what_they_were_opened_on(case: str) -> None:
+def test_blocks_opened_ahead_close_in_order_and_bets_on_them_know_those_before(case: str) -> None:
     policy, _ = CASES[case]
     state, rng = follow(case, 30), np.random.default_rng(5)
     state = policy.open(policy.open(state))
@@ -242,7 +242,7 @@ def test_blocks_opened_ahead_close_in_order_and_keep_what_they_were_opened_on(ca
     done, readings = policy.advance(waiting, mine, draw(case, mine, rng))
     assert len(done.blocks) == 1 and len(readings) == 2
     np.testing.assert_array_equal(done.blocks[0].arms, third.arms)
-    np.testing.assert_array_equal(done.blocks[0].data.counts, first.data.counts)
+    np.testing.assert_array_equal(done.blocks[0].data.counts, first.data.counts + first.counts + second.counts)
 
 
 @EVERY_CASE

@@ -74,9 +74,10 @@ class Block(Memory):
     outcomes: Vector
     """The result of each slot, less the origin; nan where there is none yet."""
     data: Data
-    """What was seen when the block was opened: all that its bets may depend on."""
+    """What its bets may depend on: what was seen when the block was opened, and the results of the blocks opened before
+    it as far as they have closed since."""
     best: int
-    """The arm recommended then."""
+    """The arm recommended on that."""
     number: int = 0
     """How many blocks were opened before it."""
 

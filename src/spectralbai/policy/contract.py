@@ -289,12 +289,32 @@ class Policy:
             done += taken
             while state.blocks and state.blocks[0].closed:
                 first, *rest = state.blocks
-                data = state.data.plus(first.arms, first.outcomes)
+                before = state.data
+                data = before.plus(first.arms, first.outcomes)
                 state = self._read(replace(state, data=data, blocks=tuple(rest)), first)
+                if rest:
+                    ahead = tuple(self._after_closing(block, first, before, state) for block in rest)
+                    state = replace(state, blocks=ahead)
                 readings.append(self._verdicts(state))
                 if not state.blocks:
                     state = self.open(state)
         return state, tuple(readings)
+
+    def _after_closing(self, block: Block, closed: Block, before: Data, state: State) -> Block:
+        """Returns a block opened ahead once one opened earlier has closed, whose results its bets may use from now on.
+
+        They are part of the past that its bets are fair on (theory 12.1). Its counts stay, and so does what `before`,
+        the results seen until now, has beyond its own: results that only inform and became seen after it was opened
+        may have been chosen by its results.
+        """
+        if np.array_equal(block.data.counts, before.counts):
+            return replace(block, data=state.data, best=state.best)
+        data, best = block.data.plus(closed.arms, closed.outcomes), block.best
+        known = replace(state, data=data, best=best)
+        if self.has_estimate(known):
+            evidence, own = self._weighed(known), self._watched[0][0]
+            best = self._defended(evidence, own.read(self._memory(state, own.name), evidence)).best
+        return replace(block, data=data, best=best)
 
     def _read(self, state: State, block: Block | None) -> State:
         """Returns the state after new results are seen: rules learn and are read, pulls are planned.

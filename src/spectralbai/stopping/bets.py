@@ -27,11 +27,11 @@ LEAST_PAYOFF = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """A block at its closing: the bets on it are recomputed from what was seen at its opening, and settled."""
+    """A block at its closing: the bets on it are recomputed from `block.data`, and settled."""
 
     block: Block
     outlook: Outlook
-    """From what was seen when the block was opened, and nothing later."""
+    """From `block.data`: no result of the block itself, or of a later one."""
 
     @property
     def problem(self) -> Problem:
