@@ -444,7 +444,7 @@ def test_the_state_on_disk_is_plain_json_with_a_version(tmp_path: Path) -> None:
         )
         assert (
             json.loads(connection.execute("SELECT definition FROM spectralbai_studies").fetchone()[0])["format"]
-            == "spectralbai-study/2"
+            == "spectralbai-study/3"
         )
         assert connection.execute("SELECT version FROM spectralbai_schema").fetchall() == [(3,)]
     connection.close()

@@ -57,7 +57,7 @@ def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], tm
     ("path", "value", "message"),
     [
         (["format"], "spectralbai-export/9", "must have the format 'spectralbai-export/3', got 'spectralbai-export/9'"),
-        (["study", "format"], "spectralbai-study/3", "must have the format 'spectralbai-study/2'"),
+        (["study", "format"], "spectralbai-study/9", "must have the format 'spectralbai-study/3'"),
         (["study", "delta"], 2, "`delta` must be a risk"),
         (["study", "instance", "n_arms"], 4, "$.edges"),
         (["name"], "a\nb", "`name` must be one line"),

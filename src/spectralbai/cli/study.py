@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from spectralbai.records import Table as CsvTable
     from spectralbai.study import Status, Study
+    from spectralbai.study.records import Failure
     from spectralbai.study.tables import Table as TextTable
 
 app = typer.Typer(no_args_is_help=True, help="Live studies. Ask what to try, tell what came out, until it says stop.")
@@ -60,14 +61,29 @@ def create(
     stopping: Annotated[
         str, typer.Option(help="Stopping rule: betting races to the answer; the others sample as SpectralTaS does.")
     ] = "betting",
+    budget: Annotated[
+        int | None, typer.Option(help="Trials after which the study ends, decided or not.", metavar="N")
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(help="When it ends: 2026-05-31, the end of that day, or 2026-05-31T18:00; UTC.", metavar="DATE"),
+    ] = None,
+    failed_as: Annotated[
+        float | None,
+        typer.Option(
+            help="Outcome that a failed trial counts as; if not given, it is handed out again.", metavar="VALUE"
+        ),
+    ] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
     """Begins a study of the options in an instance file."""
+    end = None if until is None else _time(until)
     instance = read_instance(file)
     from spectralbai.study import Study
 
-    with Study.create(name, instance, delta, storage, goal, stopping) as study:  # type: ignore[arg-type]  # checked inside
+    made = Study.create(name, instance, delta, storage, goal, stopping, budget, end, failed_as)  # type: ignore[arg-type]  # checked inside
+    with made as study:
         _answer(
             as_json,
             {"name": name, **study.definition.as_dict()},
@@ -132,10 +148,16 @@ def tell(
     past: Annotated[
         bool, typer.Option("--past", help="These counts are older than the study: they only inform.")
     ] = False,
+    failed: Annotated[
+        str | None, typer.Option(help="The trial failed: say why, instead of an outcome.", metavar="REASON")
+    ] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Records what came out. To tell the same again does no harm: do so whenever in doubt."""
+    """Records what came out. To tell the same again does no harm: do so whenever in doubt.
+
+    A ticket without an outcome is a failed trial: it is handed out again, or counts as the study's --failed-as.
+    """
     if counts is not None:
         if ticket is not None:
             raise InvalidInput(f'--counts replaces the ticket and the outcome, got "{ticket}" too; leave it out')
@@ -147,12 +169,17 @@ def tell(
         raise InvalidInput("--id and --past go with --counts; a ticket needs neither")
     if ticket is None:
         raise InvalidInput("a ticket and its outcome are needed, or --counts FILE --id NAME")
+    from spectralbai.study.records import Failure
+
+    results: list[tuple[str, float | Failure | None]]
     if ticket == "-":
+        if failed is not None:
+            raise InvalidInput("--failed goes with one ticket; in standard input a ticket without an outcome failed")
         results = list(_lines(read_stdin(), outcome))
-    elif outcome is None:
-        raise InvalidInput("an outcome is needed after the ticket, such as 0.3")
+    elif outcome is not None and failed is not None:
+        raise InvalidInput(f'a failed trial has no outcome, got "{outcome}"; leave it out, or leave out --failed')
     else:
-        results = [(ticket, _number(outcome))]
+        results = [(ticket, Failure(failed or "no outcome") if outcome is None else _number(outcome))]
     with _open(name, storage) as study, progress("weighing results"):
         new = study.tell_many(results)
     from spectralbai.study.records import in_words
@@ -242,7 +269,7 @@ def status(name: Name, control: Control = None, storage: StorageUrl = None, as_j
     from spectralbai.study.tables import arms_of
 
     parts = (*_evidence(seen), "", _filled(arms_of(seen)), *_compared(seen), *_pending(seen))
-    print_plain(seen.answer, "", *parts, least_width=100)
+    print_plain(seen.answer, *seen.advice, "", *parts, least_width=100)
 
 
 @app.command("list")
@@ -434,6 +461,21 @@ def _open(name: str, storage: str | None) -> Study:
     return Study.open(name, storage)
 
 
+def _time(text: str) -> float:
+    """Returns the seconds since 1970 of a date, whose end is meant, or of a date and time; in UTC if not said."""
+    from datetime import UTC, datetime, timedelta
+
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InvalidInput(f'--until must be a date such as 2026-05-31, or 2026-05-31T18:00, got "{text}"') from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    if len(text) == len("2026-05-31"):
+        moment += timedelta(days=1)
+    return moment.timestamp()
+
+
 def _number(cell: str) -> float:
     try:
         return float(cell.replace("_", "?"))
@@ -441,7 +483,7 @@ def _number(cell: str) -> float:
         raise InvalidInput(f'the outcome must be a number, got "{cell}"; decimals have a point') from None
 
 
-def _lines(content: bytes, extra: str | None) -> Iterator[tuple[str, float]]:
+def _lines(content: bytes, extra: str | None) -> Iterator[tuple[str, float | Failure | None]]:
     """Yields (ticket, outcome) of each line of standard input; the last line must be whole."""
     if extra is not None:
         raise InvalidInput('"-" reads tickets and outcomes from standard input; leave the outcome out')
@@ -455,12 +497,12 @@ def _lines(content: bytes, extra: str | None) -> Iterator[tuple[str, float]]:
         cells = line.split()
         if not cells:
             continue
-        if len(cells) != 2:
+        if len(cells) > 2:
             raise InvalidInput(
                 f'standard input, line {number}: a ticket and an outcome are needed, got "{line.strip()}"'
             )
         try:
-            yield cells[0], _number(cells[1])
+            yield cells[0], None if len(cells) == 1 else _number(cells[1])
         except InvalidInput as error:
             raise InvalidInput(f"standard input, line {number}: {error}") from None
 

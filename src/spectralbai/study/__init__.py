@@ -10,7 +10,7 @@ except ModuleNotFoundError:
     ) from None
 
 from spectralbai.study.definition import Definition
-from spectralbai.study.records import Summary, Ticket
+from spectralbai.study.records import Failure, Summary, Ticket
 from spectralbai.study.report import Report
 from spectralbai.study.status import ArmStatus, Status
 from spectralbai.study.study import Study, list_studies
@@ -19,6 +19,7 @@ from spectralbai.study.transfer import export_study, import_study, results_as_cs
 __all__ = [
     "ArmStatus",
     "Definition",
+    "Failure",
     "Report",
     "Status",
     "Study",

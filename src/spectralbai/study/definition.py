@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spectralbai.checks import Vector, check_delta, did_you_mean
+from spectralbai.checks import Vector, check_delta, check_integer, check_number, did_you_mean
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
 
 if TYPE_CHECKING:
     from spectralbai.policy import Policy
 
-FORMAT = "spectralbai-study/2"
-FORMAT_1 = "spectralbai-study/1"
-"""Written by version 0.1.0, whose studies all sampled as SpectralTaS does."""
+FORMAT = "spectralbai-study/3"
+FORMAT_1, FORMAT_2 = "spectralbai-study/1", "spectralbai-study/2"
+"""Written by version 0.1.0, whose studies all sampled as SpectralTaS does, and 0.2.0, which knew no limits."""
 
 Goal = Literal["max", "min"]
 
@@ -35,6 +35,12 @@ class Definition:
     delta: float
     goal: Goal
     stopping: str
+    budget: int | None = None
+    """Trials after which the study ends without a decision, if there is a limit."""
+    until: float | None = None
+    """When it ends, in seconds since 1970, if there is a limit."""
+    failed_as: float | None = None
+    """The outcome that a failed trial counts as; None: it does not count, and is handed out again."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Instance):
@@ -48,6 +54,13 @@ class Definition:
                 )
         if self.goal not in ("max", "min"):
             raise InvalidInput(f"`goal` must be max or min, got {self.goal!r}")
+        if self.budget is not None:
+            check_integer("budget", self.budget, 1)
+        if self.until is not None:
+            check_number("until", self.until, "a time in seconds since 1970", low=0.0, strict=True)
+        if self.failed_as is not None:
+            noise = self.instance.problem.noise
+            object.__setattr__(self, "failed_as", noise.check_outcome("failed_as", self.failed_as))
 
     @property
     def sign(self) -> float:
@@ -63,6 +76,10 @@ class Definition:
         if self.goal == "min":
             problem = replace(problem, noise=problem.noise.negated())
         return (SpectralRace if self.stopping == "betting" else SpectralTaS)(problem, self.delta, self.stopping)
+
+    def over(self, results: int, now: float) -> bool:
+        """Returns whether the study has come to its limit, with so many results at that time."""
+        return (self.budget is not None and results >= self.budget) or (self.until is not None and now >= self.until)
 
     def check_outcome(self, outcome: Any) -> float:
         """Returns an outcome as a number that the instance allows."""
@@ -85,24 +102,28 @@ class Definition:
         return self.sign * np.array(outcomes, dtype=np.float64)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the JSON form, spectralbai-study/2."""
+        """Returns the JSON form, spectralbai-study/3."""
         return {
             "format": FORMAT,
             "delta": self.delta,
             "goal": self.goal,
             "stopping": self.stopping,
+            "budget": self.budget,
+            "until": self.until,
+            "failed_as": self.failed_as,
             "instance": self.instance.as_dict(),
         }
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Definition:
-        """Returns the definition that `as_dict` wrote, in this version or 0.1.0."""
+        """Returns the definition that `as_dict` wrote, in this version or an earlier one."""
         found = d.get("format") if isinstance(d, Mapping) else d
-        if found not in (FORMAT, FORMAT_1):
+        if found not in (FORMAT, FORMAT_2, FORMAT_1):
             raise InvalidInput(
                 f"a study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it"
             )
         missing = {"delta", "goal", "stopping", "instance"} - set(d)
         if missing:
             raise InvalidInput(f"a study must hold {', '.join(sorted(missing))}, got nothing there")
-        return cls(Instance.from_dict(d["instance"]), d["delta"], d["goal"], d["stopping"])
+        limits = (d.get("budget"), d.get("until"), d.get("failed_as"))
+        return cls(Instance.from_dict(d["instance"]), d["delta"], d["goal"], d["stopping"], *limits)

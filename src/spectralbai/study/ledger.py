@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -233,8 +233,21 @@ class Ledger:
             select(tickets).where(tickets.c.study == self._id).order_by(tickets.c.issued, tickets.c.id)
         )
         return tuple(
-            TicketRecord(row.id, row.arm, row.worker, row.issued, row.expires, row.abandoned, row.block) for row in rows
+            TicketRecord(row.id, row.arm, row.worker, row.issued, row.expires, row.abandoned, row.block, row.failed)
+            for row in rows
         )
+
+    def fail(self, reasons: Mapping[str, str]) -> None:
+        """Writes down why the trials of tickets failed; the last reason counts."""
+        this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("of"))
+        rows = [{"of": id_, "reason": reason} for id_, reason in reasons.items()]
+        if rows:
+            self._connection.execute(this.values(failed=bindparam("reason")), rows)
+
+    def failures_per_arm(self, n_arms: int) -> Vector:
+        """Returns how many trials of each arm failed."""
+        failed = (tickets.c.study == self._id) & tickets.c.failed.is_not(None)
+        return self._count(select(tickets.c.arm, func.count()).where(failed).group_by(tickets.c.arm), n_arms)
 
     def pending(self, now: float, labels: Sequence[str]) -> tuple[Ticket, ...]:
         """Returns the tickets that count as pending."""

@@ -40,6 +40,13 @@ class Ticket:
 
 
 @dataclass(frozen=True)
+class Failure:
+    """What is told instead of an outcome where a trial failed."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
 class Check:
     """What the stopping rule saw at one time."""
 
@@ -77,6 +84,8 @@ class Snapshot:
     """Results told that wait for a worker to bring the state up to date."""
     pending: tuple[Ticket, ...]
     checks: tuple[Check, ...]
+    failures: tuple[int, ...]
+    """Failed trials of each arm."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +123,8 @@ class TicketRecord:
     expires: float
     abandoned: float | None
     block: int | None = None
+    failed: str | None = None
+    """Why its trial failed, if it did."""
 
 
 @dataclass(frozen=True)

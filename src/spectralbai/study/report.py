@@ -204,7 +204,12 @@ class Report:
         )
         if np.isfinite(estimate).all():
             leader = names[0] if status.best is None else status.best
-            star = {"decided": "decided for", "running": "ahead", "inconsistent": "best estimate"}[status.state]
+            star = {
+                "decided": "decided for",
+                "running": "ahead",
+                "ended": "ahead at the end",
+                "inconsistent": "best estimate",
+            }[status.state]
             ax = plot.plot_estimates(
                 names,
                 estimate,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import asdict, dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from spectralbai import html
+from spectralbai.decimals import Decimals
 from spectralbai.study.comparison import Comparison
+from spectralbai.study.definition import Definition
 from spectralbai.study.records import Check, Snapshot, Ticket, as_time, finite, in_words
 from spectralbai.study.tables import arms_of, comparisons_of
 
@@ -19,6 +22,12 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 30
 """Arms that a notebook shows."""
+
+
+MANY_FAILURES = 3
+"""Failed trials of an arm from which on people are advised to withdraw it."""
+MOST_NAMED = 10
+"""Candidates that are named in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,8 @@ class ArmStatus:
     lacking: float | None
     """What the account against it still lacks, in nats; 0 once it is beaten. None for rules without accounts, for the
     arm recommended, before the first reading, and where the data contradict R."""
+    failures: int
+    """Trials that failed."""
     against: Comparison | None
     """It against the control; None for the control itself, and where there is none."""
 
@@ -58,8 +69,9 @@ class Status:
 
     name: str
     time: str
-    state: Literal["running", "decided", "inconsistent"]
-    """"inconsistent": the data contradict R, at risk delta; nothing is decided then."""
+    state: Literal["running", "decided", "ended", "inconsistent"]
+    """"ended": the budget is used up or the time is over, and nothing is decided. "inconsistent": the data contradict
+    R, at risk delta; nothing is decided then."""
     goal: Goal
     delta: float
     R: float | None
@@ -73,6 +85,12 @@ class Status:
     estimate, and
     where the data contradict R."""
     results: int
+    budget: int | None
+    """Trials after which the study ends, if there is a limit."""
+    until: str | None
+    """When it ends, if there is a limit."""
+    room: float | None
+    """Trials that are left at most: of the budget, or until the end at the pace so far; None without a limit."""
     unweighed: int
     """Results told that the last check has not seen because a worker is still computing."""
     stopped_at: int | None
@@ -129,6 +147,8 @@ class Status:
             )
             after = in_words(self.stopped_at or 0, "result")
             return f'Decided after {after}: "{self.best}" has the {extreme} mean outcome{within}. {risk}{doubt}'
+        if self.state == "ended":
+            return self._ended
         if not self.results:
             return "Nothing is told yet."
         after = f"Not decided after {in_words(self.results, 'result')}"
@@ -143,6 +163,59 @@ class Status:
         )
         left = "" if self.candidates is None else f": {len(self.candidates)} of {len(self.arms)} arms may be the best"
         return f'{after}{left}. The answer would be "{self.best}" now.{rest}'
+
+    @property
+    def _ended(self) -> str:
+        """What is known at the end of a study that came to no decision."""
+        limit = f"at {self.until}" if self.budget is None or self.results < self.budget else "with the budget"
+        ended = f"Ended {limit}, after {in_words(self.results, 'result')}, without a decision."
+        if self.best is None:
+            return f"{ended} There is no estimate to recommend an arm by."
+        left = "" if self.candidates is None else f" {self._left}"
+        best = next(arm for arm in self.arms if arm.label == self.best)
+        rivals = [arm for arm in self.ranked if arm is not best and arm.estimate is not None]
+        if not rivals:
+            return f'{ended}{left} Recommended: "{best.label}".'
+        next_best = rivals[0]
+        gap = Comparison.of(_mean(best), _mean(next_best))
+        limits = (gap.difference, gap.difference_low, gap.difference_high)
+        number = Decimals.of([limits], "points" if self.rates else "", signed=True)
+        within = number.interval(gap.difference_low, gap.difference_high)
+        unit = " points" if self.rates else ""
+        return (
+            f'{ended}{left} Recommended: "{best.label}"; its mean less that of "{next_best.label}", the next, is about '
+            f"{number(gap.difference)}{unit}" + (f" ({within})." if within else ".")
+        )
+
+    @property
+    def _left(self) -> str:
+        candidates = self.candidates or ()
+        names = ", ".join(f'"{label}"' for label in candidates) if len(candidates) <= MOST_NAMED else "see below"
+        return (
+            f"{len(candidates)} of {len(self.arms)} arms may be the best ({names}); the probability that none of them "
+            f"is, is at most {self.delta:g}."
+        )
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What to mind, in sentences."""
+        sentences = []
+        if self.state == "running" and self.room is not None and self.remaining is not None:
+            if self.remaining > self.room:
+                which = (
+                    f"the budget of {self.budget:,} trials" if self.budget is not None else f"the time to {self.until}"
+                )
+                sentences.append(
+                    f"At the present pace {which} will not do: about {in_words(round(self.remaining), 'trial')} more "
+                    f"are needed, and {round(self.room):,} are left."
+                )
+        for arm in self.arms:
+            if arm.failures >= MANY_FAILURES and self.state == "running":
+                sentences.append(
+                    f'{arm.failures} trials of "{arm.label}" failed; if it cannot be tried, withdraw it: '
+                    f"spectralbai study withdraw {shlex.quote(self.name)} {shlex.quote(arm.label)}"
+                )
+        return tuple(sentences)
 
     @property
     def evidence(self) -> str:
@@ -207,7 +280,7 @@ class Status:
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows."""
-        shown = [html.paragraph(self.answer)]
+        shown = [html.paragraph(each) for each in (self.answer, *self.advice)]
         for table in (arms_of(self), *((comparisons_of(self),) if self.control is not None else ())):
             shown.append(html.table(table.headings, table.rows[:MOST_ROWS]))
         if len(self.arms) > MOST_ROWS:
@@ -218,6 +291,7 @@ class Status:
         """Returns everything, JSON-ready."""
         return {
             "answer": self.answer,
+            "advice": list(self.advice),
             **{field.name: getattr(self, field.name) for field in fields(self)},
             "arms": [asdict(arm) for arm in self.arms],
             "pending": [ticket.as_dict() for ticket in self.pending],
@@ -256,6 +330,7 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
             None if omega is None else float(omega[arm]),
             out_at[arm],
             None if lacking is None or arm == verdict.arm else lacking[arm],
+            at.failures[arm],
             None,
         )
         for arm, label in enumerate(labels)
@@ -266,10 +341,12 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
             arm if position == control else replace(arm, against=Comparison.of(_mean(arm), base))
             for position, arm in enumerate(arms)
         )
+    results = state.samples + at.unweighed
+    ended = verdict.progress == "running" and definition.over(results, at.time)
     return Status(
         name=study.name,
         time=as_time(at.time),
-        state=verdict.progress,
+        state="ended" if ended else verdict.progress,
         goal=definition.goal,
         delta=definition.delta,
         R=None if definition.instance.problem.unstructured else definition.instance.problem.R,
@@ -277,7 +354,10 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
         stopping=definition.stopping,
         proved=verdict.proved,
         best=labels[verdict.arm] if at.checks and verdict.consistent else None,
-        results=state.samples + at.unweighed,
+        results=results,
+        budget=definition.budget,
+        until=None if definition.until is None else as_time(definition.until),
+        room=_room(definition, results, study.created, at.time),
         unweighed=at.unweighed,
         stopped_at=verdict.stopped_at,
         statistic=finite(verdict.statistic),
@@ -290,6 +370,14 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
         arms=arms,
         pending=at.pending,
     )
+
+
+def _room(definition: Definition, results: int, created: float, now: float) -> float | None:
+    """Returns how many trials are left at most, None without a limit or a pace."""
+    left = [] if definition.budget is None else [float(max(definition.budget - results, 0))]
+    if definition.until is not None and now > created and results:
+        left.append(max(definition.until - now, 0.0) * results / (now - created))
+    return min(left, default=None)
 
 
 def _mean(arm: ArmStatus) -> tuple[float | None, float | None, float | None]:

@@ -12,6 +12,7 @@ results written down.
 from __future__ import annotations
 
 import json
+import math
 import random
 import secrets
 import time
@@ -30,7 +31,7 @@ from spectralbai.instance import Instance
 from spectralbai.software import software
 from spectralbai.study.definition import Definition, Goal
 from spectralbai.study.ledger import Ledger, Progress, due, find_studies, insert_study, openings_of
-from spectralbai.study.records import Records, Snapshot, Summary, Ticket, as_time
+from spectralbai.study.records import Failure, Records, Snapshot, Summary, Ticket, as_time
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
 from spectralbai.study.traffic import Counts, settle
@@ -52,6 +53,7 @@ PAUSE, LONGEST_PAUSE = 0.005, 0.1
 MOST_TICKETS = 10_000
 """In one ask."""
 
+Outcome = float | Failure | None
 CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
 OnCheck = Callable[[int, int], object]
 """Called with (results weighed, all results) where much is to be weighed."""
@@ -87,19 +89,27 @@ class Study:
         storage: str | None = None,
         goal: Goal = "max",
         stopping: str = "betting",
+        budget: int | None = None,
+        until: float | None = None,
+        failed_as: float | None = None,
     ) -> Study:
         """Returns a new study of which arm is best, at risk `delta`; the graph, R and the noise are those of
         `instance`.
 
         `storage` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; spectralbai.db in the working directory
         if not given. `goal` says whether large or small outcomes are good. `stopping` is the rule that decides:
-        betting races, the other rules sample as SpectralTaS does.
+        betting races, the other rules sample as SpectralTaS does. After `budget` trials, or at the time `until`
+        (seconds since 1970), the study ends, decided or not. A failed trial counts as the outcome `failed_as`, or not
+        at all.
         """
         name = check_words("name", name, 100)
-        definition = Definition(instance, delta, goal, stopping)
+        definition = Definition(instance, delta, goal, stopping, budget, until, failed_as)
         # What cannot be kept or done is refused before anything is written.
         definition.as_dict()
-        state, now = definition.policy.init(), time.time()
+        now = time.time()
+        if until is not None and until <= now:
+            raise InvalidInput(f"`until` must be in the future, got {as_time(until)}, and it is {as_time(now)}")
+        state = definition.policy.init()
         records = Records((), (), tuple(openings_of(state, now)))
         place = Storage(storage, create=True)
         with place.closed_on_error():
@@ -143,7 +153,7 @@ class Study:
 
     def ask(self, n: int = 1, worker: str = "", lease: float = LEASE) -> list[Ticket]:
         """Returns trials to do next, as tickets: at most n, at least one while the study runs, and none once it has
-        decided or the data contradict R.
+        decided, the data contradict R, or all that the budget allows are done or out.
 
         Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
         is: its trial may then be handed out again. Whether a result comes in time must not depend on its value.
@@ -161,18 +171,29 @@ class Study:
                 progress = ledger.progress(lock=True)
                 now = time.time()
                 state = self._kept(ledger)
-                pulls = self._pulls(ledger, state, n, now)
+                room = self._room(ledger, progress, now)
+                pulls = self._pulls(ledger, state, int(min(n, room)), now) if room > 0 else []
                 given = [
                     Ticket(secrets.token_hex(8), arm, labels[arm], worker, now, now + lease, block)
                     for block, arm in pulls
                 ]
                 ledger.give(given)
-            if given or not policy.in_blocks or policy.verdict(state).stopped_at is not None:
+            if given or room <= 0 or not policy.in_blocks or policy.verdict(state).stopped_at is not None:
                 return given
             if progress.behind:  # another worker is about to close a block
                 self._wait()
             else:
                 self._open_ahead(state)
+
+    def _room(self, ledger: Ledger, progress: Progress, now: float) -> float:
+        """Returns how many more trials the limits of the study allow to hand out."""
+        definition = self.definition
+        if definition.over(progress.results, now):
+            return 0
+        if definition.budget is None:
+            return math.inf
+        out = ledger.pending_per_arm(now, definition.instance.problem.n_arms).sum()
+        return definition.budget - progress.results - int(out)
 
     def _wait(self) -> None:
         """Waits until the kept state is up to date, or nobody is at it: then this worker is."""
@@ -207,44 +228,61 @@ class Study:
             ledger.progress(lock=True)
             ledger.replace_state((state.samples, state.opened), new, text, time.time())
 
-    def tell(self, ticket: Ticket | str, outcome: float) -> bool:
+    def tell(self, ticket: Ticket | str, outcome: Outcome) -> bool:
         """Records the outcome of a ticket; returns whether it was new.
 
         Telling it again with the same outcome changes nothing, so that it is safe to retry; with another one it is
-        refused.
+        refused. A trial that failed has the outcome None, or a `Failure` that says why: it is handed out again, or
+        counts as the study's `failed_as`. Whether trials fail must then not depend on what their outcomes would be.
         """
         return self.tell_many([(ticket, outcome)]) == 1
 
-    def tell_many(self, results: Iterable[tuple[Ticket | str, float]]) -> int:
+    def tell_many(self, results: Iterable[tuple[Ticket | str, Outcome]]) -> int:
         """Records outcomes of tickets, all or none; returns how many were new."""
         try:
             pairs = [(ticket, outcome) for ticket, outcome in results]
         except (TypeError, ValueError):
             raise InvalidInput("`results` must be pairs of a ticket and an outcome") from None
-        told = [(_ticket_id(ticket), self.definition.check_outcome(outcome)) for ticket, outcome in pairs]
+        reasons: dict[str, str] = {}
+        told: list[tuple[str, float | None]] = []
+        for ticket, outcome in pairs:
+            id_ = _ticket_id(ticket)
+            if outcome is None or isinstance(outcome, Failure):
+                reason = "no outcome" if outcome is None else outcome.reason
+                reasons[id_] = check_words("reason", reason, 200)
+                told.append((id_, self.definition.failed_as))
+            else:
+                told.append((id_, self.definition.check_outcome(outcome)))
         with self._writing() as ledger:
             progress = ledger.progress(lock=True)
             known = ledger.outcomes_of([id_ for id_, _ in told])
             new: dict[str, dict[str, Any]] = {}
-            for id_, outcome in told:
+            given_back: list[str] = []
+            for id_, value in told:
                 if id_ not in known:
                     raise InvalidInput(
                         f'"{id_}" is no ticket of the study "{self.name}"; tell under the id that ask gave'
                     )
                 arm, before, block = known[id_]
-                if before is None:
-                    known[id_] = (arm, outcome, block)
-                    new[id_] = {"arm": arm, "outcome": outcome, "ticket": id_}
-                elif before != outcome:
+                if value is None:
+                    if before is not None:
+                        raise InvalidInput(f'the ticket "{id_}" has the outcome {before!r} already; it did not fail')
+                    given_back.append(id_)
+                elif before is None:
+                    known[id_] = (arm, value, block)
+                    new[id_] = {"arm": arm, "outcome": value, "ticket": id_}
+                elif before != value:
                     raise InvalidInput(
-                        f'the ticket "{id_}" has the outcome {before!r} already, got {outcome!r}; results are never '
+                        f'the ticket "{id_}" has the outcome {before!r} already, got {value!r}; results are never '
                         "changed"
                     )
+            ledger.fail({id_: reason for id_, reason in reasons.items() if id_ in new or id_ in given_back})
+            ledger.abandon(given_back, time.time())
             filled = sum(known[id_][2] is not None and known[id_][2] == progress.first_block for id_ in new)
             claimed = self._append(ledger, progress, list(new.values()), filled)
         if claimed:
             self._advance()
-        return len(new)
+        return len(new) + len(set(given_back))
 
     def add(
         self, labels: Sequence[str], outcomes: Sequence[float], origin: str, on_check: OnCheck | None = None
@@ -332,14 +370,15 @@ class Study:
 
     def shares(self) -> dict[str, float]:
         """Returns in what shares to split the next traffic, by label: as planned, even before there is a plan, and all
-        to the arm recommended once the study has decided."""
+        to the arm recommended once the study has decided or ended."""
         self.catch_up()
         with self._reading() as ledger:
             state, _ = self._state(ledger)
         policy, labels = self.definition.policy, self.definition.instance.labels
         shares = policy.shares(state)
-        if policy.verdict(state).decided:
-            shares = np.eye(len(labels))[policy.verdict(state).arm]
+        verdict = policy.verdict(state)
+        if verdict.decided or (shares is not None and self.definition.over(state.samples, time.time())):
+            shares = np.eye(len(labels))[verdict.arm]
         if shares is None:
             shares = np.full(len(labels), 1 / len(labels))
         return dict(zip(labels, (shares / shares.sum()).tolist(), strict=True))
@@ -484,7 +523,8 @@ class Study:
         now = time.time()
         state, waiting = self._state(ledger)
         pending = ledger.pending(now, self.definition.instance.labels)
-        return Snapshot(now, state, int(waiting.sum()), pending, ledger.checks())
+        failures = ledger.failures_per_arm(len(self.definition.instance.labels)).astype(int).tolist()
+        return Snapshot(now, state, int(waiting.sum()), pending, ledger.checks(), tuple(failures))
 
 
 def list_studies(storage: str | None = None) -> list[Summary]:
@@ -524,8 +564,16 @@ def _summary(row: Row[Any]) -> Summary:
         definition = Definition.from_dict(json.loads(row.definition))
     labels = definition.instance.labels
     best = None if row.best is None else labels[row.best]
+    ended = row.progress == "running" and definition.over(row.results, time.time())
     return Summary(
-        row.name, as_time(row.created), len(labels), definition.goal, definition.delta, row.results, row.progress, best
+        row.name,
+        as_time(row.created),
+        len(labels),
+        definition.goal,
+        definition.delta,
+        row.results,
+        "ended" if ended else row.progress,
+        best,
     )
 
 

@@ -149,10 +149,12 @@ def _columns(kind: Kind) -> list[str]:
 
 def _rows(document: Mapping[str, Any], key: str, kind: Kind) -> list[tuple[str, dict[str, Any]]]:
     columns = _columns(kind)
-    if document["format"] == FORMAT_1 or (document["format"] == FORMAT_2 and kind is Observation):
-        columns = [column for column in columns if column != "block"]
-        if kind is Opening:
-            return []
+    if document["format"] == FORMAT_1 and kind is Opening:
+        return []
+    since_3 = {"failed"} | ({"block"} if kind is Observation else set())
+    since_2 = {"block"}
+    missing = {FORMAT: set(), FORMAT_2: since_3, FORMAT_1: since_3 | since_2}[document["format"]]
+    columns = [column for column in columns if column not in missing]
     table = document[key]
     if not isinstance(table, Mapping) or table.get("columns") != columns or not isinstance(table.get("rows"), list):
         raise InvalidInput(f"$.{key} must have the columns {', '.join(columns)} and rows; {REMEDY}")
@@ -174,6 +176,8 @@ def _ticket(path: str, row: dict[str, Any], definition: Definition) -> TicketRec
         row[key] = check_number(f"{path}.{key}", row[key], "a time", low=0.0, strict=False)
     if row.get("block") is not None:
         check_integer(f"{path}.block", row["block"], 0)
+    if row.get("failed") is not None:
+        check_words("failed", row["failed"], 200, blank=True)
     return TicketRecord(**row)
 
 
