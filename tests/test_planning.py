@@ -1,23 +1,18 @@
-"""Plans: that they are right, that the choices they show move as they should, and the commands around them."""
+"""Plans: that they are right, and that the choices they show move as they should."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import spectralbai as sb
-from spectralbai.history import implied_R, roughness_from
-from spectralbai.noise import Binary
+from spectralbai.history import roughness_from
 from spectralbai.planning import BATCH
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 PAPER = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01), [0.9, 0.5, 0.6], labels=["a", "b", "c"])
 FAST = {
     "three arms": sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.05), [2.4, 0.5, 0.7]),
@@ -32,7 +27,6 @@ FAST = {
         sb.Problem(sb.Graph.from_edges(4, [(0, 1), (2, 3)]), 1.0, [0.5, 1.0, 1.0, 0.7]), [2.0, 1.2, 0.0, 0.3]
     ),
 }
-Run = Callable[..., Any]
 
 
 @pytest.mark.parametrize("name", FAST)
@@ -173,147 +167,6 @@ def test_bad_arguments_are_refused() -> None:
             sb.plan(*arguments, runs=0)  # type: ignore[arg-type]
 
 
-# The commands
-
-
-def made_instance(run: Run, out: Path, *arguments: str) -> sb.Instance:
-    done = run("instance", *arguments, "--out", str(out))
-    assert (done.code, done.stderr) == (0, "")
-    assert f"next: spectralbai plan {out}" in done.stdout
-    assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
-    return sb.Instance.from_dict(json.loads(out.read_text("utf-8")))
-
-
-def test_dose_finding_on_a_path_with_a_tolerance(run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "doses.json"
-    options = (
-        "--features",
-        "milligrams",
-        "--neighbors",
-        "2",
-        "--guess",
-        "response",
-        "--step",
-        "0.15",
-        "--sigma",
-        "0.4",
-    )
-    made = made_instance(run, out, "--arms", str(EXAMPLES / "doses.csv"), *options, "--tolerance", "0.05")
-    assert made.labels[:2] == ("placebo", "5 mg") and made.problem.tolerance == 0.05
-    assert made.problem.R == pytest.approx(implied_R(made.problem.graph, 0.15))
-    shown = run("plan", str(out), "--quick", "--observations", str(EXAMPLES / "pilot.csv"))
-    assert shown.code == 0
-    for words in (
-        "means: past observations",
-        "sigma from 48 observations",
-        "round up",
-        "S(mu) from the observations",
-        "with 95% confidence",
-    ):
-        assert words in shown.stdout
-    document = json.loads(run("plan", str(out), "--quick", "--json").stdout)
-    assert document["source"] == "guess" and document["with_graph"]["mean"] is None
-    assert document["by_R"][0]["characteristic_time"] is None
-
-
-def test_page_variants_in_groups_with_bernoulli_outcomes(run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "pages.json"
-    files = ("--arms", str(EXAMPLES / "pages.csv"), "--edges", str(EXAMPLES / "similar_pages.csv"), "--guess", "clicks")
-    made = made_instance(run, out, *files, "--R", "0.002", "--low", "0", "--high", "1")
-    assert made.problem.graph.n_components == 4 and made.problem.outcome_range == (0, 1)
-    shown = run("plan", str(out), "--delta", "0.1", "--runs", "4", "--jobs", "1")
-    assert shown.code == 0 and "The graph" in shown.stdout and "with the graph" in shown.stdout
-    assert "too small for these means" in shown.stdout
-    clicks = made_instance(run, out, *files, "--R", "0.002", "--binary")
-    assert clicks.problem.noise == Binary(0, 1)
-    assert "outcomes 0 or 1" in run("plan", str(out), "--quick").stdout
-    scores = made_instance(run, out, *files, "--R", "0.002", "--low", "-1", "--high", "1", "--binary")
-    assert scores.problem.noise == Binary(-1, 1)
-    for other in ("--sigma", "--low"):
-        assert run("instance", *files, "--R", "0.002", "--binary", other, "1", "--out", str(out)).code == 1
-
-
-def test_a_grid_of_hyper_parameters(run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "tuning.json"
-    options = (
-        "--features",
-        "log10 rate,depth",
-        "--neighbors",
-        "4",
-        "--step",
-        "0.1",
-        "--sigma",
-        "0.05",
-        "--tolerance",
-        "0.01",
-    )
-    made = made_instance(run, out, "--arms", str(EXAMPLES / "tuning.csv"), *options)
-    assert made.mu is None and made.problem.graph.n_components == 1
-    shown = run("plan", str(out), "--quick", "--R", "0.01")
-    assert shown.code == 0 and "random smooth signals with S(mu) = R" in shown.stdout
-
-
-def test_edges_alone_make_an_instance_and_R_may_wait(run: Run, tmp_path: Path) -> None:
-    edges = tmp_path / "edges.csv"
-    edges.write_text("a;b;weight\nx;y;0,5\ny;z;1\n", encoding="utf-8-sig")
-    done = run("instance", "--edges", str(edges), "--out", str(tmp_path / "i.json"))
-    assert done.code == 0 and "R = inf" in done.stdout
-    assert json.loads((tmp_path / "i.json").read_text())["edges"] == [[0, 1, 0.5], [1, 2, 1.0]]
-
-
-def test_what_the_commands_cannot_use_is_refused_and_nothing_is_written(run: Run, tmp_path: Path) -> None:
-    arms = tmp_path / "arms.csv"
-    arms.write_text("name,x\na,1\nb,2\nc,three\n")
-    good = tmp_path / "good.csv"
-    good.write_text("name,x\na,1\nb,2\nc,3\n")
-    for arguments, clue in (
-        ((), "--arms or --edges is needed"),
-        (("--arms", str(good)), "--features is needed"),
-        (("--features", "x"), "--arms or --edges"),
-        (("--edges", str(good), "--guess", "x"), "name columns of --arms"),
-        (("--arms", str(good), "--features", "x", "--edges", str(good)), "--features and --edges"),
-        (("--arms", str(good), "--features", "x", "--R", "1", "--step", "1"), "--R and --step"),
-        (("--arms", str(good), "--features", "x", "--low", "1"), "--low and --high go together"),
-        (("--arms", str(good), "--features", "x", "--low", "0", "--high", "1", "--sigma", "1"), "--sigma and --low"),
-        (("--arms", str(arms), "--features", "x"), f'{arms}: line 4, column "x": a number is needed, got "three"'),
-        (("--arms", str(good), "--features", "x,y"), f'{good}: there is no column "y"'),
-        (
-            ("--arms", str(good), "--features", "x", "--neighbors", "5"),
-            "`neighbors` must be below the number of arms 3",
-        ),
-        (("--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "-1"), "`step` must be"),
-        (("--arms", str(tmp_path / "none.csv"), "--features", "x"), "none.csv"),
-        (
-            ("--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "1e200"),
-            "--step must be a number whose square",
-        ),
-        (
-            ("--arms", str(good), "--features", "x", "--neighbors", "1", "--guess", "x", "--low", "0", "--high", "1"),
-            "`--guess` must lie in [0, 1] as the outcomes do, got 2 at arm 1",
-        ),
-    ):
-        refused = run("instance", *arguments, "--out", str(tmp_path / "new" / "i.json"))
-        assert refused.code == 1 and clue in refused.stderr and refused.stderr.count("\n") == 1, refused
-        assert not (tmp_path / "new").exists()
-    for bad in (".", str(tmp_path / "x.png"), str(good)):
-        refused = run("instance", "--arms", str(good), "--features", "x", "--neighbors", "1", "--out", bad)
-        assert refused.code == 1 and "--out" in refused.stderr and refused.stderr.count("\n") == 1
-    assert good.read_text().startswith("name,x")
-    out = tmp_path / "i.json"
-    made_instance(run, out, "--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "1")
-    past = tmp_path / "past.csv"
-    for text, clue in (
-        ("name,y\na,1\n", 'every arm needs an observation, got none of "b"'),
-        ("name,y\nq,1\n", f'{past}: line 2, column "name": "q" is no label'),
-        ("", f"{past}: the file is empty"),
-    ):
-        past.write_text(text)
-        refused = run("plan", str(out), "--observations", str(past), "--quick")
-        assert refused.code == 1 and clue in refused.stderr and refused.stderr.count("\n") == 1, refused
-    assert "delta" in run("plan", str(out), "--delta", "2").stderr
-    assert "--runs" in run("plan", str(out), "--runs", "0").stderr
-
-
 def test_scores_in_a_range_are_planned_without_a_lower_bound() -> None:
     scores = FAST["bounded"]
     made = sb.plan(scores, 0.1, runs=0)
@@ -332,11 +185,3 @@ def test_clicks_are_planned_with_the_bound_of_relative_entropy() -> None:
     made = sb.plan(sb.Instance(problem, [0.95, 0.1, 0.2]), 0.1, runs=0)
     assert made.with_graph.lower_bound == pytest.approx(sb.lower_bound(problem, [0.95, 0.1, 0.2], 0.1), rel=2e-3)
     assert "at least" in made.advice
-
-
-def test_plan_shows_a_dash_for_a_bound_that_is_not_known(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "scores.json"
-    file.write_text(json.dumps(FAST["bounded"].as_dict()))
-    shown = run("plan", str(file), "--quick").stdout
-    assert "no lower bound is known for scores" in shown and "nan" not in shown
-    assert any(line.split()[-1] == "-" for line in shown.splitlines() if line.startswith("with the graph"))
