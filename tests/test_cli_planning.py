@@ -51,11 +51,15 @@ def test_dose_finding_on_a_path_with_a_tolerance(run: Run, tmp_path: Path) -> No
         "round up",
         "S(mu) from the observations",
         "with 95% confidence",
+        "Expected trials: ",
+        "for 80% of the means that the 48 observations leave plausible",
     ):
         assert words in shown.stdout
     document = json.loads(run("plan", str(out), "--quick", "--json").stdout)
     assert document["source"] == "guess" and document["with_graph"]["mean"] is None
-    assert document["by_R"][0]["characteristic_time"] is None
+    assert document["by_R"][0]["forecast"] is None
+    changed = run("plan", str(out), "--quick", "--sigma", "0.8", "--tolerance", "0.2", "--R", "inf", "--delta", "0.1")
+    assert "sigma 0.8" in changed.stdout and "R = inf, tolerance 0.2, delta = 0.1" in changed.stdout
 
 
 def test_page_variants_in_groups_with_bernoulli_outcomes(run: Run, tmp_path: Path) -> None:
@@ -203,6 +207,21 @@ REFUSED_PLANS: list[tuple[tuple[str, ...], str]] = [
     (("i.json", "--delta", "2"), "delta"),
     (("i.json", "--runs", "0"), "--runs"),
     (("i.json", "--jobs", "0"), "--jobs"),
+    (("i.json", "--seed", "-1"), "--seed"),
+    (("i.json", "--sigma", "0"), "`sigma` must be a finite positive number, or one per arm, got 0"),
+    (("i.json", "--sigma", "-2"), "`sigma` must be a finite positive number"),
+    (("scores.json", "--sigma", "1"), "--sigma is not for outcomes in [0, 1], as the file has it"),
+    (("i.json", "--tolerance", "-1"), "`tolerance` must be a finite non-negative number, got -1"),
+    (("i.json", "--tolerance", "inf"), "`tolerance` must be a finite non-negative number, got inf"),
+    (("i.json", "--R", "-1"), "`R` must be non-negative"),
+    (("i.json", "--R", "inf"), '"mu" is missing and R = inf says nothing of the means'),
+    (("i.json", "--R", "0", "--observations", "pilot.csv"), "`R` must be positive to plan from observations, got 0"),
+    (("scores.json", "--observations", "pilot.csv"), 'pilot.csv: line 3, column "y": an outcome must lie in [0, 1]'),
+    (("i.json", "--budget", "0"), "--budget"),
+    (("i.json", "--budget", "100", "--quick"), "--quick skips the simulation that --budget rests on"),
+    (("i.json", "--plot", "new/b.png"), "--plot shows what a budget can find; give --budget too"),
+    (("i.json", "--budget", "100", "--plot", "new/b.txt"), '--plot must name a PNG file, such as budget.png, got "new'),
+    (("i.json", "--budget", "100", "--plot", "new/b.png", "--observations", "none.csv"), "none.csv"),
 ]
 
 
@@ -225,3 +244,28 @@ def test_plan_shows_a_dash_for_a_bound_that_is_not_known(run: Run, tmp_path: Pat
     shown = run("plan", str(file), "--quick").stdout
     assert "no lower bound is known for scores" in shown and "nan" not in shown
     assert any(line.split()[-1] == "-" for line in shown.splitlines() if line.startswith("with the graph"))
+
+
+def test_plan_says_what_the_spread_of_scores_means(run: Run, tmp_path: Path) -> None:
+    file, past = tmp_path / "scores.json", tmp_path / "past.csv"
+    file.write_text(json.dumps(SCORES.as_dict()))
+    assert "--observations would tell" in run("plan", str(file), "--quick").stdout
+    past.write_text("label,outcome\n0,0.8\n0,0.86\n1,0.2\n1,0.25\n2,0.3\n2,0.35\n")
+    shown = run("plan", str(file), "--quick", "--observations", str(past)).stdout
+    assert "the scores of an option vary by 0.0" in shown and "of the most that the range allows" in shown
+    past.write_text("label,outcome\n0,1\n0,0\n0,1\n1,0\n2,0\n")
+    shown = run("plan", str(file), "--quick", "--observations", str(past)).stdout
+    assert "all outcomes are ends of the range: if no others can occur, say so (--binary)" in shown
+
+
+def test_a_budget_is_told_and_drawn(run: Run, tmp_path: Path) -> None:
+    file, picture = tmp_path / "i.json", tmp_path / "b.png"
+    problem = sb.Problem(sb.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]), 9.0, 1.0)
+    file.write_text(json.dumps(sb.Instance(problem, [0.0, 1.0, 2.4, 2.8]).as_dict()))
+    options = ("--budget", "100", "--runs", "5", "--jobs", "1", "--delta", "0.1")
+    shown = run("plan", str(file), *options, "--plot", str(picture))
+    assert shown.code == 0 and picture.read_bytes().startswith(b"\x89PNG")
+    for words in ("With 80% probability 100 trials find an option within", "options are left on average", "in time"):
+        assert words in shown.stdout
+    document = json.loads(run("plan", str(file), *options, "--json").stdout)
+    assert document["trials"] == 100 and document["curve"][0]["runs"] == 5
