@@ -221,7 +221,9 @@ REFUSED_PLANS: list[tuple[tuple[str, ...], str]] = [
     (("i.json", "--budget", "100", "--quick"), "--quick skips the simulation that --budget rests on"),
     (("i.json", "--plot", "new/b.png"), "--plot shows what a budget can find; give --budget too"),
     (("i.json", "--budget", "100", "--plot", "new/b.txt"), '--plot must name a PNG file, such as budget.png, got "new'),
-    (("i.json", "--budget", "100", "--plot", "new/b.png", "--observations", "none.csv"), "none.csv"),
+    (("i.json", "--budget", "100", "--plot", "b.png", "--observations", "none.csv"), "none.csv"),
+    (("i.json", "--budget", "100", "--plot", "b.png", "--observations", "once.csv"), "every arm needs an observation"),
+    (("i.json", "--budget", "100", "--plot", "new/b.png"), "--plot: there is no directory new; make it first"),
 ]
 
 

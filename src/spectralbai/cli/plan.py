@@ -76,6 +76,9 @@ def plan(
             raise InvalidInput("--plot shows what a budget can find; give --budget too, a number of trials")
         if plot.suffix.lower() != ".png":
             raise InvalidInput(f'--plot must name a PNG file, such as budget.png, got "{plot}"')
+        if not plot.parent.is_dir():
+            raise InvalidInput(f"--plot: there is no directory {plot.parent}; make it first, or choose another")
+        check_directory("--plot", plot.parent, (plot.name,))
     instance = _changed(read_instance(file), R, sigma, tolerance)
 
     from spectralbai import planning
@@ -89,8 +92,6 @@ def plan(
         weigh = partial(planning.budget, instance, budget, delta, arms=arms, outcomes=outcomes, runs=runs, seed=seed)
         if plot is not None:
             from spectralbai import plot as plots
-
-            check_directory("--plot", plot.parent, (plot.name,))
         with processes(jobs) as executor, progress("simulated runs") as show:
             found = weigh(executor=executor, on_run=show)
         if plot is not None:
