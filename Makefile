@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test lint bench verify verify-risk verify-intervals verify-kills clean
+.PHONY: demo test lint bench verify verify-risk verify-intervals verify-plans verify-kills clean
 
 demo: $(READY)
 	@echo "The experiment of the paper; the picture will be in reproduction/figure.png"
@@ -25,7 +25,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.campaign
 	$(BIN)/python -m benchmarks.study
 
-verify: verify-risk verify-intervals verify-kills
+verify: verify-risk verify-intervals verify-plans verify-kills
 
 verify-risk: $(READY)
 	$(BIN)/python -m verification.risk
@@ -33,6 +33,9 @@ verify-risk: $(READY)
 
 verify-intervals: $(READY)
 	$(BIN)/python -m verification.intervals
+
+verify-plans: $(READY)
+	$(BIN)/python -m verification.plans
 
 verify-kills: $(READY)
 	$(BIN)/python -m verification.kills

@@ -20,6 +20,7 @@ LAYERS = [
     {"problem"},
     {"instance"},
     {"instances", "history", "records"},
+    {"features"},
     {"spectral"},
     {"oracle", "estimation"},
     {"allocation"},

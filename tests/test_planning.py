@@ -1,23 +1,20 @@
-"""Plans: that they are right, that the choices they show move as they should, and the commands around them."""
+"""Plans: that they are right, and that the choices they show move as they should."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import spectralbai as sb
-from spectralbai.history import implied_R, roughness_from
-from spectralbai.noise import Binary
-from spectralbai.planning import BATCH
+from spectralbai.history import roughness_from
+from spectralbai.planning import BATCH, Variation
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
 PAPER = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01), [0.9, 0.5, 0.6], labels=["a", "b", "c"])
 FAST = {
     "three arms": sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.05), [2.4, 0.5, 0.7]),
@@ -32,7 +29,6 @@ FAST = {
         sb.Problem(sb.Graph.from_edges(4, [(0, 1), (2, 3)]), 1.0, [0.5, 1.0, 1.0, 0.7]), [2.0, 1.2, 0.0, 0.3]
     ),
 }
-Run = Callable[..., Any]
 
 
 @pytest.mark.parametrize("name", FAST)
@@ -73,27 +69,46 @@ def test_simulation_ends_early_once_the_mean_is_known() -> None:
     for each in (made.with_graph, made.without_graph):
         assert each.runs < 2000 and each.runs % BATCH == 0
         assert each.mean_high - each.mean < 0.11 * each.mean
-    assert seen[-1] == (8000, 8000)
+    assert seen[-1][0] == seen[-1][1] == 8000 + 5 * BATCH
+
+
+def times_of(variations: Sequence[Variation]) -> list[float]:
+    return [each.forecast.characteristic_time for each in variations if each.forecast is not None]
+
+
+def test_other_R_and_tolerances_are_simulated_not_rescaled() -> None:
+    made = sb.plan(FAST["path with tolerance"], 0.1, runs=BATCH)
+    others = [each.forecast for each in (*made.by_R, *made.by_tolerance) if each.forecast is not None]
+    assert {each.runs for each in others} == {BATCH}
+    wide = made.by_tolerance[-1]
+    problem = replace(made.instance.problem, tolerance=wide.value)
+    seeds = [int(np.random.SeedSequence((0, number)).generate_state(1, np.uint64)[0]) for number in range(BATCH)]
+    alone = [sb.simulate.run(sb.SpectralRace(problem, 0.1), made.signals[0], seed).tau for seed in seeds]
+    assert wide.forecast is not None and wide.forecast.mean == np.mean(alone)
+    own = next(each for each in made.by_tolerance if each.value == made.instance.problem.tolerance)
+    assert own.forecast == made.with_graph
 
 
 def test_what_if_R_or_the_tolerance_were_other() -> None:
     made = sb.plan(PAPER, 0.01, runs=0)
     assert [each.value for each in made.by_R] == pytest.approx([0.001, 0.005, 0.01, 0.02, 0.1])
-    times = [each.characteristic_time for each in made.by_R]
-    assert [math.isnan(time) for time in times] == [True, True, False, False, False], "R below S(mu) has no plan"
-    assert times[2] < times[3] < times[4]
+    assert [each.forecast is None for each in made.by_R] == [True, True, False, False, False], "R below S(mu)"
+    times = []
     for each in made.by_R[2:]:
-        exact = sb.solve_allocation(sb.Problem(PAPER.problem.graph, each.value), PAPER.mu).characteristic_time
-        assert each.characteristic_time == pytest.approx(exact, rel=2e-3)
-        assert each.samples == pytest.approx(made.with_graph.lower_bound * exact / times[2], rel=2e-3)
-    tolerances = [each.characteristic_time for each in made.by_tolerance]
+        problem = sb.Problem(PAPER.problem.graph, each.value)
+        exact = sb.solve_allocation(problem, PAPER.mu).characteristic_time
+        assert each.forecast is not None and each.forecast.characteristic_time == pytest.approx(exact, rel=2e-3)
+        assert each.forecast.lower_bound == pytest.approx(sb.lower_bound(problem, PAPER.mu, 0.01), rel=2e-3)
+        times.append(exact)
+    assert times == sorted(times)
+    tolerances = times_of(made.by_tolerance)
     assert made.by_tolerance[0].value == 0 and tolerances == sorted(tolerances, reverse=True)
     assert sb.plan(FAST["no graph"], runs=0).by_R == ()
 
 
 def test_a_tolerance_that_makes_every_arm_right_needs_no_trials() -> None:
     tied = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(0, 1), (1, 2)]), 0.0105), [0.1, 0.0, 0.02])
-    assert sb.plan(tied, runs=0).by_tolerance[-1].characteristic_time >= 0
+    assert times_of(sb.plan(tied, runs=0).by_tolerance)[-1] >= 0
 
 
 def test_past_observations_give_the_means_sigma_and_roughness() -> None:
@@ -105,15 +120,14 @@ def test_past_observations_give_the_means_sigma_and_roughness() -> None:
     assert made.source == "observations"
     means = [outcomes[arms == arm].mean() for arm in range(3)]
     np.testing.assert_allclose(made.signals[0], sb.estimate(PAPER.problem, [30] * 3, means))
-    assert made.sigma is not None and made.sigma.low < 1 < made.sigma.high
+    seen = made.pilot
+    assert seen is not None and seen.sigma is not None and seen.sigma.low < 1 < seen.sigma.high
     expected = roughness_from(PAPER.problem.graph, 1.0, [30] * 3, means)
-    assert made.roughness is not None and made.roughness.upper == pytest.approx(expected.upper)
+    assert seen.roughness is not None and seen.roughness.upper == pytest.approx(expected.upper)
     json.dumps(made.as_dict(), allow_nan=False)
     bounded = sb.Instance(sb.Problem.bounded(PAPER.problem.graph, 0.01))
     with pytest.raises(sb.InvalidInput, match="`outcomes` must lie in .0, 1."):
         sb.plan(bounded, arms=[0, 1, 2], outcomes=[0.0, 1.0, 7.0], runs=0)
-    with pytest.raises(sb.InvalidInput, match='"0" and "1" are tied at 1: no number of trials'):
-        sb.plan(sb.Instance(replace(bounded.problem, R=9.0)), arms=[0, 1, 2], outcomes=[1.0, 1.0, 0.0], runs=0)
     for bad, clue in (
         ({"arms": arms}, "two lists of one length"),
         ({"arms": arms, "outcomes": outcomes[1:]}, "outcomes"),
@@ -146,8 +160,67 @@ def test_without_a_guess_random_signals_are_as_rough_as_R_allows(components: int
 def test_tied_means_need_a_tolerance_and_are_never_good_enough_without() -> None:
     tied = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(0, 1), (1, 2)]), 2.0, tolerance=0.3), [1.0, 1.0, 0.0])
     made = sb.plan(tied, runs=0)
-    assert made.by_tolerance[0].value == 0 and made.by_tolerance[0].characteristic_time == math.inf
-    assert 0 < made.by_tolerance[1].characteristic_time < math.inf
+    times = times_of(made.by_tolerance)
+    assert made.by_tolerance[0].value == 0 and times[0] == math.inf
+    assert 0 < times[1] < math.inf
+    with pytest.raises(sb.InvalidInput, match='"0" and "1" are tied at 1: no number of trials'):
+        sb.plan(sb.Instance(replace(tied.problem, tolerance=0.0), tied.mu), runs=0)
+
+
+def test_options_tied_in_a_pilot_have_no_upper_end() -> None:
+    instance = sb.Instance(sb.Problem.bounded(sb.Graph.from_edges(3, []), math.inf))
+    made = sb.plan(instance, arms=[0, 1, 2, 0], outcomes=[1.0, 1.0, 0.0, 1.0], runs=0)
+    assert made.with_graph.characteristic_time == math.inf and made.saving == 0
+    assert made.advice.startswith('"0" and "1" are tied in the observations')
+    assert made.range is not None and 0 < made.range.low < made.range.high == math.inf
+    json.dumps(made.as_dict(), allow_nan=False)
+
+
+def pilot(instance: sb.Instance, tries: int, noise: float | None = None, seed: int = 0) -> dict[str, np.ndarray]:
+    """Returns so many outcomes of every arm."""
+    assert instance.mu is not None
+    arms = np.repeat(np.arange(instance.problem.n_arms), tries)
+    return {
+        "arms": arms,
+        "outcomes": instance.problem.noise.draws(instance.mu, noise)(np.random.default_rng(seed), arms),
+    }
+
+
+def test_a_pilot_gives_a_range_which_narrows_as_it_grows_and_holds_the_number_to_expect() -> None:
+    instance = FAST["cliques"]
+    fresh = np.mean([sb.simulate.run(sb.SpectralRace(instance.problem, 0.1), instance.mu, s).tau for s in range(32)])
+    ratios = []
+    for tries in (5, 40, 1000):
+        found = sb.plan(instance, 0.1, **pilot(instance, tries), runs=0).range
+        assert found is not None and found.low < fresh < found.high
+        ratios.append(found.high / found.low)
+    assert ratios == sorted(ratios, reverse=True) and ratios[-1] < 3.5
+    simulated = sb.plan(instance, 0.1, **pilot(instance, 1000), runs=BATCH).range
+    assert simulated is not None and simulated.low < fresh < simulated.high and simulated.high / simulated.low < 2
+    assert sb.plan(instance, 0.1, runs=0).range is None
+
+
+def test_plausible_means_follow_the_observations_and_obey_R() -> None:
+    instance = FAST["three arms"]
+    for tries in (10, 1000):
+        made = sb.plan(instance, 0.1, **pilot(instance, tries), runs=0)
+        assert made.pilot is not None
+        drawn = np.array(made.pilot.plausible)
+        assert all(instance.problem.smooth(mu) for mu in drawn)
+        assert drawn[:, 0].std() == pytest.approx(1 / math.sqrt(tries), rel=0.3)
+        assert drawn[:, 0].mean() == pytest.approx(made.signals[0][0], abs=0.4 / math.sqrt(tries))
+
+
+def test_scores_are_planned_with_the_spread_of_the_pilot() -> None:
+    scores = FAST["bounded"]
+    calm = sb.plan(sb.Instance(scores.problem), 0.1, **pilot(scores, 20, 0.05), runs=BATCH)
+    wild = sb.plan(sb.Instance(scores.problem), 0.1, **pilot(scores, 20), runs=BATCH)
+    assert calm.pilot is not None and calm.pilot.spread == pytest.approx(0.05, rel=0.3) and not calm.pilot.at_ends
+    assert wild.pilot is not None and wild.pilot.spread is None and wild.pilot.at_ends
+    assert calm.with_graph.characteristic_time < 0.1 * wild.with_graph.characteristic_time
+    fresh = [sb.simulate.run(sb.SpectralRace(scores.problem, 0.1), scores.mu, s, noise=0.05).tau for s in range(BATCH)]
+    assert calm.with_graph.mean == pytest.approx(np.mean(fresh), rel=0.15)
+    assert calm.range is not None and calm.range.low < np.mean(fresh) < calm.range.high
 
 
 def test_a_graph_that_is_not_used_is_not_judged() -> None:
@@ -160,7 +233,9 @@ def test_a_graph_that_is_not_used_is_not_judged() -> None:
 
 def test_advice_is_in_plain_words() -> None:
     assert sb.plan(sb.instances.cliques(5, 10), runs=0).advice.startswith("The graph is worth it: at least")
-    assert sb.plan(sb.instances.path(9), runs=0).advice.startswith("The graph hardly helps")
+    hard = sb.plan(sb.instances.path(9), runs=0).advice
+    assert hard.startswith("The graph hardly helps") and "Leave it out, with R = inf" in hard
+    assert re.search(r"A tolerance of [\d.]+ would help: at least [\d,]+ samples\.$", hard)
 
 
 def test_bad_arguments_are_refused() -> None:
@@ -173,158 +248,17 @@ def test_bad_arguments_are_refused() -> None:
             sb.plan(*arguments, runs=0)  # type: ignore[arg-type]
 
 
-# The commands
-
-
-def made_instance(run: Run, out: Path, *arguments: str) -> sb.Instance:
-    done = run("instance", *arguments, "--out", str(out))
-    assert (done.code, done.stderr) == (0, "")
-    assert f"next: spectralbai plan {out}" in done.stdout
-    assert out.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
-    return sb.Instance.from_dict(json.loads(out.read_text("utf-8")))
-
-
-def test_dose_finding_on_a_path_with_a_tolerance(run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "doses.json"
-    options = (
-        "--features",
-        "milligrams",
-        "--neighbors",
-        "2",
-        "--guess",
-        "response",
-        "--step",
-        "0.15",
-        "--sigma",
-        "0.4",
-    )
-    made = made_instance(run, out, "--arms", str(EXAMPLES / "doses.csv"), *options, "--tolerance", "0.05")
-    assert made.labels[:2] == ("placebo", "5 mg") and made.problem.tolerance == 0.05
-    assert made.problem.R == pytest.approx(implied_R(made.problem.graph, 0.15))
-    shown = run("plan", str(out), "--quick", "--observations", str(EXAMPLES / "pilot.csv"))
-    assert shown.code == 0
-    for words in (
-        "means: past observations",
-        "sigma from 48 observations",
-        "round up",
-        "S(mu) from the observations",
-        "with 95% confidence",
-    ):
-        assert words in shown.stdout
-    document = json.loads(run("plan", str(out), "--quick", "--json").stdout)
-    assert document["source"] == "guess" and document["with_graph"]["mean"] is None
-    assert document["by_R"][0]["characteristic_time"] is None
-
-
-def test_page_variants_in_groups_with_bernoulli_outcomes(run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "pages.json"
-    files = ("--arms", str(EXAMPLES / "pages.csv"), "--edges", str(EXAMPLES / "similar_pages.csv"), "--guess", "clicks")
-    made = made_instance(run, out, *files, "--R", "0.002", "--low", "0", "--high", "1")
-    assert made.problem.graph.n_components == 4 and made.problem.outcome_range == (0, 1)
-    shown = run("plan", str(out), "--delta", "0.1", "--runs", "4", "--jobs", "1")
-    assert shown.code == 0 and "The graph" in shown.stdout and "with the graph" in shown.stdout
-    assert "too small for these means" in shown.stdout
-    clicks = made_instance(run, out, *files, "--R", "0.002", "--binary")
-    assert clicks.problem.noise == Binary(0, 1)
-    assert "outcomes 0 or 1" in run("plan", str(out), "--quick").stdout
-    scores = made_instance(run, out, *files, "--R", "0.002", "--low", "-1", "--high", "1", "--binary")
-    assert scores.problem.noise == Binary(-1, 1)
-    for other in ("--sigma", "--low"):
-        assert run("instance", *files, "--R", "0.002", "--binary", other, "1", "--out", str(out)).code == 1
-
-
-def test_a_grid_of_hyper_parameters(run: Run, tmp_path: Path) -> None:
-    out = tmp_path / "tuning.json"
-    options = (
-        "--features",
-        "log10 rate,depth",
-        "--neighbors",
-        "4",
-        "--step",
-        "0.1",
-        "--sigma",
-        "0.05",
-        "--tolerance",
-        "0.01",
-    )
-    made = made_instance(run, out, "--arms", str(EXAMPLES / "tuning.csv"), *options)
-    assert made.mu is None and made.problem.graph.n_components == 1
-    shown = run("plan", str(out), "--quick", "--R", "0.01")
-    assert shown.code == 0 and "random smooth signals with S(mu) = R" in shown.stdout
-
-
-def test_edges_alone_make_an_instance_and_R_may_wait(run: Run, tmp_path: Path) -> None:
-    edges = tmp_path / "edges.csv"
-    edges.write_text("a;b;weight\nx;y;0,5\ny;z;1\n", encoding="utf-8-sig")
-    done = run("instance", "--edges", str(edges), "--out", str(tmp_path / "i.json"))
-    assert done.code == 0 and "R = inf" in done.stdout
-    assert json.loads((tmp_path / "i.json").read_text())["edges"] == [[0, 1, 0.5], [1, 2, 1.0]]
-
-
-def test_what_the_commands_cannot_use_is_refused_and_nothing_is_written(run: Run, tmp_path: Path) -> None:
-    arms = tmp_path / "arms.csv"
-    arms.write_text("name,x\na,1\nb,2\nc,three\n")
-    good = tmp_path / "good.csv"
-    good.write_text("name,x\na,1\nb,2\nc,3\n")
-    for arguments, clue in (
-        ((), "--arms or --edges is needed"),
-        (("--arms", str(good)), "--features is needed"),
-        (("--features", "x"), "--arms or --edges"),
-        (("--edges", str(good), "--guess", "x"), "name columns of --arms"),
-        (("--arms", str(good), "--features", "x", "--edges", str(good)), "--features and --edges"),
-        (("--arms", str(good), "--features", "x", "--R", "1", "--step", "1"), "--R and --step"),
-        (("--arms", str(good), "--features", "x", "--low", "1"), "--low and --high go together"),
-        (("--arms", str(good), "--features", "x", "--low", "0", "--high", "1", "--sigma", "1"), "--sigma and --low"),
-        (("--arms", str(arms), "--features", "x"), f'{arms}: line 4, column "x": a number is needed, got "three"'),
-        (("--arms", str(good), "--features", "x,y"), f'{good}: there is no column "y"'),
-        (
-            ("--arms", str(good), "--features", "x", "--neighbors", "5"),
-            "`neighbors` must be below the number of arms 3",
-        ),
-        (("--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "-1"), "`step` must be"),
-        (("--arms", str(tmp_path / "none.csv"), "--features", "x"), "none.csv"),
-        (
-            ("--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "1e200"),
-            "--step must be a number whose square",
-        ),
-        (
-            ("--arms", str(good), "--features", "x", "--neighbors", "1", "--guess", "x", "--low", "0", "--high", "1"),
-            "`--guess` must lie in [0, 1] as the outcomes do, got 2 at arm 1",
-        ),
-    ):
-        refused = run("instance", *arguments, "--out", str(tmp_path / "new" / "i.json"))
-        assert refused.code == 1 and clue in refused.stderr and refused.stderr.count("\n") == 1, refused
-        assert not (tmp_path / "new").exists()
-    for bad in (".", str(tmp_path / "x.png"), str(good)):
-        refused = run("instance", "--arms", str(good), "--features", "x", "--neighbors", "1", "--out", bad)
-        assert refused.code == 1 and "--out" in refused.stderr and refused.stderr.count("\n") == 1
-    assert good.read_text().startswith("name,x")
-    out = tmp_path / "i.json"
-    made_instance(run, out, "--arms", str(good), "--features", "x", "--neighbors", "1", "--step", "1")
-    past = tmp_path / "past.csv"
-    for text, clue in (
-        ("name,y\na,1\n", 'every arm needs an observation, got none of "b"'),
-        ("name,y\nq,1\n", f'{past}: line 2, column "name": "q" is no label'),
-        ("", f"{past}: the file is empty"),
-    ):
-        past.write_text(text)
-        refused = run("plan", str(out), "--observations", str(past), "--quick")
-        assert refused.code == 1 and clue in refused.stderr and refused.stderr.count("\n") == 1, refused
-    assert "delta" in run("plan", str(out), "--delta", "2").stderr
-    assert "--runs" in run("plan", str(out), "--runs", "0").stderr
-
-
 def test_scores_in_a_range_are_planned_without_a_lower_bound() -> None:
     scores = FAST["bounded"]
     made = sb.plan(scores, 0.1, runs=0)
     document = made.as_dict()
     assert [each["lower_bound"] for each in document["by_delta"]] == [None] * 3
-    assert {each["samples"] for each in document["by_R"] if each["characteristic_time"]} == {None}
+    assert {each["forecast"]["lower_bound"] for each in document["by_R"] if each["forecast"]} == {None}
     assert "at least" not in made.advice and "T* of" in made.advice
     unused = sb.plan(sb.Instance(replace(scores.problem, R=math.inf), scores.mu), 0.1, runs=0)
     assert unused.advice == "The graph is not used (R = inf)."
     simulated = sb.plan(scores, 0.1, runs=BATCH)
-    assert math.isnan(simulated.with_graph.lower_bound) and simulated.by_tolerance[0].samples > 0
+    assert math.isnan(simulated.with_graph.lower_bound) and simulated.by_tolerance[0].forecast.mean > 0  # type: ignore[union-attr]
 
 
 def test_clicks_are_planned_with_the_bound_of_relative_entropy() -> None:
@@ -332,11 +266,3 @@ def test_clicks_are_planned_with_the_bound_of_relative_entropy() -> None:
     made = sb.plan(sb.Instance(problem, [0.95, 0.1, 0.2]), 0.1, runs=0)
     assert made.with_graph.lower_bound == pytest.approx(sb.lower_bound(problem, [0.95, 0.1, 0.2], 0.1), rel=2e-3)
     assert "at least" in made.advice
-
-
-def test_plan_shows_a_dash_for_a_bound_that_is_not_known(run: Run, tmp_path: Path) -> None:
-    file = tmp_path / "scores.json"
-    file.write_text(json.dumps(FAST["bounded"].as_dict()))
-    shown = run("plan", str(file), "--quick").stdout
-    assert "no lower bound is known for scores" in shown and "nan" not in shown
-    assert any(line.split()[-1] == "-" for line in shown.splitlines() if line.startswith("with the graph"))

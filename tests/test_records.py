@@ -9,7 +9,7 @@ import pytest
 
 from spectralbai import InvalidInput
 from spectralbai.noise import Bounded
-from spectralbai.records import Table, arms_from, edges_from, observations_from, standardise
+from spectralbai.records import Table, arms_from, edges_from, observations_from
 
 ARMS = "dose,mg,age\nlow,5,1.5\nmid,10,2.5\nhigh,20,2\n"
 
@@ -28,15 +28,16 @@ ARMS = "dose,mg,age\nlow,5,1.5\nmid,10,2.5\nhigh,20,2\n"
     ],
 )
 def test_the_same_table_in_any_dress(text: str) -> None:
-    labels, features = arms_from(Table.from_text(text), ["mg", "age"])
-    assert labels == ("low", "mid", "high")
-    np.testing.assert_array_equal(features, [[5, 1.5], [10, 2.5], [20, 2]])
+    table = Table.from_text(text)
+    assert arms_from(table) == ("low", "mid", "high")
+    np.testing.assert_array_equal(table.numbers("mg"), [5, 10, 20])
+    np.testing.assert_array_equal(table.numbers("age"), [1.5, 2.5, 2])
 
 
 def test_labels_may_hold_separators_in_quotes_and_stay_strings() -> None:
     table = Table.from_text('name,x\n"a, b",1\n07,2\n7,3\n')
-    assert arms_from(table, ["x"])[0] == ("a, b", "07", "7")
-    assert arms_from(Table.from_text("x,name\n1,a\n2,b\n"), ["x"], label="name")[0] == ("a", "b")
+    assert arms_from(table) == ("a, b", "07", "7")
+    assert arms_from(Table.from_text("x,name\n1,a\n2,b\n"), label="name") == ("a", "b")
 
 
 def test_lines_inside_quotes_and_odd_characters_are_kept() -> None:
@@ -44,18 +45,6 @@ def test_lines_inside_quotes_and_odd_characters_are_kept() -> None:
     assert table.columns == ("na,me", "x")
     assert table.column("na,me") == ["New\nYork", "A\u2028B", "C"]
     assert table.lines == (3, 5, 6)
-
-
-def test_features_of_any_size_are_standardised_each_by_its_own() -> None:
-    scaled = standardise(np.array([[1e-9, 1e12 + 1], [2e-9, 1e12 + 2], [4e-9, 1e12 + 4]]), ["a", "b"])
-    np.testing.assert_allclose(scaled[:, 0], scaled[:, 1], rtol=1e-6)
-    np.testing.assert_allclose(scaled.std(axis=0), 1)
-
-
-def test_features_are_standardised() -> None:
-    scaled = standardise(np.array([[1.0, 1000.0], [2.0, 3000.0], [6.0, 2000.0]]), ["a", "b"])
-    np.testing.assert_allclose(scaled.mean(axis=0), 0, atol=1e-15)
-    np.testing.assert_allclose(scaled.std(axis=0), 1)
 
 
 def test_edges_name_arms_with_weights_or_without() -> None:
@@ -72,7 +61,8 @@ def test_observations_are_arms_and_outcomes() -> None:
 
 
 def read_arms(text: str) -> object:
-    return arms_from(Table.from_text(text), ["mg", "age"])
+    table = Table.from_text(text)
+    return arms_from(table), table.numbers("mg"), table.numbers("age")
 
 
 def read_edges(text: str) -> object:
@@ -124,10 +114,3 @@ def test_what_cannot_be_read_is_refused_with_its_place(read: Callable[[str], obj
     with pytest.raises(InvalidInput) as error:
         read(text)
     assert clue in str(error.value)
-
-
-def test_a_feature_that_tells_nothing_apart_and_a_label_as_feature_are_refused() -> None:
-    with pytest.raises(InvalidInput, match='the column "b" is the same for every arm'):
-        standardise(np.array([[1.0, 7.0], [2.0, 7.0]]), ["a", "b"])
-    with pytest.raises(InvalidInput, match='the column "dose" holds the labels'):
-        arms_from(Table.from_text(ARMS), ["dose"])

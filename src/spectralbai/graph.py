@@ -121,10 +121,11 @@ class Graph:
         )
 
     @classmethod
-    def from_features(cls, features: ArrayLike, neighbors: int = 5) -> Graph:
+    def from_features(cls, features: ArrayLike, neighbors: int | None = None) -> Graph:
         """Returns the graph joining each arm to its nearest neighbours in feature space.
 
-        Two arms are joined if one is among the `neighbors` nearest of the other; the weight is
+        Two arms are joined if one is among the `neighbors` nearest of the other, `usual_neighbors` of them if not
+        given; the weight is
         exp(-d^2 / (2 h^2)), d their Euclidean distance and h the median distance of joined arms.
         Features of different units should be standardised first.
         """
@@ -140,9 +141,9 @@ class Graph:
             row, column = np.argwhere(~np.isfinite(points))[0]
             raise InvalidInput(f"`features` must be finite, got {points[row, column]} at row {row}, column {column}")
         n_arms = _check_n_arms(points.shape[0])
-        neighbors = check_integer("neighbors", neighbors, 1)
+        neighbors = usual_neighbors(n_arms) if neighbors is None else check_integer("neighbors", neighbors, 1)
         if neighbors >= n_arms:
-            raise InvalidInput(f"`neighbors` must be below the number of arms {n_arms}, got {neighbors}")
+            raise InvalidInput(f"`neighbors` must be below the number of arms {n_arms}, got {neighbors}; lower it")
         points = np.ldexp(
             points, -int(np.frexp(np.abs(points).max())[1])
         )  # exact, and squared distances can no longer overflow
@@ -209,6 +210,15 @@ class Graph:
     def roughness(self, mu: Vector) -> float:
         """Returns what `smoothness` does, of means already checked."""
         return float(self.weights @ (mu[self.pairs[:, 0]] - mu[self.pairs[:, 1]]) ** 2)
+
+
+def usual_neighbors(n_arms: int) -> int:
+    """Returns log2(n_arms) rounded down, and at most 5: the number of neighbours that suits so many arms.
+
+    2 for 4 to 7 arms, 3 for 8 to 15. So many keep most graphs in one part; among few arms, more would join nearly all
+    pairs, and R would then have to bound all differences instead of those of arms that are alike.
+    """
+    return min(5, n_arms.bit_length() - 1)
 
 
 def _check_n_arms(n_arms: Any) -> int:

@@ -53,7 +53,8 @@ def sigma_from(arms: Indices, outcomes: Vector, confidence: float = CONFIDENCE) 
     freedom = int(arms.size - np.count_nonzero(counts))
     if freedom < 1:
         raise InvalidInput(
-            f"an estimate of sigma needs an arm with two observations, got at most {counts.max(initial=0)} per arm"
+            f"an estimate of sigma needs an arm with two observations, got at most {counts.max(initial=0)} per arm; "
+            "repeat some, or give sigma"
         )
     squares = float(((outcomes - means[arms]) ** 2).sum())
     tail = (1 - check_confidence(confidence)) / 2
@@ -114,6 +115,14 @@ def implied_R(graph: Graph, step: float) -> float:
     step^2."""
     step = check_number("step", step, "a finite positive number", low=0.0, strict=True)
     return float(graph.weights.sum()) * (step * step)
+
+
+def rounded_up(value: float) -> float:
+    """Returns the least number of two digits that is not below `value`."""
+    if value <= 0:
+        return 0.0
+    step = 10.0 ** (math.floor(math.log10(value)) - 1)
+    return float(f"{math.ceil(value / step * (1 - 1e-12)) * step:.2g}")
 
 
 def check_confidence(confidence: float) -> float:

@@ -27,7 +27,7 @@ STIFFEST = 1e100
 EQUAL = 1e-9
 """Relative difference from which two differences of means are not the same."""
 DRAWS = 400
-"""Draws from the posterior that estimate the probabilities of being best."""
+"""Draws from the posterior."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,12 +126,17 @@ class Outlook:
         return self.decomposition.combine(y * inverse) + level, variance
 
     @cached_property
-    def chances(self) -> Vector:
-        """The posterior probability of each arm to be the best, from fixed draws."""
+    def draws(self) -> Matrix:
+        """Means drawn from the graph posterior, always with the same luck, less the origin: shape (n_arms, DRAWS)."""
         known = self._precision > 0
         scale = np.divide(1.0, np.sqrt(self._precision), out=np.zeros_like(self._precision), where=known)
-        draws = self.posterior[0][:, None] + self.decomposition.combine(scale[:, None] * _normals(scale.size))
-        chances: Vector = np.bincount(draws.argmax(axis=0), minlength=scale.size) / DRAWS
+        drawn: Matrix = self.posterior[0][:, None] + self.decomposition.combine(scale[:, None] * _normals(scale.size))
+        return drawn
+
+    @cached_property
+    def chances(self) -> Vector:
+        """The posterior probability of each arm to be the best, from these draws."""
+        chances: Vector = np.bincount(self.draws.argmax(axis=0), minlength=self.problem.n_arms) / DRAWS
         return chances
 
 

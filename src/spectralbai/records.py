@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spectralbai.checks import Indices, Matrix, Vector, did_you_mean
+from spectralbai.checks import Indices, Vector, did_you_mean
 from spectralbai.errors import InvalidInput
 from spectralbai.noise import Noise
 
@@ -76,22 +76,29 @@ class Table:
         at = self.columns.index(name)
         return [row[at] for row in self.rows]
 
+    def number(self, cell: str) -> float | None:
+        """Returns the number that a cell holds, if it holds one."""
+        try:
+            return float((cell.replace(",", ".") if self.decimal_comma else cell).replace("_", "?"))
+        except ValueError:
+            return None
+
     def numbers(self, name: str) -> Vector:
         """Returns a column as finite numbers."""
         cells = self.column(name)
         values = np.empty(len(cells))
         for i, (cell, line) in enumerate(zip(cells, self.lines, strict=True)):
-            try:
-                values[i] = float((cell.replace(",", ".") if self.decimal_comma else cell).replace("_", "?"))
-            except ValueError:
+            number = self.number(cell)
+            if number is None:
                 what = "an empty cell" if not cell else f'"{cell}"'
                 raise InvalidInput(
                     f'line {line}, column "{name}": a number is needed, got {what}; fill it in or remove the row'
-                ) from None
-            if not abs(values[i]) <= LARGEST:
+                )
+            if not abs(number) <= LARGEST:
                 raise InvalidInput(
                     f'line {line}, column "{name}": a finite number up to {LARGEST:g} is needed, got "{cell}"'
                 )
+            values[i] = number
         return values
 
     def labels(self, name: str) -> list[str]:
@@ -103,9 +110,8 @@ class Table:
         return cells
 
 
-def arms_from(table: Table, features: Sequence[str], label: str | None = None) -> tuple[tuple[str, ...], Matrix]:
-    """Returns (labels, features) of a table with a row per arm; labels are in the first column unless `label` names
-    it."""
+def arms_from(table: Table, label: str | None = None) -> tuple[str, ...]:
+    """Returns the labels of a table with a row per arm, in its first column unless `label` names another."""
     name = label or table.columns[0]
     labels = table.labels(name)
     first: dict[str, int] = {}
@@ -118,26 +124,7 @@ def arms_from(table: Table, features: Sequence[str], label: str | None = None) -
         first[each] = line
     if len(labels) < 2:
         raise InvalidInput("there is one arm; a choice needs at least two rows")
-    if name in features:
-        raise InvalidInput(
-            f'the column "{name}" holds the labels; leave it out of the features, or name another with --label'
-        )
-    values = (
-        np.column_stack([table.numbers(feature) for feature in features]) if features else np.empty((len(labels), 0))
-    )
-    return tuple(labels), values
-
-
-def standardise(values: Matrix, names: Sequence[str]) -> Matrix:
-    """Returns every feature with mean 0 and standard deviation 1, so that none outweighs the others by its unit."""
-    centred = values - values[0]
-    size = np.abs(centred).max(axis=0)
-    for name, each in zip(names, size, strict=True):
-        if each == 0:
-            raise InvalidInput(f'the column "{name}" is the same for every arm and tells nothing apart; leave it out')
-    unit = centred / size
-    scaled: Matrix = (unit - unit.mean(axis=0)) / unit.std(axis=0)
-    return scaled
+    return tuple(labels)
 
 
 def edges_from(

@@ -37,6 +37,8 @@ class Run:
     delta: float
     proved: bool
     seed: int
+    candidates: tuple[int, ...] | None = None
+    """The arms that may still be best, as in `Verdict`."""
 
 
 def run(policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, noise: Drawing | None = None) -> Run:
@@ -84,6 +86,7 @@ def watch(
                 delta,
                 seen.proved,
                 seed,
+                seen.candidates,
             )
         )
     return runs

@@ -25,11 +25,20 @@ def instance(
         Path | None, typer.Option(help="CSV with a row per option; labels in its first column.", metavar="FILE")
     ] = None,
     features: Annotated[
-        str | None, typer.Option(help="Numeric columns of --arms to compare options by.", metavar="A,B,...")
+        str | None,
+        typer.Option(
+            help="Columns of --arms to compare options by: numbers, ISO dates, yes or no, or categories.",
+            metavar="A,B,...",
+        ),
     ] = None,
     neighbors: Annotated[
-        int, typer.Option(help="Join each option to so many nearest ones, in --features.", metavar="N")
-    ] = 5,
+        int | None,
+        typer.Option(
+            help="Join each option to so many nearest ones, in --features; log2 of the options, at most 5, if not "
+            "given.",
+            metavar="N",
+        ),
+    ] = None,
     edges: Annotated[Path | None, typer.Option(help="CSV of label, label and perhaps weight.", metavar="FILE")] = None,
     label: Annotated[
         str | None, typer.Option(help="Column of --arms with the labels; the first if not given.", metavar="COLUMN")
@@ -39,7 +48,11 @@ def instance(
     ] = None,
     R: Annotated[float | None, typer.Option("--R", help="Bound on the roughness S(mu) of the means.")] = None,
     step: Annotated[float | None, typer.Option(help="Instead of --R: neighbours differ by at most so much.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Standard deviation of one outcome; 1 if not given.")] = None,
+    sigma: Annotated[float | None, typer.Option(help="Standard deviation of one outcome of one option.")] = None,
+    observations: Annotated[
+        Path | None,
+        typer.Option(help="Instead of --sigma: CSV of label and outcome, to estimate it from.", metavar="FILE"),
+    ] = None,
     low: Annotated[float | None, typer.Option(help="Least possible outcome, instead of --sigma.")] = None,
     high: Annotated[float | None, typer.Option(help="Largest possible outcome, instead of --sigma.")] = None,
     binary: Annotated[
@@ -56,22 +69,24 @@ def instance(
     \b
     Examples:
       spectralbai instance --arms doses.csv --features dose --neighbors 1 --step 0.1 --sigma 0.5
+      spectralbai instance --arms doses.csv --features dose,form --step 0.1 --observations pilot.csv
       spectralbai instance --edges similar.csv --R 0.01 --low 0 --high 1
       spectralbai instance --edges similar.csv --R 0.01 --binary
 
-    Features are standardised: each gets mean 0 and standard deviation 1, so that none outweighs the others by its unit.
+    Every feature counts the same: numbers and dates get standard deviation 1, and categories as much variance.
     """
     from spectralbai.history import implied_R
     from spectralbai.instance import Instance
 
-    _check_options(arms, features, edges, guess, R, step, sigma, low, high, binary)
+    _check_options(arms, features, edges, guess, R, step)
+    _check_noise(sigma, observations, low, high, binary)
     if not out.name or out.suffix == ".png":
         raise InvalidInput(
             f'--out must name a file for the instance, such as options.json, got "{out}"; its picture gets the ending '
             ".png"
         )
     picture = out.with_suffix(".png")
-    for given in (arms, edges):
+    for given in (arms, edges, observations):
         if given is not None and given.resolve() in (out.resolve(), picture.resolve()):
             raise InvalidInput(f"--out would overwrite {given}, which is read; choose another name")
     from spectralbai import plot as plots
@@ -94,6 +109,9 @@ def instance(
             'R = inf: the graph says nothing yet; choose --R or --step, with the help of "spectralbai plan '
             '--observations"'
         )
+    if observations is not None:
+        sigma, remark = _estimated_sigma(observations, labels)
+        remarks.append(remark)
     problem = _problem(graph, R, sigma, low, high, binary, tolerance)
     made = Instance(problem, mu, labels)
     if made.mu is not None:
@@ -120,10 +138,6 @@ def _check_options(
     guess: str | None,
     R: float | None,
     step: float | None,
-    sigma: float | None,
-    low: float | None,
-    high: float | None,
-    binary: bool,
 ) -> None:
     if arms is None and edges is None:
         raise InvalidInput("--arms or --edges is needed: a CSV file of options, or of pairs of similar ones")
@@ -137,37 +151,85 @@ def _check_options(
         raise InvalidInput("--features and --edges both make the graph; keep one")
     if R is not None and step is not None:
         raise InvalidInput("--R and --step both set R; keep one")
-    if sigma is not None and (low is not None or high is not None or binary):
-        raise InvalidInput("--sigma and --low, --high, --binary both describe the noise; keep one")
+
+
+def _check_noise(
+    sigma: float | None, observations: Path | None, low: float | None, high: float | None, binary: bool
+) -> None:
     if (low is None) != (high is None):
         raise InvalidInput("--low and --high go together; give both")
+    given = {
+        "--sigma": sigma is not None,
+        "--observations": observations is not None,
+        "--low, --high, --binary": low is not None or binary,
+    }
+    named = [name for name, there in given.items() if there]
+    if len(named) > 1:
+        raise InvalidInput(f"{' and '.join(named)} both describe the noise; keep one")
+    if not named:
+        raise InvalidInput(
+            "--sigma is missing, the standard deviation of one outcome of one option; know it from experience, or try "
+            "a few options several times and give --observations, a CSV of label and outcome, or give --low and "
+            "--high if outcomes lie in a range, or --binary if they are 0 or 1"
+        )
 
 
 def _read(
-    arms: Path | None, features: str | None, neighbors: int, edges: Path | None, label: str | None, guess: str | None
+    arms: Path | None,
+    features: str | None,
+    neighbors: int | None,
+    edges: Path | None,
+    label: str | None,
+    guess: str | None,
 ) -> tuple[tuple[str, ...], Graph, list[float] | None, list[str]]:
     """Returns labels, graph, guesses and what was chosen on the way."""
-    from spectralbai.graph import Graph
-    from spectralbai.records import arms_from, edges_from, standardise
+    import numpy as np
+
+    from spectralbai.features import features_from
+    from spectralbai.graph import Graph, usual_neighbors
+    from spectralbai.records import arms_from, edges_from
 
     labels, mu = None, None
     remarks: list[str] = []
     if arms is not None:
         names = [name.strip() for name in (features or "").split(",") if name.strip()]
         with read_table(arms) as table:
-            labels, values = arms_from(table, names, label)
+            labels = arms_from(table, label)
             mu = table.numbers(guess).tolist() if guess is not None else None
             if edges is None:
-                graph = Graph.from_features(standardise(values, names), neighbors)
-                remarks.append(
-                    f"standardised features {', '.join(names)}; each option joined to its {neighbors} nearest"
-                )
+                if not names:
+                    raise InvalidInput(f'--features names no column, got "{features}"; name some, such as dose,age')
+                read = features_from(table, names, label)
+                graph = Graph.from_features(np.hstack([each.values for each in read]), neighbors)
+                shown = "; ".join(f"{each.name} ({each.reading})" for each in read)
+                nearest = usual_neighbors(len(labels)) if neighbors is None else neighbors
+                remarks.append(f"features: {shown}")
+                remarks.append(f"each option is joined to its {nearest} nearest")
     if edges is not None:
         with read_table(edges) as table:
             labels, pairs = edges_from(table, labels)
             graph = Graph.from_edges(len(labels), pairs)
     assert labels is not None
     return labels, graph, mu, remarks
+
+
+def _estimated_sigma(file: Path, labels: tuple[str, ...]) -> tuple[float, str]:
+    """Returns sigma from past outcomes, rounded up, and how it came about."""
+    from spectralbai.history import rounded_up, sigma_from
+    from spectralbai.records import observations_from
+
+    with read_table(file) as table:
+        found = sigma_from(*observations_from(table, labels))
+        if found.sigma == 0:
+            raise InvalidInput(
+                f"the {found.observations} outcomes never vary within an option, so that sigma cannot be told; add "
+                "outcomes, or give --sigma"
+            )
+    sigma = rounded_up(found.high)
+    return sigma, (
+        f"sigma = {sigma:g}: the outcomes of {file} vary by {found.sigma:.3g} within an option "
+        f"({found.confidence:.0%} interval {found.low:.3g} to {found.high:.3g}), and the upper end is on the safe side"
+    )
 
 
 def _problem(
@@ -179,4 +241,5 @@ def _problem(
         low, high = 0.0, 1.0
     if low is not None and high is not None:
         return Problem.bounded(graph, R, low, high, tolerance, binary)
-    return Problem(graph, R, 1.0 if sigma is None else sigma, tolerance)
+    assert sigma is not None
+    return Problem(graph, R, sigma, tolerance)

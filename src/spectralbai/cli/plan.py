@@ -1,11 +1,11 @@
-"""`spectralbai plan`: how many trials to expect, what the graph saves, and what R and sigma past observations
-suggest."""
+"""`spectralbai plan`: how many trials to expect, what the graph saves, what R and sigma past observations suggest, and
+what a budget can find."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spectralbai.cli.files import read_instance, read_table
+from spectralbai.cli.outputs import PICTURE, Force, Output
 from spectralbai.cli.tables import print_plain
 from spectralbai.cli.work import cores, processes, progress
+from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from spectralbai.planning import Forecast, Plan
+    from spectralbai.instance import Instance
+    from spectralbai.planning import Budget, Forecast, Plan, Variation
 
 
 def plan(
@@ -30,15 +33,32 @@ def plan(
         Path | None, typer.Option(help="CSV of label and outcome, from a pilot or the past.", metavar="FILE")
     ] = None,
     R: Annotated[float | None, typer.Option("--R", help="Plan with this R instead of that of the file.")] = None,
-    runs: Annotated[int, typer.Option(help="Most simulated runs, with and without the graph.", metavar="N")] = 100,
+    sigma: Annotated[float | None, typer.Option(help="Plan with this sigma instead of that of the file.")] = None,
+    tolerance: Annotated[
+        float | None, typer.Option(help="Plan with this tolerance instead of that of the file.")
+    ] = None,
+    budget: Annotated[
+        int | None, typer.Option(help="Instead of a plan: what so many trials can find.", metavar="N")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="With --budget: a picture of the chances, by tolerance.", metavar="FILE")
+    ] = None,
+    runs: Annotated[
+        int | None,
+        typer.Option(
+            help="Most simulated runs, 100 if not given; with --budget those of each tolerance, 40.", metavar="N"
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers, whatever --jobs.")] = 0,
     jobs: Annotated[
         int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Skip the simulation: theory only, at once.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    force: Force = False,
 ) -> None:
-    """How many trials will this take, is the graph worth it, and what should R be?
+    """How many trials will this take, is the graph worth it, and what should R be? Or, with --budget, what can so many
+    trials find?
 
     The means planned with are those of --observations, smoothed to R; else the guess "mu" in the file; else random
     smooth signals as rough as R allows. Expected trials are those of simulated runs of the default rule.
@@ -46,20 +66,41 @@ def plan(
     from spectralbai.checks import check_delta, check_integer
 
     check_delta(delta)
-    check_integer("--runs", runs, 1)
+    check_integer("--seed", seed, 0)
     jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
-    instance = read_instance(file)
+    runs = (100 if budget is None else 40) if runs is None else check_integer("--runs", runs, 1)
+    if budget is not None:
+        check_integer("--budget", budget, 1)
+        if quick:
+            raise InvalidInput("--quick skips the simulation that --budget rests on; leave out one of them")
+    if plot is not None:
+        if budget is None:
+            raise InvalidInput("--plot shows what a budget can find; give --budget too, a number of trials")
+        if plot.suffix.lower() != ".png":
+            raise InvalidInput(f'--plot must name a PNG file, such as budget.png, got "{plot}"')
+    picture = None if plot is None else Output("--plot", plot, PICTURE, force)
+    instance = _changed(read_instance(file), R, sigma, tolerance)
 
     from spectralbai import planning
-    from spectralbai.instance import Instance
     from spectralbai.records import observations_from
 
-    if R is not None:
-        instance = Instance(replace(instance.problem, R=R), instance.mu, instance.labels)
     arms, outcomes = None, None
     if observations is not None:
         with read_table(observations) as table:
             arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
+    if budget is not None:
+        weigh = partial(planning.budget, instance, budget, delta, arms=arms, outcomes=outcomes, runs=runs, seed=seed)
+        if picture is not None:
+            from spectralbai import plot as plots
+        with processes(jobs) as executor, progress("simulated runs") as show:
+            found = weigh(executor=executor, on_run=show)
+        if picture is not None:
+            picture.write(plots.as_png(plots.plot_budget(found)))
+        if as_json:
+            typer.echo(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        else:
+            print_plain(*_budget(found), *([] if plot is None else [f"The picture is in {plot}"]), least_width=100)
+        return
     make = partial(planning.plan, instance, delta, arms=arms, outcomes=outcomes, seed=seed)
 
     def theory() -> Plan:
@@ -75,19 +116,39 @@ def plan(
         typer.echo(json.dumps(made.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
         return
     made = theory()  # it takes seconds: no need to wait for the simulation
-    print_plain(*_setting(made), "", _theory(made), "", made.advice, "", *_history(made), least_width=100)
+    print_plain(*_setting(made), *_scores(made), "", _theory(made), "", *_history(made), made.advice, least_width=100)
     if not quick:
         made = simulated()
-        print_plain("", "Simulated with the default rule:", _simulation(made), "", made.advice, least_width=100)
+        print_plain(
+            "", "Simulated with the default rule:", _simulation(made), "", *_range(made), made.advice, least_width=100
+        )
     print_plain("", *_choices(made), least_width=100)
+
+
+def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance: float | None) -> Instance:
+    """Returns the instance with other choices."""
+    from spectralbai.instance import Instance
+    from spectralbai.problem import Problem
+
+    problem = instance.problem
+    if sigma is not None:
+        if problem.outcome_range is not None:
+            raise InvalidInput(
+                f"--sigma is not for {problem.noise.described()}, as the file has it: their spread is learnt; leave it "
+                "out"
+            )
+        problem = Problem(problem.graph, problem.R, sigma, problem.tolerance)
+    if R is not None:
+        problem = replace(problem, R=R)
+    if tolerance is not None:
+        problem = replace(problem, tolerance=tolerance)
+    return Instance(problem, instance.mu, instance.labels)
 
 
 def _setting(made: Plan) -> Iterator[str]:
     problem = made.instance.problem
     yield f"{problem.n_arms} arms, {problem.graph.n_edges} edges, {problem.noise.described()}"
     yield f"R = {problem.R:g}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
-    if problem.noise.divergence is None:
-        yield "T* is that of Gaussian outcomes whose sigma is half of the range; no lower bound is known for scores"
     if made.source == "random signals":
         rough = max(problem.smoothness(mu) for mu in made.signals)
         size = (
@@ -99,6 +160,90 @@ def _setting(made: Plan) -> Iterator[str]:
         best = made.instance.labels[int(mu.argmax())]
         where = "past observations, smoothed to R" if made.source == "observations" else "your guess"
         yield f"means: {where}; best arm {best}, S(mu) = {problem.smoothness(mu):.4g}"
+
+
+def _scores(made: Plan) -> Iterator[str]:
+    """Says what is known of the spread of scores in a range, and what follows."""
+    problem, pilot = made.instance.problem, made.pilot
+    if problem.noise.divergence is not None or problem.outcome_range is None:
+        return
+    low, high = problem.outcome_range
+    if pilot is not None and pilot.spread is not None and pilot.sigma is not None:
+        yield (
+            f"the scores of an option vary by {pilot.spread:.3g} ({pilot.sigma.confidence:.0%} interval "
+            f"{pilot.sigma.low:.3g} to {pilot.sigma.high:.3g}), {2 * pilot.spread / (high - low):.0%} of the most that "
+            "the range allows; the rule learns that by itself,"
+        )
+        yield "and T* and simulated runs have that spread; no lower bound is known for scores"
+        return
+    if pilot is not None and pilot.at_ends:
+        yield "all outcomes are ends of the range: if no others can occur, say so (--binary), which saves trials"
+    elif pilot is not None:
+        yield "the observations do not tell how much the scores of an option vary, or they vary as much as they can"
+    yield (
+        "simulated scores are ends of the range, the widest there are: scores that vary less take fewer trials"
+        + ("; --observations would tell" if pilot is None else "")
+    )
+    yield "T* is that of Gaussian outcomes whose sigma is half of the range; no lower bound is known for scores"
+
+
+def _range(made: Plan) -> Iterator[str]:
+    """Says where the expected number of trials lies, as far as a pilot tells."""
+    found = made.range
+    if found is None or made.pilot is None:
+        return
+    told = f"the {made.pilot.data.samples} observations leave plausible"
+    if math.isinf(found.high):
+        yield (
+            f"Expected trials: more than {found.low:,.0f}. What {told} is too wide for an upper end: the best options "
+            "may be tied, or nearly"
+        )
+        yield "A tolerance bounds it; so do more observations"
+    else:
+        yield (
+            f"Expected trials: {found.low:,.0f} to {found.high:,.0f}, for {found.covered:.0%} of the means that {told}"
+        )
+    yield ""
+
+
+def _budget(found: Budget) -> Iterator[str | Table]:
+    from spectralbai.planning.budget import PROBABILITIES
+
+    problem, given = found.instance.problem, found.given
+    yield f"{problem.n_arms} arms, {problem.graph.n_edges} edges, {problem.noise.described()}, R = {problem.R:g}"
+    means = {
+        "guess": "your guess",
+        "observations": "what the observations leave plausible",
+        "random signals": "random smooth signals",
+    }
+    yield f"{found.trials:,} trials, delta = {found.delta:g}; means: {means[found.source]}"
+    yield ""
+    table = _table("tolerance", "decided in time", "runs")
+    for each in found.curve:
+        table.add_row(f"{each.tolerance:.3g}", f"{each.share:.0%}", str(each.runs))
+    yield table
+    yield ""
+    for probability in PROBABILITIES:
+        tolerance = found.smallest_tolerance(probability)
+        if tolerance is None:
+            yield (
+                f"With {probability:.0%} probability {found.trials:,} trials decide nothing: no tolerance up to the "
+                f"spread of the means, {found.curve[-1].tolerance:.3g}, is decided so often; plan more trials"
+            )
+        else:
+            yield (
+                f"With {probability:.0%} probability {found.trials:,} trials find an option within {tolerance:.3g} of "
+                "the best"
+            )
+    if found.candidates:
+        left = sum(found.candidates) / len(found.candidates)
+        yield (
+            f"With the tolerance given, {given.tolerance:g}, {given.share:.0%} of the runs decide in time; otherwise "
+            f"{left:.1f} of {problem.n_arms} options are left on average, {min(found.candidates)} to "
+            f"{max(found.candidates)}"
+        )
+    else:
+        yield f"With the tolerance given, {given.tolerance:g}, all runs decide in time"
 
 
 def _rows(made: Plan) -> tuple[tuple[str, Forecast], ...]:
@@ -122,17 +267,22 @@ def _simulation(made: Plan) -> Table:
 
 
 def _history(made: Plan) -> Iterator[str]:
-    if made.sigma is not None and made.instance.problem.outcome_range is None:
-        each = made.sigma
+    from spectralbai.history import rounded_up
+
+    pilot = made.pilot
+    if pilot is None:
+        return
+    if pilot.sigma is not None and made.instance.problem.outcome_range is None:
+        each = pilot.sigma
         interval = f"{each.confidence:.0%} interval {each.low:.3g} to {each.high:.3g}"
         advice = (
-            f"round up: {_rounded_up(each.high)} or more"
+            f"round up: {rounded_up(each.high):g} or more"
             if each.sigma > 0
             else "outcomes never vary: it cannot be told"
         )
         yield f"sigma from {each.observations} observations: {each.sigma:.3g} ({interval}); {advice}"
-    if made.roughness is not None and made.instance.problem.graph.n_edges:
-        rough = made.roughness
+    if pilot.roughness is not None and made.instance.problem.graph.n_edges:
+        rough = pilot.roughness
         yield (
             f"S(mu) from the observations: {rough.estimate:.3g}, and below {rough.upper:.3g} with "
             f"{rough.confidence:.0%} confidence"
@@ -140,60 +290,54 @@ def _history(made: Plan) -> Iterator[str]:
         noisy = (
             f" (that of the raw means, {rough.plain:.3g}, is mostly noise)" if rough.estimate < rough.plain / 2 else ""
         )
-        yield f"an R of {_rounded_up(rough.upper)} is on the safe side{noisy}"
-    if made.sigma is not None or made.roughness is not None:
-        yield ""
-
-
-def _rounded_up(value: float) -> str:
-    """Returns a number not below `value`, with two digits."""
-    step = 10.0 ** (math.floor(math.log10(value)) - 1) if value > 0 else 1.0
-    return f"{math.ceil(value / step) * step:.2g}"
+        yield f"an R of {rounded_up(rough.upper):g} is on the safe side{noisy}"
+    yield ""
+    yield from _range(made)
 
 
 def _choices(made: Plan) -> Iterator[str | Table]:
-    scale = "expected trials" if made.with_graph.runs else "at least"
     table = _table("delta", "at least", *(("expected trials",) if made.with_graph.runs else ()))
     for each in made.by_delta:
         table.add_row(f"{each.delta:g}", _count(each.lower_bound), *((f"{each.mean:,.0f}",) if each.runs else ()))
     yield "Another risk:"
     yield table
     if made.by_R:
-        table = _table("R", "T*", scale)
-        for each_R in made.by_R:
-            times = (f"{each_R.characteristic_time:,.1f}", _about(each_R.samples))
-            table.add_row(
-                f"{each_R.value:.3g}",
-                *(("too small for these means", "") if math.isnan(each_R.characteristic_time) else times),
-            )
         yield ""
         yield (
             "Another R (too small a one can give a wrong answer or be refuted by the data; too large a one only costs "
             "trials):"
         )
-        yield table
-    table = _table("tolerance", "T*", scale)
-    for each_tolerance in made.by_tolerance:
-        time = each_tolerance.characteristic_time
-        trials = (
-            _about(each_tolerance.samples)
-            if 0 < time < math.inf
-            else "none: all are good enough"
-            if time == 0
-            else "no end: tied"
-        )
-        table.add_row(f"{each_tolerance.value:.3g}", f"{each_tolerance.characteristic_time:,.1f}", trials)
+        yield _variations("R", made.by_R)
     yield ""
     yield "Another tolerance:"
-    yield table
+    yield _variations("tolerance", made.by_tolerance)
+
+
+def _variations(name: str, variations: Sequence[Variation]) -> Table:
+    simulated = any(each.forecast is not None and each.forecast.runs for each in variations)
+    table = _table(name, "T*", "at least", *(("expected trials", "95 % interval", "runs") if simulated else ()))
+    for each in variations:
+        found = each.forecast
+        cells: tuple[str, ...]
+        if found is None:
+            cells = ("too small for these means",)
+        elif math.isinf(found.characteristic_time):
+            cells = ("no end: tied",)
+        elif found.characteristic_time == 0:
+            cells = ("none: all are good enough",)
+        else:
+            cells = (f"{found.characteristic_time:,.1f}", _count(found.lower_bound))
+            if found.runs:
+                interval = f"{found.mean_low:,.0f} - {found.mean_high:,.0f}" if found.runs > 1 else ""
+                cells += (f"{found.mean:,.0f}", interval, str(found.runs))
+            elif simulated:
+                cells += ("too long to simulate",)
+        table.add_row(f"{each.value:.3g}", *cells)
+    return table
 
 
 def _count(samples: float) -> str:
-    return "-" if math.isnan(samples) else f"{samples:,.0f}"
-
-
-def _about(samples: float) -> str:
-    return "-" if math.isnan(samples) else f"about {samples:,.0f}"
+    return "-" if math.isnan(samples) else f"{samples:,.0f}" if math.isfinite(samples) else "no end: tied"
 
 
 def _table(*headings: str) -> Table:

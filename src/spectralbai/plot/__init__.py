@@ -11,12 +11,14 @@ except ModuleNotFoundError:
 
 from spectralbai.plot.campaign import plot_proportions, plot_tau_against, plot_tau_by_policy
 from spectralbai.plot.network import plot_graph
+from spectralbai.plot.planning import plot_budget
 from spectralbai.plot.reproduction import plot_reproduction
 from spectralbai.plot.study import plot_estimates, plot_evidence, plot_race, plot_shares
 from spectralbai.plot.style import as_png
 
 __all__ = [
     "as_png",
+    "plot_budget",
     "plot_estimates",
     "plot_evidence",
     "plot_graph",

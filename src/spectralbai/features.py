@@ -1,0 +1,102 @@
+"""What makes options alike, from columns of a table: numbers, dates, yes or no, and categories, each of one weight."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+import numpy as np
+
+from spectralbai.checks import Matrix, Vector
+from spectralbai.errors import InvalidInput
+from spectralbai.records import Table
+
+TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+SHOWN = 5
+"""Most categories that are listed."""
+
+
+@dataclass(frozen=True, eq=False)
+class Feature:
+    """A column, read."""
+
+    name: str
+    reading: str
+    """As what it was read, such as "numbers"."""
+    values: Matrix
+    """Coordinates of the arms, shape (n_arms, 1), or (n_arms, n_categories); their variances sum to 1.
+
+    So the squared distance of two arms is 2 on average, for every feature: none outweighs the others by its unit or
+    its kind, and two arms of different categories are as far apart as two that differ in a number usually are.
+    """
+
+
+def features_from(table: Table, names: Sequence[str], label: str | None = None) -> list[Feature]:
+    """Returns the features of these names; the column of labels, the first unless `label` names it, is none."""
+    labels = label or table.columns[0]
+    if labels in names:
+        raise InvalidInput(
+            f'the column "{labels}" holds the labels; leave it out of the features, or name another with --label'
+        )
+    return [_feature(table, name) for name in names]
+
+
+def _feature(table: Table, name: str) -> Feature:
+    cells = table.column(name)
+    for cell, line in zip(cells, table.lines, strict=True):
+        if not cell:
+            raise InvalidInput(f'line {line}, column "{name}": the cell is empty; fill it in or remove the row')
+    numeric = [table.number(cell) is not None for cell in cells]
+    dates = [_days(cell) for cell in cells]
+    if sum(numeric) * 2 >= len(cells):  # a word among numbers is a slip, and refused with its line
+        return Feature(name, "numbers", _standardised(name, table.numbers(name)))
+    days = [day for day in dates if day is not None]
+    if len(days) * 2 >= len(cells):
+        if len(days) < len(cells):
+            at = dates.index(None)
+            raise InvalidInput(
+                f'line {table.lines[at]}, column "{name}": a date such as 2026-03-31 is needed, got "{cells[at]}"; '
+                "correct it or remove the row"
+            )
+        return Feature(name, "dates, in days", _standardised(name, np.array(days)))
+    if all(cell.lower() in TRUTH for cell in cells):
+        return Feature(name, "yes or no", _standardised(name, np.array([TRUTH[cell.lower()] for cell in cells])))
+    return _categories(name, cells)
+
+
+def _categories(name: str, cells: Sequence[str]) -> Feature:
+    kinds = sorted(set(cells))
+    _check_tells(name, len(kinds) > 1)
+    if len(kinds) == len(cells):
+        raise InvalidInput(
+            f'the column "{name}" holds words and is different for every arm: it tells nothing of which are alike; '
+            "leave it out, or give numbers or dates"
+        )
+    one_hot = np.array([[cell == kind for kind in kinds] for cell in cells], dtype=np.float64)
+    listed = ", ".join(kinds[:SHOWN]) + (", ..." if len(kinds) > SHOWN else "")
+    return Feature(name, f"{len(kinds)} categories: {listed}", one_hot / np.sqrt(one_hot.var(axis=0).sum()))
+
+
+def _days(cell: str) -> float | None:
+    """Returns the days since 1970 of an ISO date, with a time of day or without, if the cell is one."""
+    try:
+        when = datetime.fromisoformat(cell)
+    except ValueError:
+        return None
+    return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp() / 86400
+
+
+def _standardised(name: str, values: Vector) -> Matrix:
+    """Returns the values as a column with mean 0 and standard deviation 1."""
+    centred = values - values[0]
+    size = np.abs(centred).max()
+    _check_tells(name, size > 0)
+    unit = centred / size
+    scaled: Matrix = ((unit - unit.mean()) / unit.std())[:, None]
+    return scaled
+
+
+def _check_tells(name: str, differs: bool) -> None:
+    if not differs:
+        raise InvalidInput(f'the column "{name}" is the same for every arm and tells nothing apart; leave it out')

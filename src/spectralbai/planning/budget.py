@@ -1,0 +1,152 @@
+"""What a given number of trials can find."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass, replace
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from spectralbai.checks import check_delta, check_integer
+from spectralbai.errors import InvalidInput
+from spectralbai.instance import Instance
+from spectralbai.planning.forecast import race
+from spectralbai.planning.means import Means, Source
+from spectralbai.policy import SpectralRace
+from spectralbai.simulate import Run
+
+PROBABILITIES = (0.8, 0.95)
+HALVINGS = 8
+"""Tolerances tried: from the spread of the means down, each half of the one before, until hardly a run decides."""
+HARDLY = 0.05
+REFINEMENTS = 2
+"""How often the step that crosses a probability is cut in two."""
+
+
+@dataclass(frozen=True)
+class Chance:
+    """How often a tolerance is decided within the budget."""
+
+    tolerance: float
+    runs: int
+    decided: int
+
+    @property
+    def share(self) -> float:
+        return self.decided / self.runs
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """What a number of trials can find."""
+
+    instance: Instance
+    trials: int
+    delta: float
+    source: Source
+    curve: tuple[Chance, ...]
+    """By tolerance, in increasing order; the tolerance of the problem is among them."""
+    candidates: tuple[int, ...]
+    """How many arms may still be the best after all trials: of each run at the tolerance of the problem that did not
+    decide."""
+
+    @property
+    def given(self) -> Chance:
+        """The chance at the tolerance of the problem."""
+        return next(each for each in self.curve if each.tolerance == self.instance.problem.tolerance)
+
+    def smallest_tolerance(self, probability: float) -> float | None:
+        """Returns the smallest tolerance tried that is decided with this probability, as larger ones are; None where
+        none is."""
+        found = None
+        for each in reversed(self.curve):
+            if each.share < probability:
+                break
+            found = each.tolerance
+        return found
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns everything, JSON-ready."""
+        return {
+            "trials": self.trials,
+            "delta": self.delta,
+            "source": self.source,
+            "instance": self.instance.as_dict(),
+            "smallest_tolerance": {f"{p:g}": self.smallest_tolerance(p) for p in PROBABILITIES},
+            "curve": [{"tolerance": c.tolerance, "runs": c.runs, "decided": c.decided} for c in self.curve],
+            "candidates": list(self.candidates),
+        }
+
+
+def budget(
+    instance: Instance,
+    trials: int,
+    delta: float = 0.05,
+    *,
+    arms: ArrayLike | None = None,
+    outcomes: ArrayLike | None = None,
+    runs: int = 40,
+    seed: int = 0,
+    executor: Executor | None = None,
+    on_run: Callable[[int, int], object] | None = None,
+) -> Budget:
+    """Returns what `trials` trials can find at risk `delta`: how often simulated races decide within them, by
+    tolerance.
+
+    The means are those of `plan`; from past observations (`arms` and their `outcomes`), each run has other means that
+    these leave plausible. `runs` races are simulated at each tolerance; `on_run` is called with (done, most) after
+    each.
+    """
+    if not isinstance(instance, Instance):
+        raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
+    delta, trials = check_delta(delta), check_integer("trials", trials, 1)
+    runs, seed = check_integer("runs", runs, 1), check_integer("seed", seed, 0)
+    means = Means.of(instance, arms, outcomes, seed)
+    signals = means.signals if means.pilot is None else means.pilot.plausible
+    if means.spread == 0:
+        raise InvalidInput("the means planned with are all equal: every arm is a right answer, and there is no budget")
+    most = (1 + HALVINGS + len(PROBABILITIES) * REFINEMENTS) * runs
+    raced: dict[float, list[Run]] = {}
+    done = 0
+
+    def share(tolerance: float) -> float:
+        nonlocal done
+        if tolerance not in raced:
+            policy = SpectralRace(replace(instance.problem, tolerance=tolerance), delta)
+            raced[tolerance] = []
+            for each in race(policy, signals, range(runs), seed, executor, trials, means.drawing):
+                raced[tolerance].append(each)
+                done += 1
+                if on_run is not None:
+                    on_run(done, max(most, done))
+        return sum(each.status == "decided" for each in raced[tolerance]) / runs
+
+    own = instance.problem.tolerance
+    share(own)
+    tried = [means.spread]
+    while share(tried[-1]) > HARDLY and len(tried) < HALVINGS:
+        tried.append(tried[-1] / 2)
+    for probability in PROBABILITIES:
+        above = [each for each in tried if share(each) >= probability]
+        if len(above) == len(tried) or not above:
+            continue
+        high = min(above)
+        low = high / 2
+        for _ in range(REFINEMENTS):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if share(middle) >= probability else (middle, high)
+    if on_run is not None:
+        on_run(done, done)
+    curve = tuple(
+        Chance(tolerance, runs, sum(each.status == "decided" for each in raced[tolerance]))
+        for tolerance in sorted(raced)
+    )
+    left = tuple(
+        instance.problem.n_arms if each.candidates is None else len(each.candidates)
+        for each in raced[own]
+        if each.status != "decided"
+    )
+    return Budget(instance, trials, delta, means.source, curve, left)

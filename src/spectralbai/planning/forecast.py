@@ -1,0 +1,122 @@
+"""Samples to expect: the theorem, what simulated races took, and a rule of thumb between the two."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from scipy.special import stdtrit
+
+from spectralbai.checks import Vector
+from spectralbai.noise import Drawing
+from spectralbai.policy import Policy
+from spectralbai.problem import Problem
+from spectralbai.simulate import Run, run
+
+BATCH = 16
+PRECISION = 0.05
+"""Simulation ends once the standard error of the mean is below this part of it, or after all runs asked for."""
+LONGEST = 300_000
+"""Runs whose mean is bound to be longer are not simulated."""
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Samples to expect: the theorem, and what simulated races took.
+
+    NaN where nothing was simulated.
+    """
+
+    delta: float
+    characteristic_time: float
+    """For scores in a range, that of Gaussian outcomes with the spread of the pilot, or half of the range."""
+    lower_bound: float
+    """Samples that no method of this risk can do without on average; NaN for scores in a range: none is known."""
+    runs: int = 0
+    mean: float = math.nan
+    mean_low: float = math.nan
+    mean_high: float = math.nan
+    """95 % interval of the mean."""
+    q05: float = math.nan
+    median: float = math.nan
+    q95: float = math.nan
+    errors: int = 0
+    undecided: int = 0
+    """Runs whose data contradicted R, or that were cut short."""
+
+    @property
+    def expected(self) -> float:
+        """The mean of the runs, or the lower bound where there are none; NaN where neither is known."""
+        return self.mean if self.runs else self.lower_bound
+
+    @classmethod
+    def of(cls, delta: float, characteristic: float, bound: float, runs: Sequence[Run]) -> Forecast:
+        """Returns the forecast with what these runs took."""
+        if not runs:
+            return cls(delta, characteristic, bound)
+        tau = np.array([each.tau for each in runs], dtype=float)
+        mean, half = float(tau.mean()), math.nan
+        if tau.size > 1:
+            half = float(stdtrit(tau.size - 1, 0.975)) * float(tau.std(ddof=1)) / math.sqrt(tau.size)
+        low, median, high = (float(q) for q in np.quantile(tau, (0.05, 0.5, 0.95)))
+        decided = [each for each in runs if each.status == "decided"]
+        errors = sum(not each.correct for each in decided)
+        ends = (max(mean - half, 0.0) if tau.size > 1 else math.nan), mean + half
+        return cls(
+            delta, characteristic, bound, tau.size, mean, *ends, low, median, high, errors, len(runs) - len(decided)
+        )
+
+
+def rule_of_thumb(problem: Problem, delta: float, time: float) -> float:
+    """Returns about how many samples a race takes whose characteristic time is this: T* (log(1/delta) + c) + c' K.
+
+    Measured on 50 random instances of 3 to 12 arms, with and without graphs and tolerances, at delta from 0.01 to 0.1:
+    nine in ten took 0.66 to 1.47 times as many.
+    """
+    learning = 5.0 if problem.tolerance > 0 else 3.0
+    an_arm = 15.0 if problem.noise.divergence is None else 4.0
+    return time * (math.log(1 / delta) + learning) + an_arm * problem.n_arms
+
+
+def simulate(
+    policy: Policy,
+    signals: Sequence[Vector],
+    runs: int,
+    seed: int,
+    executor: Executor | None,
+    count: Callable[[int], None],
+    noise: Drawing | None,
+) -> list[Run]:
+    """Returns runs, the signals in turn, until the mean is known or all are done; `count` gets the number of runs that
+    are no longer to come."""
+    raced: list[Run] = []
+    while len(raced) < runs:
+        numbers = range(len(raced), min(len(raced) + BATCH, runs))
+        for each in race(policy, signals, numbers, seed, executor, 20 * LONGEST, noise):
+            raced.append(each)
+            count(1)
+        tau = np.array([each.tau for each in raced])
+        if tau.std(ddof=1 if tau.size > 1 else 0) <= PRECISION * tau.mean() * math.sqrt(tau.size):
+            count(runs - len(raced))
+            break
+    return raced
+
+
+def race(
+    policy: Policy,
+    signals: Sequence[Vector],
+    numbers: range,
+    seed: int,
+    executor: Executor | None,
+    longest: int,
+    noise: Drawing | None,
+) -> Iterator[Run]:
+    """Returns an iterator over the runs of these numbers, the signals in turn; they do not depend on the executor."""
+    seeds = [int(np.random.SeedSequence((seed, number)).generate_state(1, np.uint64)[0]) for number in numbers]
+    means = [signals[number % len(signals)] for number in numbers]
+    spread = executor.map if executor is not None else map
+    return spread(partial(run, policy, max_samples=longest, noise=noise), means, seeds)

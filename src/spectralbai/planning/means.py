@@ -1,0 +1,108 @@
+"""The means planned with: those of a pilot, else a guess, else random smooth signals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spectralbai.checks import Vector
+from spectralbai.errors import InvalidInput
+from spectralbai.instance import Instance
+from spectralbai.instances.signals import smooth
+from spectralbai.noise import Drawing, SubGaussian
+from spectralbai.planning.pilot import Pilot
+from spectralbai.problem import Problem
+
+SIGNALS = 8
+"""Random signals drawn where the means are not guessed."""
+
+Source = Literal["guess", "observations", "random signals"]
+
+
+@dataclass(frozen=True, eq=False)
+class Means:
+    """What is assumed of the means, and of the spread of scores, before any trial."""
+
+    source: Source
+    signals: tuple[Vector, ...]
+    """One guess, or several random signals; numbers are averages over them."""
+    pilot: Pilot | None = None
+    """The observations, if there were any."""
+
+    @classmethod
+    def of(cls, instance: Instance, arms: ArrayLike | None, outcomes: ArrayLike | None, seed: int) -> Means:
+        """Returns the means of past observations, smoothed to R, if there are any; else the guess; else signals."""
+        if arms is not None or outcomes is not None:
+            pilot = Pilot.of(instance, arms, outcomes)
+            return cls("observations", (pilot.mu,), pilot)
+        if instance.mu is not None:
+            instance.problem.noise.check_means("mu", instance.mu)
+            return cls("guess", (instance.mu,))
+        return cls("random signals", _random_signals(instance.problem, seed))
+
+    @property
+    def drawing(self) -> Drawing | None:
+        """How outcomes are simulated: scores with the spread of the pilot, others as `simulate.run` does by itself."""
+        return None if self.pilot is None else self.pilot.spread
+
+    def in_theory(self, problem: Problem) -> Problem:
+        """Returns the problem whose characteristic time tells most: with the spread of the scores, where it is
+        known."""
+        if self.pilot is None or self.pilot.spread is None:
+            return problem
+        return replace(problem, noise=SubGaussian.of(self.pilot.spread, problem.n_arms))
+
+    @property
+    def spread(self) -> float:
+        """From the worst to the best arm."""
+        return float(np.mean([mu.max() - mu.min() for mu in self.signals]))
+
+    def check_told_apart(self, problem: Problem, labels: Sequence[str]) -> None:
+        """Refuses tied best arms without a tolerance."""
+        for mu in self.signals:
+            if problem.tolerance == 0 and tied(mu):
+                first, second = (labels[arm] for arm in np.flatnonzero(mu == mu.max())[:2])
+                raise InvalidInput(
+                    f'"{first}" and "{second}" are tied at {mu.max():g}: no number of trials tells them apart; give a '
+                    "tolerance"
+                )
+
+
+def tied(mu: Vector) -> bool:
+    """Whether there are several best arms."""
+    return bool((mu == mu.max()).sum() > 1)
+
+
+def _random_signals(problem: Problem, seed: int) -> tuple[Vector, ...]:
+    """Returns smooth signals with S = R exactly; components have levels of their own, in the range or within a
+    sigma."""
+    if math.isinf(problem.R) or problem.R == 0:
+        raise InvalidInput(
+            f'"mu" is missing and R = {problem.R:g} says nothing of the means; guess mu, give observations, or choose R'
+        )
+    graph = problem.graph
+    if graph.n_edges == 0:
+        raise InvalidInput(
+            '"mu" is missing and the graph has no edges to draw smooth means on; guess mu, or give observations'
+        )
+    signals = []
+    for k in range(SIGNALS):
+        rng = np.random.default_rng((seed, k))
+        mu = smooth(graph, 0.0, rng)
+        mu = mu * math.sqrt(problem.R / graph.smoothness(mu)) * (1 - 1e-9)
+        if graph.n_components > 1:
+            level = rng.standard_normal(graph.n_components) * float(problem.sigma.mean())
+            centres = np.bincount(graph.components, mu) / np.bincount(graph.components)
+            mu = mu + (level - centres)[graph.components]
+        if problem.outcome_range is not None:
+            low, high = problem.outcome_range
+            mu = mu - mu.mean() + (low + high) / 2
+            excess = max(1.0, float(np.abs(mu - (low + high) / 2).max()) / ((high - low) / 2) * (1 + 1e-9))
+            mu = (mu - (low + high) / 2) / excess + (low + high) / 2
+        signals.append(mu)
+    return tuple(signals)

@@ -1,0 +1,169 @@
+"""What past observations say: means, sigma, roughness, the spread of scores, and which other means are plausible."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spectralbai.allocation import solve_allocation
+from spectralbai.blocks import Data
+from spectralbai.checks import Vector, check_arm
+from spectralbai.errors import InvalidInput
+from spectralbai.estimation import estimate
+from spectralbai.evidence import Evidence
+from spectralbai.history import RoughnessEstimate, SigmaEstimate, roughness_from, sigma_from
+from spectralbai.instance import Instance
+from spectralbai.noise import SubGaussian
+from spectralbai.outlook import Outlook
+from spectralbai.problem import Problem
+
+PLAUSIBLE = 100
+"""Means drawn from the posterior."""
+COVERED = 0.8
+"""The part of the plausible means that the range of the expected number of samples is for. With the margins on top of
+it, it holds the true number in more than nine of ten pilots (`verification/plans.py`)."""
+UNKNOWN = 100.0
+"""Where the ends of the range are further apart than this factor, the pilot does not tell the upper one."""
+
+
+@dataclass(frozen=True)
+class Range:
+    """The expected number of samples, as far as a pilot tells it."""
+
+    low: float
+    high: float
+    """inf where the pilot does not exclude that the best arms are tied, or nearly: no number would then be honest."""
+    covered: float = COVERED
+    """The part of the plausible means that it is for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """Past observations of every arm."""
+
+    problem: Problem
+    data: Data
+    """The observations, less the origin."""
+    origin: float
+    mu: Vector
+    """The means, smoothed to R."""
+    sigma: SigmaEstimate | None
+    """The standard deviation within arms; None where no arm was observed twice."""
+    roughness: RoughnessEstimate | None
+    spread: float | None
+    """That of scores in a range, where it is known and smaller than the range allows; None for other outcomes."""
+    at_ends: bool
+    """Whether all outcomes are ends of their range."""
+
+    @classmethod
+    def of(cls, instance: Instance, arms: ArrayLike | None, outcomes: ArrayLike | None) -> Pilot:
+        """Returns the pilot with these outcomes of these arms."""
+        problem = instance.problem
+        given = [] if arms is None else np.atleast_1d(np.asarray(arms)).tolist()
+        pulled = np.array([check_arm("arms", arm, problem.n_arms) for arm in given], dtype=np.intp)
+        if outcomes is None or not pulled.size:
+            raise InvalidInput("`arms` and `outcomes` must be two lists of one length, at least 1")
+        values = problem.noise.check_outcomes("outcomes", outcomes)
+        if values.size != pulled.size:
+            raise InvalidInput(
+                f"`arms` and `outcomes` must be two lists of one length, got {pulled.size} and {values.size}"
+            )
+        origin = float(values[0])
+        data = Data.none(problem.n_arms).plus(pulled, values - origin)
+        missing = np.flatnonzero(data.counts == 0)
+        if missing.size:
+            raise InvalidInput(
+                f'every arm needs an observation, got none of "{instance.labels[missing[0]]}"; observe it, or guess '
+                '"mu"'
+            )
+        if problem.R == 0:
+            raise InvalidInput("`R` must be positive to plan from observations, got 0; choose another")
+        sigma = sigma_from(pulled, values) if (data.counts >= 2).any() else None
+        roughness = roughness_from(problem.graph, problem.sigma, data.counts, data.means + origin, instance.labels)
+        mu = _allowed(problem, estimate(problem, data.counts, data.means) + origin)
+        at_ends = problem.outcome_range is not None and bool(np.isin(values, problem.outcome_range).all())
+        spread = None if at_ends or sigma is None else _spread(problem, mu, sigma)
+        return cls(problem, data, origin, mu, sigma, roughness, spread, at_ends)
+
+    @cached_property
+    def plausible(self) -> tuple[Vector, ...]:
+        """Means drawn from the graph posterior, none rougher than R."""
+        problem, data = self.problem, self.data
+        outlook = Outlook.on(Evidence(problem, data, int(np.argmax(self.mu)), self.origin))
+        drawn = []
+        for mu in outlook.draws[:, :PLAUSIBLE].T:
+            smooth = mu if problem.smooth(mu) else estimate(problem, data.counts, mu)
+            drawn.append(_allowed(problem, smooth + self.origin))
+        return tuple(drawn)
+
+    @property
+    def time(self) -> float:
+        """The characteristic time of the estimated means, measured as `range` does."""
+        return _rough_time(self.problem, self.mu, self.spread)
+
+    def range(self, expected: Callable[[float], float], margins: tuple[float, float]) -> Range:
+        """Returns the range of `expected`, a function of the characteristic time, over the plausible means.
+
+        `margins` are factors for its two ends: how far `expected` itself may be off.
+        """
+        factors = np.ones(PLAUSIBLE)
+        if self.spread is not None and self.sigma is not None:  # the spread is not known either: as its posterior says
+            freedom = self.sigma.degrees_of_freedom
+            factors = np.sqrt(freedom / np.random.default_rng(0).chisquare(freedom, PLAUSIBLE))
+        samples = [
+            expected(_rough_time(self.problem, mu, None if self.spread is None else self.spread * factor))
+            for mu, factor in zip(self.plausible, factors.tolist(), strict=True)
+        ]
+        tail = (1 - COVERED) / 2
+        low, high = np.quantile(samples, (tail, 1 - tail), method="nearest").tolist()
+        low, high = low * margins[0], high * margins[1]
+        return Range(low, high if high <= UNKNOWN * low else math.inf)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns what it says, JSON-ready."""
+        return {
+            "observations": self.data.samples,
+            "sigma": None if self.sigma is None else asdict(self.sigma),
+            "roughness": None if self.roughness is None else asdict(self.roughness),
+            "spread": self.spread,
+        }
+
+
+def _allowed(problem: Problem, mu: Vector) -> Vector:
+    """Returns the means, moved into the range of the outcomes."""
+    return np.clip(mu, *(problem.outcome_range or (-math.inf, math.inf)))
+
+
+def _spread(problem: Problem, mu: Vector, sigma: SigmaEstimate) -> float | None:
+    """Returns the standard deviation of scores in a range, if it is less than outcomes at the ends would have."""
+    if problem.outcome_range is None or problem.noise.divergence is not None or sigma.sigma == 0:
+        return None
+    low, high = problem.outcome_range
+    return sigma.sigma if sigma.sigma < float(np.sqrt((mu - low) * (high - mu)).min()) else None
+
+
+def _rough_time(problem: Problem, mu: Vector, spread: float | None) -> float:
+    """Returns the characteristic time of Gaussian outcomes that vary as those of these means do; inf for tied ones.
+
+    It takes milliseconds, where that by relative entropy takes a tenth of a second.
+    """
+    sigma = problem.sigma
+    if spread is not None:
+        sigma = np.full(problem.n_arms, spread)
+    elif problem.outcome_range is not None:
+        low, high = problem.outcome_range
+        between = (mu + mu.max()) / 2
+        sigma = np.sqrt(np.maximum((between - low) * (high - between), 1e-6 * (high - low) ** 2))
+    gaussian = replace(problem, noise=SubGaussian.of(sigma, problem.n_arms), R=problem.room_for(mu))
+    if problem.tolerance == 0 and (mu == mu.max()).sum() > 1:
+        return math.inf
+    try:
+        return solve_allocation(gaussian, mu, tol=0.05).characteristic_time
+    except InvalidInput:  # such a tolerance makes every arm a right answer
+        return 0.0

@@ -1,0 +1,273 @@
+"""How many samples to expect, with and without the graph, and how that depends on the choices."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from spectralbai.allocation import samples_needed, solve_allocation
+from spectralbai.checks import Vector, check_delta, check_integer
+from spectralbai.errors import InvalidInput
+from spectralbai.html import paragraph, table
+from spectralbai.instance import Instance
+from spectralbai.planning.forecast import BATCH, LONGEST, Forecast, rule_of_thumb, simulate
+from spectralbai.planning.means import Means, Source, tied
+from spectralbai.planning.pilot import Pilot, Range
+from spectralbai.policy import Race, SpectralRace
+from spectralbai.problem import Problem
+from spectralbai.simulate import Run
+
+DELTAS = (0.1, 0.05, 0.01)
+R_FACTORS = (0.1, 0.5, 1.0, 2.0, 10.0)
+TOLERANCE_SHARES = (0.0, 0.05, 0.1, 0.2, 0.4)
+"""Tolerances tried, in parts of the spread of the means."""
+MARGINS = (0.6, 1.5)
+"""How far the rule of thumb may be off, as factors."""
+CALIBRATED = (0.8, 1.25)
+"""The same once it is scaled to simulated races at the estimated means."""
+
+
+@dataclass(frozen=True)
+class Variation:
+    """What to expect if one choice were another."""
+
+    value: float
+    forecast: Forecast | None
+    """None where R is below the roughness of the means: the guarantee is void then."""
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What to expect of an experiment."""
+
+    instance: Instance
+    delta: float
+    source: Source
+    signals: tuple[Vector, ...]
+    """The means planned with: one guess, or several random signals."""
+    with_graph: Forecast
+    without_graph: Forecast
+    by_delta: tuple[Forecast, ...]
+    by_R: tuple[Variation, ...]
+    by_tolerance: tuple[Variation, ...]
+    pilot: Pilot | None
+    """The observations, if there were any."""
+    range: Range | None
+    """Where the expected number of samples lies, as far as they tell."""
+
+    @property
+    def saving(self) -> float:
+        """The part of the samples that the graph saves."""
+        simulated = self.with_graph.runs and self.without_graph.runs
+        ours, theirs = (
+            (each.mean if simulated else each.characteristic_time) for each in (self.with_graph, self.without_graph)
+        )
+        return 1 - ours / theirs if 0 < theirs < math.inf else 0.0
+
+    @property
+    def advice(self) -> str:
+        """Whether the graph is worth it, and what to do if not."""
+        ours, theirs = self.with_graph, self.without_graph
+        if math.isinf(ours.characteristic_time):
+            first, second = (self.instance.labels[arm] for arm in np.argsort(-self.signals[0], kind="stable")[:2])
+            return (
+                f'"{first}" and "{second}" are tied in the observations: no number of trials tells equal arms apart. '
+                "Give a tolerance, or observe more."
+            )
+        if self.instance.problem.unstructured:
+            why = "R = inf" if self.instance.problem.graph.n_edges else "it has no edges"
+            return f"The graph is not used ({why})" + (f": {_samples(ours)}." if ours.expected > 0 else ".")
+        if ours.runs and theirs.runs:
+            numbers = f"about {ours.mean:,.0f} samples instead of {theirs.mean:,.0f}"
+        elif math.isnan(ours.lower_bound):
+            numbers = f"T* of {ours.characteristic_time:,.1f} instead of {theirs.characteristic_time:,.1f}"
+        else:
+            numbers = f"at least {ours.lower_bound:,.0f} samples instead of {theirs.lower_bound:,.0f}"
+        if self.saving >= 0.5:
+            return f"The graph is worth it: {numbers}, {self.saving:.0%} fewer."
+        if self.saving >= 0.1:
+            return f"The graph helps: {numbers}, {self.saving:.0%} fewer."
+        verdict = "does not pay here" if self.saving <= -0.1 else "hardly helps"
+        return (
+            f"The graph {verdict} ({numbers}): what makes this hard is a few arms close to the best. Leave it out, "
+            f"with R = inf: nothing then rests on R.{self._what_helps}"
+        )
+
+    @property
+    def _what_helps(self) -> str:
+        """The least tolerance tried that halves the samples, in a sentence."""
+        ours = self.with_graph
+        for each in self.by_tolerance:
+            other = each.forecast
+            if other is None or each.value <= self.instance.problem.tolerance:
+                continue
+            simulated = ours.runs and other.runs
+            if (other.mean / ours.mean if simulated else other.characteristic_time / ours.characteristic_time) <= 0.5:
+                numbers = f": {_samples(other)}" if other.expected > 0 else ""
+                return f" A tolerance of {each.value:.2g} would help{numbers}."
+        return ""
+
+    def _repr_html_(self) -> str:
+        """Returns what a notebook shows: the advice, and the trials to expect with and without the graph and at other
+        risks."""
+        rows = [("with the graph", self.with_graph), ("without it", self.without_graph)]
+        rows += [
+            (f"with the graph, delta = {each.delta:g}", each) for each in self.by_delta if each.delta != self.delta
+        ]
+        headings = (f"delta = {self.delta:g}", "T*", "at least", "expected trials", "95 % interval", "runs")
+        return paragraph(self.advice) + table(headings, (_cells(*row) for row in rows))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns everything, JSON-ready; numbers that are not there are None."""
+        document = {
+            "delta": self.delta,
+            "source": self.source,
+            "instance": self.instance.as_dict(),
+            "signals": [mu.tolist() for mu in self.signals],
+            "with_graph": asdict(self.with_graph),
+            "without_graph": asdict(self.without_graph),
+            "saving": self.saving,
+            "advice": self.advice,
+            "by_delta": [asdict(each) for each in self.by_delta],
+            "by_R": [asdict(each) for each in self.by_R],
+            "by_tolerance": [asdict(each) for each in self.by_tolerance],
+            "pilot": None if self.pilot is None else self.pilot.as_dict(),
+            "range": None if self.range is None else asdict(self.range),
+        }
+        plain: dict[str, Any] = _without_nan(document)
+        return plain
+
+
+def _cells(name: str, each: Forecast) -> tuple[str, ...]:
+    """Returns a row of the table that a notebook shows."""
+    bound, mean, low, high = (
+        "-" if math.isnan(value) else f"{value:,.0f}"
+        for value in (each.lower_bound, each.mean, each.mean_low, each.mean_high)
+    )
+    interval = f"{low} to {high}" if each.runs > 1 else ""
+    return name, f"{each.characteristic_time:,.1f}", bound, mean, interval, f"{each.runs:,}"
+
+
+def plan(
+    instance: Instance,
+    delta: float = 0.05,
+    *,
+    arms: ArrayLike | None = None,
+    outcomes: ArrayLike | None = None,
+    runs: int = 100,
+    seed: int = 0,
+    executor: Executor | None = None,
+    on_run: Callable[[int, int], object] | None = None,
+) -> Plan:
+    """Returns what to expect of an experiment on this instance at risk `delta`.
+
+    The means are those of past observations (`arms` and their `outcomes`), smoothed to R, if there are any; else the
+    guess in the instance; else random smooth signals as rough as R allows. From observations comes a range too: what
+    to expect of all means that they leave plausible.
+
+    Up to `runs` races are simulated at each risk with the graph, and as many at `delta` without, fewer once their mean
+    is known to 5 %; up to 16 at every other R and tolerance. 0 skips that. `on_run` is called with (done, most) after
+    each.
+    """
+    if not isinstance(instance, Instance):
+        raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
+    delta, runs, seed = check_delta(delta), check_integer("runs", runs, 0), check_integer("seed", seed, 0)
+    problem = instance.problem
+    means = Means.of(instance, arms, outcomes, seed)
+    if means.pilot is None:
+        means.check_told_apart(problem, instance.labels)
+    deltas = (delta, *(each for each in DELTAS if each != delta))
+    radii = [factor * problem.R for factor in R_FACTORS] if math.isfinite(problem.R) else []
+    tolerances = sorted({problem.tolerance, *(share * means.spread for share in TOLERANCE_SHARES)})
+    fewer = min(runs, BATCH)
+    most = (len(deltas) + 1) * runs + (len(radii) + len(tolerances)) * fewer
+    done = 0
+
+    def count(n: int) -> None:
+        nonlocal done
+        done += n
+        if on_run is not None:
+            on_run(done, most)
+
+    def forecast(kind: type[SpectralRace], problem: Problem, delta: float, runs: int) -> Forecast:
+        if problem.tolerance == 0 and any(map(tied, means.signals)):  # no number of trials would do
+            count(runs)
+            return Forecast(delta, math.inf, math.inf)
+        time, upper = _time(means.in_theory(problem), means.signals)
+        bound = samples_needed(upper, delta)
+        raced: list[Run] = []
+        if bound <= LONGEST:
+            policy = kind(problem, delta)
+            raced = simulate(policy, means.signals, runs, seed, executor, count, means.drawing)
+        else:
+            count(runs)
+        return Forecast.of(delta, time, math.nan if problem.noise.divergence is None else bound, raced)
+
+    def varied(value: float, other: Problem) -> Variation:
+        if (other.R, other.tolerance) == (problem.R, problem.tolerance):
+            count(fewer)
+            return Variation(value, ours[0])
+        if any(other.smoothness(mu) > other.R * (1 + 1e-9) for mu in means.signals):
+            count(fewer)
+            return Variation(value, None)
+        try:
+            return Variation(value, forecast(SpectralRace, other, delta, fewer))
+        except InvalidInput:  # such a tolerance makes every arm a right answer
+            count(fewer)
+            return Variation(value, Forecast(delta, 0.0, 0.0))
+
+    ours = [forecast(SpectralRace, problem, each, runs) for each in deltas]  # the pulls of a race depend on the risk
+    if problem.unstructured:
+        theirs = ours[0]
+        count(runs)
+    else:
+        theirs = forecast(Race, replace(problem, R=math.inf), delta, runs)
+    return Plan(
+        instance,
+        delta,
+        means.source,
+        means.signals,
+        ours[0],
+        theirs,
+        tuple(sorted(ours, key=lambda each: -each.delta)),
+        tuple(varied(R, replace(problem, R=R)) for R in radii),
+        tuple(varied(each, replace(problem, tolerance=each)) for each in tolerances),
+        means.pilot,
+        None if means.pilot is None else _range(means.pilot, problem, ours[0]),
+    )
+
+
+def _range(pilot: Pilot, problem: Problem, ours: Forecast) -> Range:
+    """Returns where the expected number lies: by the rule of thumb, scaled to the races if there are any."""
+    scale, margins = 1.0, MARGINS
+    if ours.runs:
+        scale = ours.mean / rule_of_thumb(problem, ours.delta, pilot.time)
+        margins = CALIBRATED
+    return pilot.range(lambda time: scale * rule_of_thumb(problem, ours.delta, time), margins)
+
+
+def _time(problem: Problem, signals: Sequence[Vector]) -> tuple[float, float]:
+    """Returns (characteristic time, upper bound of its inverse), means over the signals."""
+    solved = [solve_allocation(problem, mu, tol=1e-3) for mu in signals]
+    lower = float(np.mean([1 / each.upper for each in solved]))
+    return float(np.mean([each.characteristic_time for each in solved])), 1 / lower if lower > 0 else math.inf
+
+
+def _samples(forecast: Forecast) -> str:
+    return f"{'about' if forecast.runs else 'at least'} {forecast.expected:,.0f} samples"
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(each) for each in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value
