@@ -172,6 +172,20 @@ def test_a_report_is_a_page_and_json(study: Callable[..., Any], folder: Path) ->
     assert answers(study("report", "pages", "--json"))["format"] == "spectralbai-report/2"
 
 
+def test_a_control_is_an_option_of_status_and_report(study: Callable[..., Any], folder: Path) -> None:
+    tell_all(study, {"plain": 1.0, "a warm one": -1.0, "warmer": -1.0})
+    shown = study("status", "pages", "--control", "warmer").stdout
+    assert 'against "warmer": ' in shown and "difference" in shown and "lift" in shown
+    assert answers(study("status", "pages", "--control", "warmer", "--json"))["control"] == "warmer"
+    assert answers(study("report", "pages", "--control", "warmer", "--json"))["status"]["control"] == "warmer"
+    assert study("report", "pages", "--control", "warmer").code == 0
+    assert "Against the control &quot;warmer&quot;" in (folder / "report.html").read_text("utf-8")
+    for command in ("status", "report"):
+        refused = study(command, "pages", "--control", "warmr")
+        assert (refused.code, refused.stdout) == (1, "")
+        assert refused.stderr == 'error: "warmr" is no label of an arm of this study; did you mean "warmer"?\n'
+
+
 def test_a_study_moves_to_another_storage(study: Callable[..., Any], folder: Path) -> None:
     study("tell", "pages", study("ask", "pages").stdout.split()[0], "0.5")
     assert study("export", "pages", "--out", "pages.json").code == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from matplotlib.container import ErrorbarContainer
 
 from spectralbai import Graph, Instance, Problem, instances
 from spectralbai.campaign import Cell, Row
-from spectralbai.plot import as_png, plot_graph, plot_proportions, plot_tau_against, plot_tau_by_policy
+from spectralbai.plot import as_png, plot_estimates, plot_graph, plot_proportions, plot_tau_against, plot_tau_by_policy
 from spectralbai.plot.network import layout
 from spectralbai.plot.style import STYLES
 
@@ -151,6 +152,38 @@ def test_the_graph_shows_every_edge_the_labels_and_the_best_arm() -> None:
     assert legend.get_texts()[0].get_text() == f"best arm: {int(np.argmax(instance.mu))}"
     assert legend_is_outside(ax)
     assert as_png(plot_graph(Instance(Problem(Graph.from_edges(2, []), 1.0)))).startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("n_arms", [30, 100])
+def test_labels_of_many_arms_cover_neither_one_another_nor_leave_the_picture(n_arms: int) -> None:
+    made = instances.path(n_arms)
+    labels = [f"an option with a long name, number {arm}" for arm in range(n_arms)]
+    ax = plot_graph(Instance(made.problem, made.mu, labels), best=7, named=[n_arms - 1])
+    as_png(ax)
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) >= 10
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+    assert all(0 <= box.x0 and box.x1 <= ax.figure.bbox.x1 for box in boxes)
+    shown = {text.get_text()[-2:].strip() for text in ax.texts}
+    legend = ax.get_legend()
+    assert str(n_arms - 1) in shown and legend is not None and legend.get_texts()[0].get_text().endswith("number 7")
+
+
+@pytest.mark.parametrize("n_arms", [3, 30, 100, 1000])
+def test_estimates_have_a_row_per_arm_and_labels_apart(n_arms: int) -> None:
+    labels = [f"an option with a very long name, number {arm}" for arm in range(n_arms)]
+    means = np.linspace(1, 0, n_arms)
+    ax = plot_estimates(labels, means.tolist(), (means - 1).tolist(), (means + 1).tolist(), 1, control=2)
+    as_png(ax)
+    legend = ax.get_legend()
+    assert legend is not None and legend.get_window_extent().y0 >= ax.get_window_extent().y1
+    assert legend.get_window_extent().x1 <= ax.figure.bbox.x1
+    written = [label for label in ax.get_yticklabels() if label.get_text()]
+    boxes = sorted((label.get_window_extent() for label in written), key=lambda box: box.y0)
+    assert all(a.y1 <= b.y0 for a, b in pairwise(boxes)) and boxes[0].x0 >= 0
+    assert len(written) == n_arms if n_arms <= 30 else len(written) >= 30
+    assert ax.get_ylim()[0] > ax.get_ylim()[1]  # the first on top
+    assert 1 in ax.get_yticks()
 
 
 @pytest.mark.parametrize(

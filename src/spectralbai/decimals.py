@@ -39,8 +39,8 @@ class Decimals:
         spread = max(estimates, default=0.0) - min(estimates, default=0.0)
         halves = [(high - low) / 2 for _, low, high in known if high > low]
         finest = min(halves, default=0.0) or spread / 10 or largest / 10 or 0.1
-        places = 1 - math.floor(math.log10(finest))
-        digits = math.floor(math.log10(max(largest, finest)))
+        places = 1 - _power(finest)
+        digits = _power(max(largest, finest))
         if places > MOST_DECIMALS or digits > LONGEST:
             return cls(max(0, min(digits + places, 16)), unit, signed, exponent=True)
         return cls(max(0, places), unit, signed)
@@ -57,6 +57,11 @@ class Decimals:
     def interval(self, low: float | None, high: float | None) -> str:
         """Returns an interval as text, "" where nothing is known, "-" for an end that is not."""
         return "" if low is None and high is None else f"{self(low)} to {self(high)}"
+
+
+def _power(value: float) -> int:
+    """Returns the power of ten of a positive number, rounded to two digits."""
+    return int(f"{value:.1e}".partition("e")[2])
 
 
 def percent(share: float, places: int = 1) -> str:

@@ -17,6 +17,7 @@ import pytest
 from test_study import INSTANCE, LABELS, MU, drive
 
 import spectralbai as sb
+from spectralbai.study.tables import means_of
 
 
 @pytest.fixture(scope="module")
@@ -133,10 +134,11 @@ def test_numbers_far_from_zero_keep_the_digits_that_matter(tmp_path: Path) -> No
         status, page = study.status(), Page(study.report().as_html())
     for arm in status.arms:
         assert arm.estimate is not None and arm.low is not None and arm.high is not None
-        shown = [float(status.precise(value)) for value in (arm.low, arm.estimate, arm.high)]
-        assert shown == pytest.approx([arm.low, arm.estimate, arm.high], abs=0.01)
-        row = f"{arm.label}{arm.results}{arm.pending}" + "".join(map(status.precise, (arm.estimate, arm.low, arm.high)))
-        assert row in page.text
+        shown = [means_of(status)(value) for value in (arm.low, arm.estimate, arm.high)]
+        assert [float(text.replace(",", "")) for text in shown] == pytest.approx(
+            [arm.low, arm.estimate, arm.high], abs=0.01
+        )
+        assert f"{shown[1]}{shown[0]} to {shown[2]}" in page.text
 
 
 def test_a_tolerance_so_large_that_every_arm_will_do_is_said_to_be(tmp_path: Path) -> None:
@@ -209,11 +211,12 @@ def test_the_page_of_a_decided_race_shows_the_race_and_names_who_is_out_since_wh
     captions = re.findall("<figcaption>(.*?)</figcaption>", content)
     assert captions[-1] == "The race: an arm is out when the account against it reaches the line."
     assert "Evidence over time." not in captions
-    table = content[content.index('<table class="arms">') :]
-    headings = re.findall("<th>(.*?)</th>", table[: table.index("</thead>")])
-    rows = [re.findall("<td>(.*?)</td>", row) for row in table.split("<tr>")[2 : 2 + len(LABELS)]]
-    assert headings[-1] == "account" and [row[0] for row in rows] == list(LABELS)
-    assert [row[-1] for row in rows] == ["leads"] + [f"out at {arm.out_at:,}" for arm in report.status.arms[1:]]
+    table = content[content.index('<table class="numbers">') :]
+    headings = re.findall("<th[^>]*>(.*?)</th>", table[: table.index("</thead>")])
+    rows = [re.findall("<td[^>]*>(.*?)</td>", row) for row in table.split("<tr>")[2 : 2 + len(LABELS)]]
+    ranked = report.status.ranked
+    assert headings[-1] == "account" and [row[0] for row in rows] == ["plain *", *(arm.label for arm in ranked[1:])]
+    assert [row[-1] for row in rows] == ["leads"] + [f"out at {arm.out_at:,}" for arm in ranked[1:]]
     assert "may be bestplain" in page.text and "evidence4 of 5 arms are out" in page.text
 
 

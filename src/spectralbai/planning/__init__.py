@@ -3,6 +3,6 @@
 from spectralbai.planning.budget import Budget, Chance, budget
 from spectralbai.planning.forecast import BATCH, Forecast
 from spectralbai.planning.pilot import Pilot, Range
-from spectralbai.planning.plan import Plan, Variation, plan
+from spectralbai.planning.planned import Plan, Variation, plan
 
 __all__ = ["BATCH", "Budget", "Chance", "Forecast", "Pilot", "Plan", "Range", "Variation", "budget", "plan"]

@@ -21,6 +21,10 @@ BESIDE = (
     ((1, 0), "left", "center"),
     ((-1, 0), "right", "center"),
     ((0, -1), "center", "top"),
+    ((0.7, 0.7), "left", "bottom"),
+    ((-0.7, 0.7), "right", "bottom"),
+    ((0.7, -0.7), "left", "top"),
+    ((-0.7, -0.7), "right", "top"),
 )
 """Where a label may stand: which side of its arm, and how the text is aligned there."""
 OPTIMAL = r"share of the pulls in the optimal allocation $\omega^*$"
