@@ -304,3 +304,72 @@ def test_a_folder_that_cannot_be_written_to_is_refused(folder: Path, run: Run, m
     for command in COMMANDS.values():
         message = refused(run(*arguments_of(command, "--force")))
         assert "place is no directory that can be written to (Permission denied)" in message
+
+
+EDGES = ("instance", "--edges", "given/edges.csv", "--R", "1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*EDGES, "--out", "place/x.png"), "--out must name a file for the instance, such as options.json"),
+        ((*EDGES, "--out", "place"), "--out: place is a directory"),
+        ((*EDGES, "--out", "none/x.json"), "--out: there is no folder none; make it first"),
+        ((*EDGES, "--out", "given/edges.csv"), "--out would overwrite given/edges.csv, which is read"),
+        ((*EDGES, "--out", "given/edges.csv", "--force"), "--out would overwrite given/edges.csv, which is read"),
+        ((*EDGES, "--out", "given/edges.csv/x.json"), "--out: given/edges.csv is no directory"),
+        ((*EDGES, "--out", "mine.txt"), "--out: mine.txt is there already, and is not an instance; choose another"),
+        ((*EDGES, "--out", "mine.json"), "--out: mine.json is there already, and is not an instance"),
+        ((*EDGES, "--out", "/dev/fd/987"), "--out: /dev/fd/987 cannot be written to (Bad file descriptor)"),
+        (("instance", "--edges", "none.csv", "--R", "1"), "none.csv: No such file or directory"),
+        (("plot", "given/results", "--out", "mine.txt"), "--out: mine.txt is there already, and is not a picture"),
+        (("plot", "given/results", "--out", "none/x.png"), "--out: there is no folder none"),
+        (("plot", "given/results", "--kind", "pie"), "--kind must be one of box, R, delta, K, proportions, graph"),
+        (("plot", "place"), "place holds no results"),
+        (("plot", "none"), "none holds no results"),
+        (("compare", "given/results", "--export", "mine.csv"), "--export: mine.csv is there already, and a table does"),
+        (("compare", "given/results", "--export", "none/x.csv"), "--export: there is no folder none"),
+        (("compare", "given/results", "--export", "place", "--force"), "--export: place is a directory"),
+        (("compare", "given/results", "--csv", "--json"), "--csv and --json are both given; keep one"),
+        (("study", "report", "pages", "--out", "mine.html"), "--out: mine.html is there already, and is not a report"),
+        (("study", "report", "pages", "--out", "mine.txt"), "--out: mine.txt is there already, and is not a report"),
+        (("study", "report", "pages", "--out", "."), "--out must name a page, such as report.html"),
+        (("study", "report", "pages", "--out", "none/x.html"), "--out: there is no folder none"),
+        (("study", "report", "page"), 'holds no study "page"; did you mean "pages"?'),
+        (("study", "export", "pages", "--out", "mine.csv"), "--out: mine.csv is there already, and a table does not"),
+        (("study", "export", "pages", "--out", "mine.json"), "--out: mine.json is there already, and is not an expor"),
+        (("study", "export", "pages", "--out", "loop"), "--out: loop cannot be written to (Too many levels"),
+        (("study", "export", "pages", "--out", "given/studies.db"), "--out: given/studies.db is there already"),
+        (("study", "delete", "pages"), 'to delete the study "pages", with 0 results, somebody has to confirm it'),
+        (("study", "delete", "page", "--yes"), 'holds no study "page"; did you mean "pages"?'),
+        (("study", "delete", "", "--yes"), "`name` must be one line of 1 to 100 printable characters, got ''"),
+        (("study", "delete", "pages", "--yes", "--storage", "sqlite:///none.db"), "there is no database none.db"),
+        (("study", "ask", "pages", "-n", "0"), "`n` must be a whole number of at least 1, got 0"),
+        (("study", "ask", "pages", "-n", "10001"), "`n` must be at most 10000, got 10001; ask again for more"),
+        (("study", "abandon", "pages", "0123"), '"0123" is no ticket of the study "pages"'),
+        (("reproduce", "--out", "mine.txt"), "--out: mine.txt is no directory that can be written to"),
+        (("reproduce", "--out", "none/deep"), "--out: there is no folder none"),
+        (("simulate", "given/c.toml", "--out", "mine.txt"), "--out: mine.txt is no directory that can be written to"),
+        (("simulate", "given/c.toml", "--out", "none/deep"), "--out: there is no folder none"),
+        (("simulate", "given/c.toml", "--out", "taken"), "results.sqlite: file is not a database"),
+        (("plan", "mine.json"), "mine.json: "),
+        (("plan", "none.json"), "none.json: No such file or directory"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_nothing_is_written(
+    folder: Path, run: Run, arguments: tuple[str, ...], message: str
+) -> None:
+    (folder / "given" / "c.toml").write_text(CAMPAIGN)
+    (folder / "taken").mkdir()
+    for name in ("mine.txt", "mine.json", "mine.csv", "mine.html", "taken/results.sqlite"):
+        (folder / name).write_text('{"mine": true}' + 200 * " ")
+    (folder / "loop").symlink_to("loop")
+
+    def everything() -> dict[str, bytes]:
+        paths = (path for path in folder.rglob("*") if path.is_file() and "studies.db" not in path.name)
+        return {str(path): path.read_bytes() for path in paths}
+
+    before, exported = everything(), run("study", "export", "pages").stdout
+    assert message in refused(run(*arguments))
+    assert everything() == before and run("study", "export", "pages").stdout == exported
+    assert not (folder / "none").exists() and not (folder / "reproduction").exists()

@@ -48,7 +48,7 @@ def run_campaign(
 ) -> None:
     """Simulates what the results lack and writes it, at most `slots` tasks at a time.
 
-    `on_run` is called with (runs there, runs in all), first with what was there before, and twice a second while none
+    `on_run` is called with (runs there, runs in all), first with what was there before, and also while none
     finishes. However it ends, by an interrupt or an error, what was finished is written, and running the same campaign
     again goes on from there.
     """
