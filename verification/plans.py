@@ -54,7 +54,7 @@ def kinds() -> list[Kind]:
     return [
         Kind("doses on a path, tolerance", sb.Instance(sb.Problem(path, 0.1, 0.4, 0.1), doses), 20),
         Kind("groups, tolerance", sb.Instance(sb.Problem(groups, 0.01, 0.2, 0.05), pages), 40),
-        Kind("groups, clicks, tolerance", sb.Instance(sb.Problem.bounded(groups, 0.01, 0, 1, 0.05, True), pages), 150),
+        Kind("groups, clicks, tolerance", sb.Instance(sb.Problem.bounded(groups, 0.01, 0, 1, 0.05, True), pages), 250),
         Kind("no graph, clicks", sb.Instance(sb.Problem.bounded(apart, math.inf, binary=True), rates), 150),
         Kind(
             "ring, scores of spread 0.1, tolerance",
