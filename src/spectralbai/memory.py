@@ -44,7 +44,8 @@ class Memory:
                 f"a state must hold memories of known kinds, got {d['kind']!r}; import the module of the rule "
                 "that wrote it"
             )
-        made = kind(**{field.name: _from_json(d[field.name]) for field in fields(kind)})
+        # A field that an earlier version did not write has a default.
+        made = kind(**{field.name: _from_json(d[field.name]) for field in fields(kind) if field.name in d})
         return made
 
 

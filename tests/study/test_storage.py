@@ -173,7 +173,9 @@ def test_a_kept_database_of_schema_1_is_brought_up_to_date_and_twice_is_harmless
     after = rows_of(old)
     assert (after["spectralbai_schema"], after["spectralbai_blocks"]) == ([{"version": 3}], [])
     for name in set(names) - {"spectralbai_schema"}:  # what was written is as it was; what is new is empty
-        added = {key: 0 if key == "opened" else None for key in after[name][0].keys() - before[name][0].keys()}
+        added = {
+            key: 0 if key in ("opened", "withdrawn") else None for key in after[name][0].keys() - before[name][0].keys()
+        }
         assert after[name] == [row | added for row in before[name]]
 
     sb.Study.open("running", old).close()
@@ -209,6 +211,7 @@ def make_old(storage: str) -> None:
             ("checks", "candidates"),
             ("checks", "lacking"),
             ("tickets", "failed"),
+            ("states", "withdrawn"),
             ("observations", "block"),
         ):
             connection.execute(text(f"ALTER TABLE spectralbai_{table} DROP COLUMN {column}"))

@@ -256,6 +256,25 @@ def abandon(
 
 
 @app.command()
+def withdraw(
+    name: Name,
+    label: Annotated[str, typer.Argument(help="The option to take out.", metavar="LABEL")],
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Takes an option out of a study, out of stock or unsafe, say.
+
+    It is never asked for again and never the answer; if it was, the study goes on. The risk of all answers together is
+    then at most 2 delta, if options are not withdrawn because of their outcomes.
+    """
+    with _open(name, storage) as study, progress("weighing results"):
+        new = study.withdraw(label)
+        words = study.status().answer
+    _answer(as_json, {"withdrawn": label, "new": new}, f'withdrawn: "{label}"' if new else f'"{label}" was out already')
+    typer.echo(words, err=True)
+
+
+@app.command()
 def status(name: Name, control: Control = None, storage: StorageUrl = None, as_json: Json = False) -> None:
     """Shows where a study stands.
 

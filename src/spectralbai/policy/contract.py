@@ -156,16 +156,78 @@ class Policy:
                 own = self._watched[0][0]
                 reading = own.read(self._memory(state, own.name), evidence)
                 evidence = self._defended(evidence, reading)
-                plan = self.sampling.plan(state.sampling, self._view(evidence, reading))
+                plan = self.sampling.plan(state.sampling, self._view(state, evidence, reading))
                 state = replace(state, best=evidence.best, sampling=plan)
         issued: Vector = state.data.counts + sum(block.counts for block in state.blocks)
-        arms = self._first_pulls(issued)
+        arms = self._first_pulls(issued, state.withdrawn)
         if not arms.size:
-            view = self._view(self._seen(state))
+            view = self._view(state, self._seen(state))
             size = self.sampling.block_size(state.sampling, view, int(issued.sum()))
             arms = self.sampling.pulls(state.sampling, view, issued, size)
         block = Block.opened(arms, state.data, state.best, state.opened)
         return replace(state, blocks=(*state.blocks, block), opened=state.opened + 1)
+
+    def withdraw(self, state: State, arm: int) -> State:
+        """Returns the state without an arm: it is never pulled again and never the answer; a decision for it falls.
+
+        What is asked then is which of the other arms is best. Bets that leant on the arm are undone, and arms that they
+        eliminated come back. Open blocks that hold a pull of it are void: their results only inform. Whether an arm is
+        withdrawn must not depend on outcomes; the risk of all answers together is then at most 2 delta (theory 12.15).
+        """
+        self._check_state(state)
+        arm = check_arm("arm", arm, self.problem.n_arms)
+        if not self.in_blocks:
+            raise InvalidInput("this policy cannot go on without an arm; only the race with betting can")
+        if arm in state.withdrawn:
+            return state
+        if len(state.withdrawn) + 2 > self.problem.n_arms:
+            raise InvalidInput(
+                "all other arms are withdrawn; the last one cannot be, since nothing would be left to find"
+            )
+        withdrawn = (*state.withdrawn, arm)
+        left = np.delete(np.arange(self.problem.n_arms), withdrawn)
+        mates = self.problem.components == self.problem.components[arm]
+        if not mates[left].any() and not state.data.counts[mates].any():
+            raise InvalidInput(
+                "neither the arm nor one connected with it has a result that is seen, and there would be none to try; "
+                "tell its first trial before, or begin without it"
+            )
+        kept = tuple(block for block in state.blocks if arm not in block.arms)
+        informing = state.informing
+        for block in state.blocks:
+            if arm in block.arms:
+                informing = informing + block.results
+        memories = {name: rule.withdraw(self._memory(state, name), arm) for name, rule in self._rules.items()}
+        sampling = self.sampling.without(state.sampling, arm)
+        best = state.best if state.best != arm else int(left[0])
+        state = replace(
+            state,
+            blocks=kept,
+            informing=informing,
+            stopping=memories,
+            sampling=sampling,
+            withdrawn=withdrawn,
+            best=best,
+        )
+        if self.has_estimate(state):
+            state = self._reread(state, arm)
+        blocks = tuple(replace(block, best=state.best) if block.best == arm else block for block in state.blocks)
+        return self._opened(replace(state, blocks=blocks))
+
+    def _reread(self, state: State, arm: int) -> State:
+        """Returns the state after its rules are read anew, once an arm is withdrawn; decisions for others stand."""
+        evidence = self._weighed(state)
+        readings = {name: rule.read(state.stopping[name], evidence) for name, rule in self._rules.items()}
+        watches = tuple(
+            watch
+            if watch.settled and (watch.arm != arm or not watch.consistent)
+            else self._look(readings[rule.name], delta, state.data.samples)
+            for watch, (rule, delta) in zip(state.watches, self._watched, strict=True)
+        )
+        own = readings[self.rules[0][0]]
+        evidence = evidence.defending(own.recommended(self.delta))
+        plan = self.sampling.plan(state.sampling, self._view(state, evidence, own))
+        return replace(state, best=evidence.best, watches=watches, sampling=plan)
 
     def ask(
         self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
@@ -209,7 +271,7 @@ class Policy:
         arms = self._first_pulls(issued)[:n]
         if arms.size < n:
             issued = issued + np.bincount(arms, minlength=issued.size)
-            view = self._view(self._seen(state))
+            view = self._view(state, self._seen(state))
             more = self.sampling.pulls(state.sampling, view, issued, n - arms.size, rng)
             arms = np.concatenate([arms, more])
         return arms, np.full(arms.size, -1)
@@ -340,7 +402,7 @@ class Policy:
         evidence = self._defended(evidence, own)
         plan = state.sampling
         if not all(watch.settled for watch in watches):
-            plan = self.sampling.plan(plan, self._view(evidence, own))
+            plan = self.sampling.plan(plan, self._view(state, evidence, own))
         # After the decision results may still come, but no pull that would be planned.
         return replace(state, best=evidence.best, stopping=memories, watches=watches, sampling=plan)
 
@@ -415,7 +477,7 @@ class Policy:
         self._check_state(state)
         if not self.has_estimate(state):
             return None
-        return self.sampling.shares(state.sampling, self._view(self._weighed(state)))
+        return self.sampling.shares(state.sampling, self._view(state, self._weighed(state)))
 
     def remaining(self, state: State, watch: int = 0) -> float:
         """Returns a forecast of the trials still to come before rule number `watch` decides; no more than a forecast.
@@ -433,7 +495,7 @@ class Policy:
         if not self.has_estimate(state):
             return math.nan
         evidence = self._weighed(state)
-        shares = self.sampling.shares(state.sampling, self._view(evidence))
+        shares = self.sampling.shares(state.sampling, self._view(state, evidence))
         reading = rule.read(self._memory(state, rule.name), evidence)
         due = float(self.horizon(state) if self.in_blocks else state.next_reading - state.samples)
         lacking = reading.lacking(delta)
@@ -470,9 +532,12 @@ class Policy:
         """Returns the components without a pull, or result."""
         return np.flatnonzero(np.bincount(self.problem.components, counts) == 0)
 
-    def _first_pulls(self, issued: Vector) -> Indices:
-        """Returns the first arm of every component that has no pull."""
+    def _first_pulls(self, issued: Vector, withdrawn: tuple[int, ...] = ()) -> Indices:
+        """Returns the first arm, that is not withdrawn, of every component that has no pull."""
         components = self.problem.components
+        if withdrawn:
+            components = components.copy()
+            components[list(withdrawn)] = -1
         return np.array([np.argmax(components == c) for c in self._missing(issued)], dtype=np.intp)
 
     def _memory(self, state: State, name: str) -> Memory:
@@ -493,9 +558,9 @@ class Policy:
             return self._seen(state)
         return Evidence.weighed(self.problem, state.data, state.origin, state.best)
 
-    def _view(self, evidence: Evidence, reading: Reading | None = None) -> View:
+    def _view(self, state: State, evidence: Evidence, reading: Reading | None = None) -> View:
         lacking = None if reading is None else reading.lacking(self.delta)
-        return View(evidence, tuple(delta for _, delta in self._watched), lacking)
+        return View(evidence, tuple(delta for _, delta in self._watched), lacking, state.withdrawn)
 
     def _check_state(self, state: State) -> None:
         found, expected = (state.data.counts.size, len(state.watches)), (self.problem.n_arms, len(self._watched))

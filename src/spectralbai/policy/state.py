@@ -19,6 +19,8 @@ from spectralbai.stopping.mixture import Split
 FORMAT = "spectralbai-state/2"
 FORMAT_1 = "spectralbai-state/1"
 """Written by version 0.1.0: no blocks, and the memories of the tracker and the mixture only."""
+FORMAT_3 = "spectralbai-state/3"
+"""Of states from which arms were withdrawn, which version 0.2.0 does not know."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class State:
     """What each stopping rule remembers, by its name."""
     watches: tuple[Watch, ...]
     """One per stopping rule and risk."""
+    withdrawn: tuple[int, ...] = ()
+    """Arms withdrawn, in their order: never pulled again, never the answer."""
 
     @property
     def counts(self) -> Vector:
@@ -99,7 +103,8 @@ class State:
     def as_dict(self) -> dict[str, Any]:
         """Returns the state in JSON-ready form; floats survive the round trip exactly."""
         return {
-            "format": FORMAT,
+            "format": FORMAT_3 if self.withdrawn else FORMAT,
+            **({"withdrawn": list(self.withdrawn)} if self.withdrawn else {}),
             "data": self.data.as_dict(),
             "origin": self.origin,
             "opened": self.opened,
@@ -128,7 +133,7 @@ class State:
     def from_dict(cls, d: dict[str, Any]) -> State:
         """Returns the state that `as_dict` wrote, in this version or 0.1.0."""
         found = d.get("format") if isinstance(d, dict) else d
-        if found not in (FORMAT, FORMAT_1):
+        if found not in (FORMAT, FORMAT_1, FORMAT_3):
             raise InvalidInput(f"a state must have the format {FORMAT!r}, got {found!r}; write it with State.as_dict")
         try:
             state = cls._from_1(d) if found == FORMAT_1 else cls._from_2(d)
@@ -155,6 +160,7 @@ class State:
             Memory.from_dict(d["sampling"]),
             {name: Memory.from_dict(memory) for name, memory in d["stopping"].items()},
             tuple(map(_watch, d["watches"])),
+            tuple(map(int, d.get("withdrawn", ()))),
         )
 
     @classmethod

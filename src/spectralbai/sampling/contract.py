@@ -10,6 +10,7 @@ from typing import ClassVar, Generic, TypeVar
 import numpy as np
 
 from spectralbai.checks import Indices, Vector
+from spectralbai.errors import InvalidInput
 from spectralbai.evidence import Evidence
 from spectralbai.memory import Memory
 from spectralbai.problem import Problem
@@ -35,6 +36,8 @@ class View:
 
     None where the rule does not say, and before its first reading.
     """
+    withdrawn: tuple[int, ...] = ()
+    """Arms that must not be pulled any more."""
 
     @property
     def problem(self) -> Problem:
@@ -72,6 +75,10 @@ class SamplingRule(ABC, Generic[M]):
     @abstractmethod
     def pulls(self, memory: M, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None) -> Indices:
         """Returns the next n arms after the pulls `issued` (n_arms,), which hold one of every component."""
+
+    def without(self, memory: M, arm: int) -> M:
+        """Returns the memory once an arm is withdrawn: it must not be pulled any more."""
+        raise InvalidInput("this sampling rule cannot go on without an arm; only the race can")
 
     def shares(self, memory: M, view: View) -> Vector:
         """Returns the shares of the arms in the pulls to come, as far as they are known: those of the results so

@@ -72,7 +72,13 @@ class Racing(SamplingRule[Plan]):
         size, least = least_block(view.problem.n_arms, samples), least_block(view.problem.n_arms, 0)
         if gain > 0:
             size = max(least, min(size, math.ceil(AHEAD / gain)))
-        return Plan(_explored(omega, outlook, leader, racing, samples), size)
+        explored = _explored(omega, outlook, leader, racing, samples)
+        if view.withdrawn:
+            explored[list(view.withdrawn)] = 0.0
+            if explored.sum() <= 0:
+                explored[leader] = 1.0
+            explored /= explored.sum()
+        return Plan(explored, size)
 
     def block_size(self, memory: Plan, view: View, issued: int) -> int:
         if issued == view.evidence.samples:
@@ -84,6 +90,11 @@ class Racing(SamplingRule[Plan]):
         self, memory: Plan, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
     ) -> Indices:
         return spread(memory.omega.copy(), n, float(issued.sum()) * GOLDEN % 1.0)
+
+    def without(self, memory: Plan, arm: int) -> Plan:
+        omega = memory.omega.copy()
+        omega[arm] = 0.0
+        return Plan(omega / omega.sum(), memory.size)
 
     def shares(self, memory: Plan, view: View) -> Vector:
         return memory.omega
@@ -138,12 +149,13 @@ def spread(omega: Vector, n: int, offset: float) -> Indices:
     arms = np.empty(n, dtype=np.intp)
     place = np.empty(n)
     total = omega.sum()
+    last = np.flatnonzero(omega)[-1]
     before = 0
     share = 0.0
     for a in range(omega.size):
         share += omega[a]
-        # Whatever rounding says, the last arm ends at n.
-        after = n if a == omega.size - 1 else int(np.floor(share / total * n + offset))
+        # Whatever rounding says, the last arm that has a share ends at n.
+        after = n if a >= last else int(np.floor(share / total * n + offset))
         for k in range(before, after):
             arms[k] = a
             place[k] = (k - before + 0.5) / (after - before)

@@ -12,13 +12,17 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.memory import Memory
 
 INVESTED = 0.1
 """Part of the cash that is moved into bets at every block: bets on a wrong early leader then cost little."""
 COMMON = 0.2
 """Part of what is moved that goes to bets at tolerance 0, which hold whoever leads, where there is a tolerance."""
+HALF = math.log(2)
+"""What every account loses at a withdrawal."""
+OUT = 1e9
+"""Wealth, as a logarithm, of the account against an arm that was withdrawn: it is out, whatever is bet."""
 FED = 0.05
 """Least posterior probability of being best at which an arm is fed as a leader, where there is a tolerance."""
 
@@ -42,6 +46,24 @@ class Account(Memory):
     def wealth(self) -> Vector:
         wealth: Vector = np.logaddexp(self.cash, self.bets)
         return wealth
+
+    def without(self, arm: int, withdrawals: int, anew: bool) -> Account:
+        """Returns the accounts once an arm is withdrawn, for the so-many-th time (theory 12.15).
+
+        All are halved, or, where their bets may have leant on the arm, start `anew` with 2^-withdrawals.
+        """
+        cash, bets, peak = (each - HALF for each in (self.cash, self.bets, self.peak))
+        if anew:
+            start = np.full(cash.size, -HALF * withdrawals)
+            cash, bets, peak = np.where(self.left, start, cash), np.full(cash.size, -np.inf), start
+        cash[arm] = OUT
+        return Account(cash, bets, np.where(cash < OUT / 2, peak, OUT))
+
+    @property
+    def left(self) -> Mask:
+        """Which arms are not withdrawn."""
+        left: Mask = self.cash < OUT / 2
+        return left
 
     def settled(self, pay: Vector, idle: int | None = None) -> Account:
         """Returns the accounts after bets that paid exp(pay); the account `idle`, if any, made no bet."""
@@ -89,6 +111,19 @@ class Leaders(Memory):
             peak=np.vstack([self.peak, peak]),
         )
 
+    def without(self, arm: int, withdrawals: int, anew: bool) -> Leaders:
+        """Returns the accounts once an arm is withdrawn, as `Account.without` says; as a leader it is forgotten."""
+        rows = self.leaders != arm
+        leaders, own, peak = self.leaders[rows], self.own[rows] - HALF, self.peak[rows] - HALF
+        cash, common = self.cash - HALF, self.common - HALF
+        if anew:
+            start = np.full(cash.size, -HALF * withdrawals)
+            cash, common = np.where(cash < OUT / 2, start, cash), np.full(cash.size, -np.inf)
+            own, peak = np.full(own.shape, -np.inf), np.broadcast_to(start, own.shape).copy()
+        cash[arm] = OUT
+        peak[:, cash > OUT / 2] = OUT
+        return Leaders(cash, common, leaders, own, peak)
+
     def settled(self, shares: Vector, common_pay: Vector, own_pay: Matrix) -> Leaders:
         """Returns the accounts after bets; `shares` (n_arms,) says in what parts the leaders are fed; the rest
         goes to W0.
@@ -125,6 +160,22 @@ class Accounts(Memory):
     """A single one, against mu' L mu <= R."""
     leaders: Leaders | None
     """With a tolerance."""
+    led: Mask | None = None
+    """Which arms have led: bets at tolerance 0 leant on them. None in states of earlier versions: any may have."""
+    withdrawals: int = 0
+    """Arms withdrawn so far."""
+
+    def without(self, arm: int) -> Accounts:
+        """Returns the accounts once an arm is withdrawn."""
+        withdrawals = self.withdrawals + 1
+        anew = self.led is None or bool(self.led[arm])
+        return Accounts(
+            self.arms.without(arm, withdrawals, anew),
+            self.R,
+            None if self.leaders is None else self.leaders.without(arm, withdrawals, anew),
+            np.zeros(self.arms.cash.size, dtype=bool) if anew else self.led,
+            withdrawals,
+        )
 
 
 def feed(chances: Vector) -> Vector:

@@ -38,7 +38,10 @@ class Betting(StoppingRule[Accounts]):
     def start(self, problem: Problem) -> Accounts:
         n_arms = problem.n_arms
         return Accounts(
-            Account.opened(n_arms), Account.opened(1), Leaders.opened(n_arms) if problem.tolerance > 0 else None
+            Account.opened(n_arms),
+            Account.opened(1),
+            Leaders.opened(n_arms) if problem.tolerance > 0 else None,
+            np.zeros(n_arms, dtype=bool),
         )
 
     def observe(self, memory: Accounts, block: Block | None, evidence: Evidence, decided: bool = False) -> Accounts:
@@ -55,11 +58,20 @@ class Betting(StoppingRule[Accounts]):
             return replace(memory, R=against_R)
         pay = table.against_arms(block.best, 0.0)
         if leaders is not None:
-            shares = feed(outlook.chances)
+            chances = np.where(memory.arms.left, outlook.chances, 0.0)  # not for withdrawn arms
+            if not chances.any():
+                chances[block.best] = 1.0
+            shares = feed(chances)
             leaders = leaders.joined(np.flatnonzero(shares))
             own = np.array([table.against_arms(int(b), problem.tolerance) for b in leaders.leaders])
             leaders = leaders.settled(shares, pay, own)
-        return Accounts(memory.arms.settled(pay, idle=block.best), against_R, leaders)
+        led = memory.led
+        if led is not None:
+            led = led | (np.arange(led.size) == block.best)
+        return Accounts(memory.arms.settled(pay, idle=block.best), against_R, leaders, led, memory.withdrawals)
+
+    def withdraw(self, memory: Accounts, arm: int) -> Accounts:
+        return memory.without(arm)
 
     def contradicts_R(self, memory: Accounts, evidence: Evidence, delta: float) -> bool:
         return bool(memory.R.peak[0] >= -math.log(delta))
@@ -152,14 +164,15 @@ class LeaderReading(BettingReading):
 
     def _rivals(self, leader: int) -> Mask:
         """Returns a mask of the arms that could be better than the leader by the tolerance."""
-        rivals: Mask = self.separable[leader] & (np.arange(self.promise.size) != leader)
+        rivals: Mask = self.separable[leader] & self.accounts.arms.left & (np.arange(self.promise.size) != leader)
         return rivals
 
     def _winner(self, delta: float) -> int | None:
         """Returns the most promising arm that has beaten all others, if there is one."""
         leaders = self.accounts.leaders
         assert leaders is not None
-        hopeless = np.flatnonzero([not self._rivals(b).any() for b in range(self.promise.size)])
+        left = self.accounts.arms.left
+        hopeless = np.flatnonzero([left[b] and not self._rivals(b).any() for b in range(self.promise.size)])
         beaten = leaders.peak >= -math.log(delta)
         winners = [
             int(b) for b, row in zip(leaders.leaders, beaten, strict=True) if row[self._rivals(int(b))].all()

@@ -55,6 +55,10 @@ class StoppingRule(ABC, Generic[M]):
         reading = self.read(memory, evidence)
         return reading.tests_R and not reading.consistent(delta)
 
+    def withdraw(self, memory: M, arm: int) -> M:
+        """Returns the memory once an arm is withdrawn: from now on the question is which of the others is best."""
+        raise InvalidInput(f"the rule {self.name} cannot go on without an arm; only the race with betting can")
+
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
         """Returns what the statistic gains per trial at means `mu` and an allocation (n_arms,); nan if that is no
         rate."""

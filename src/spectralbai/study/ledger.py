@@ -17,9 +17,9 @@ from sqlalchemy import Connection, Row, Select, bindparam, delete, exc, func, in
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.study.definition import Definition
-from spectralbai.study.records import Check, Observation, Opening, Records, Ticket, TicketRecord, Told
+from spectralbai.study.records import Check, Observation, Opening, Records, Ticket, TicketRecord, Told, Withdrawal
 from spectralbai.study.replay import summary
-from spectralbai.study.schema import blocks, checks, observations, states, studies, tickets
+from spectralbai.study.schema import blocks, checks, observations, states, studies, tickets, withdrawals
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
@@ -35,6 +35,11 @@ def due(state: State) -> int:
     """Returns the number of results at which the kept state is to be brought up to date, whatever they are."""
     late = state.samples + TAIL
     return late if state.opened else min(state.next_reading, late)
+
+
+def key(state: State) -> tuple[int, int, int]:
+    """Returns what tells the states of one study apart: results, blocks opened, arms withdrawn."""
+    return state.samples, state.opened, len(state.withdrawn)
 
 
 def insert_study(
@@ -66,7 +71,9 @@ def insert_study(
     except exc.IntegrityError:
         raise InvalidInput(f'there is a study "{name}" already; choose another name, or go on with it') from None
     text = json.dumps(state.as_dict())
-    connection.execute(insert(states).values(study=id_, seen=state.samples, opened=state.opened, state=text))
+    seen_, opened, withdrawn = key(state)
+    row = {"study": id_, "seen": seen_, "opened": opened, "withdrawn": withdrawn, "state": text}
+    connection.execute(insert(states).values(row))
     Ledger(connection, id_).restore(records, seen)
 
 
@@ -148,6 +155,7 @@ class Ledger:
     def restore(self, records: Records, seen: Sequence[Check]) -> None:
         """Writes blocks, tickets and results, in their order, and what the rule saw, of a study that has none."""
         self.add_openings(records.openings)
+        self.add_withdrawals(records.withdrawals)
         self.add_checks(seen)
         number_of = {each.ticket: number for number, each in enumerate(records.observations, 1)}
         if records.tickets:
@@ -223,7 +231,7 @@ class Ledger:
 
     def delete(self) -> None:
         """Removes every row of the study."""
-        for table in (checks, observations, tickets, blocks, states):
+        for table in (checks, observations, tickets, blocks, withdrawals, states):
             self._connection.execute(delete(table).where(table.c.study == self._id))
         self._connection.execute(delete(studies).where(studies.c.id == self._id))
 
@@ -273,11 +281,11 @@ class Ledger:
         )
         return {(block, arm): count for block, arm, count in self._connection.execute(query)}
 
-    def kept(self) -> tuple[int, int]:
-        """Returns the number of results that the kept state holds, and of blocks that it has opened."""
-        query = select(states.c.seen, states.c.opened).where(states.c.study == self._id)
+    def kept(self) -> tuple[int, int, int]:
+        """Returns the `key` of the kept state."""
+        query = select(states.c.seen, states.c.opened, states.c.withdrawn).where(states.c.study == self._id)
         row = self._one(query)
-        return row.seen, row.opened
+        return row.seen, row.opened, row.withdrawn
 
     def state(self) -> str:
         """Returns the kept state in its JSON form."""
@@ -285,16 +293,18 @@ class Ledger:
         return text
 
     def replace_state(
-        self, kept: tuple[int, int], new: State, text: str, now: float, seen: Sequence[Check] = ()
+        self, kept: tuple[int, int, int], new: State, text: str, now: float, seen: Sequence[Check] = ()
     ) -> bool:
-        """Puts a new state, whose JSON form is `text`, in the place of `kept`, with the blocks it opened and what the
-        rule saw on the way.
+        """Puts a new state, whose JSON form is `text`, in the place of that of the key `kept`, with the blocks opened
+        and what the rule saw on the way.
 
         Returns false, having changed nothing, if another state is there by now.
         """
-        values = {"seen": new.samples, "opened": new.opened, "state": text}
-        this = (states.c.study == self._id) & (states.c.seen == kept[0]) & (states.c.opened == kept[1])
-        if not self._connection.execute(update(states).where(this).values(values)).rowcount:
+        seen_, opened, withdrawn = key(new)
+        values = {"seen": seen_, "opened": opened, "withdrawn": withdrawn, "state": text}
+        of_kept = (states.c.seen == kept[0], states.c.opened == kept[1], states.c.withdrawn == kept[2])
+        this = update(states).where(states.c.study == self._id, *of_kept)
+        if not self._connection.execute(this.values(values)).rowcount:
             return False
         self.add_openings([each for each in openings_of(new, now) if each.number >= kept[1]])
         self.add_checks(seen)
@@ -322,6 +332,23 @@ class Ledger:
         if opened:
             rows = [{**asdict(each), "study": self._id, "arms": json.dumps(each.arms)} for each in opened]
             self._connection.execute(insert(blocks), rows)
+
+    def add_withdrawals(self, withdrawn: Sequence[Withdrawal]) -> None:
+        """Writes down arms that were withdrawn."""
+        if withdrawn:
+            self._connection.execute(insert(withdrawals), [{**asdict(each), "study": self._id} for each in withdrawn])
+
+    def withdrawals(self) -> tuple[Withdrawal, ...]:
+        """Returns every withdrawal, in the order made."""
+        query = select(withdrawals).where(withdrawals.c.study == self._id)
+        rows = self._connection.execute(query.order_by(withdrawals.c.results, withdrawals.c.withdrawn))
+        return tuple(Withdrawal(row.arm, row.results, row.opened, row.withdrawn) for row in rows)
+
+    def void(self, open_blocks: Sequence[int], now: float) -> None:
+        """Gives back the tickets without a result of all blocks but these, which are open."""
+        this = (tickets.c.study == self._id) & tickets.c.result.is_(None) & tickets.c.abandoned.is_(None)
+        this &= tickets.c.block.not_in(open_blocks)
+        self._connection.execute(update(tickets).where(this).values(abandoned=now))
 
     def change_opening(self, number: int, arms: Sequence[int]) -> None:
         """Writes down other pulls of a block, none of which was handed out."""

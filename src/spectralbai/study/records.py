@@ -128,12 +128,25 @@ class TicketRecord:
 
 
 @dataclass(frozen=True)
+class Withdrawal:
+    """An arm that was withdrawn."""
+
+    arm: int
+    results: int
+    """Results that the state held then."""
+    opened: int
+    """Blocks that the state had opened then."""
+    withdrawn: float
+
+
+@dataclass(frozen=True)
 class Records:
-    """Everything ever told, in its order, asked, and opened."""
+    """Everything ever told, in its order, asked, opened and withdrawn."""
 
     observations: tuple[Observation, ...]
     tickets: tuple[TicketRecord, ...]
     openings: tuple[Opening, ...]
+    withdrawals: tuple[Withdrawal, ...] = ()
 
 
 @dataclass(frozen=True)

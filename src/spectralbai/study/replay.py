@@ -11,7 +11,7 @@ import numpy as np
 from spectralbai.checks import Indices
 from spectralbai.errors import InvalidInput
 from spectralbai.study.definition import Definition
-from spectralbai.study.records import Check, Opening, Records, Told, finite
+from spectralbai.study.records import Check, Opening, Records, Told, Withdrawal, finite
 
 if TYPE_CHECKING:
     from spectralbai.policy import State, Verdict
@@ -71,11 +71,18 @@ def replay(
                 on_check(state.samples, total)
         return state
 
-    for opening in records.openings:
-        state = tell_until(state, opening.results)
-        if state.opened <= opening.number:
+    # A withdrawal comes before the block that it opens, and after those opened before.
+    events: list[Opening | Withdrawal] = [*records.withdrawals, *records.openings]
+    for event in sorted(events, key=lambda each: (each.results, _number(each))):
+        state = tell_until(state, event.results)
+        if isinstance(event, Withdrawal):
+            if (state.samples, state.opened) != (event.results, event.opened):
+                raise InvalidInput(f"arm {event.arm} cannot have been withdrawn after {event.results} results")
+            state = policy.withdraw(state, event.arm)
+            continue
+        if state.opened <= event.number:
             state = policy.open(state)
-        state = _as_opened(state, opening)
+        state = _as_opened(state, event)
     state = tell_until(state, total)
     if state.opened != len(records.openings) or state.samples != total:
         raise InvalidInput(
@@ -83,6 +90,11 @@ def replay(
             "is not complete"
         )
     return state, checks
+
+
+def _number(event: Opening | Withdrawal) -> int:
+    """Returns the number of the block that is opened by the event, or next after it."""
+    return event.number if isinstance(event, Opening) else event.opened
 
 
 def _as_opened(state: State, opening: Opening) -> State:

@@ -60,6 +60,7 @@ states = Table(
     Column("seen", Integer, nullable=False),  # results that the state holds
     Column("state", Text, nullable=False),  # JSON, spectralbai-state/1 or 2
     Column("opened", Integer, nullable=False, server_default="0"),  # blocks that the state has opened (since 2)
+    Column("withdrawn", Integer, nullable=False, server_default="0"),  # arms withdrawn from the state (since 3)
 )
 
 blocks = Table(  # since 2
@@ -139,7 +140,7 @@ def migrate(connection: Connection, found: int) -> None:
             state["watches"][0]["doubted"] = True
             connection.execute(update(states).where(states.c.study == row.study).values(state=json.dumps(state)))
     if found < 3:
-        _add_columns(connection, observations.c.block, tickets.c.failed)
+        _add_columns(connection, observations.c.block, tickets.c.failed, states.c.withdrawn)
         withdrawals.create(connection)
     connection.execute(update(schema).values(version=VERSION))
 

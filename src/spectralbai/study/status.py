@@ -59,6 +59,8 @@ class ArmStatus:
     arm recommended, before the first reading, and where the data contradict R."""
     failures: int
     """Trials that failed."""
+    withdrawn: bool
+    """Whether it was taken out of the study: it is not tried any more, and not the answer."""
     against: Comparison | None
     """It against the control; None for the control itself, and where there is none."""
 
@@ -116,6 +118,11 @@ class Status:
     pending: tuple[Ticket, ...]
 
     @property
+    def risk(self) -> float:
+        """The proved bound on the probability of a wrong answer: delta, twice that once arms were withdrawn."""
+        return min(2 * self.delta, 1.0) if any(arm.withdrawn for arm in self.arms) else self.delta
+
+    @property
     def answer(self) -> str:
         """What the study says, in a sentence or two."""
         extreme = "largest" if self.goal == "max" else "least"
@@ -136,7 +143,7 @@ class Status:
         within = f", or is within {self.tolerance:g} of it" if self.tolerance else ""
         if self.state == "decided":
             risk = (
-                f"The probability that this is wrong is at most {self.delta:g}."
+                f"The probability that this is wrong is at most {self.risk:g}."
                 if self.proved
                 else f"The rule aims at a risk of {self.delta:g}, which is not proved for it."
             )
@@ -146,7 +153,10 @@ class Status:
                 else f" But results told since contradict R = {self.R:g}, without which no risk holds."
             )
             after = in_words(self.stopped_at or 0, "result")
-            return f'Decided after {after}: "{self.best}" has the {extreme} mean outcome{within}. {risk}{doubt}'
+            of_left = " of the arms not withdrawn" if self.risk > self.delta else ""
+            return (
+                f'Decided after {after}: "{self.best}" has the {extreme} mean outcome{of_left}{within}. {risk}{doubt}'
+            )
         if self.state == "ended":
             return self._ended
         if not self.results:
@@ -173,7 +183,7 @@ class Status:
             return f"{ended} There is no estimate to recommend an arm by."
         left = "" if self.candidates is None else f" {self._left}"
         best = next(arm for arm in self.arms if arm.label == self.best)
-        rivals = [arm for arm in self.ranked if arm is not best and arm.estimate is not None]
+        rivals = [arm for arm in self.ranked if arm is not best and arm.estimate is not None and not arm.withdrawn]
         if not rivals:
             return f'{ended}{left} Recommended: "{best.label}".'
         next_best = rivals[0]
@@ -193,7 +203,7 @@ class Status:
         names = ", ".join(f'"{label}"' for label in candidates) if len(candidates) <= MOST_NAMED else "see below"
         return (
             f"{len(candidates)} of {len(self.arms)} arms may be the best ({names}); the probability that none of them "
-            f"is, is at most {self.delta:g}."
+            f"is, is at most {self.risk:g}."
         )
 
     @property
@@ -210,7 +220,7 @@ class Status:
                     f"are needed, and {round(self.room):,} are left."
                 )
         for arm in self.arms:
-            if arm.failures >= MANY_FAILURES and self.state == "running":
+            if arm.failures >= MANY_FAILURES and self.state == "running" and not arm.withdrawn:
                 sentences.append(
                     f'{arm.failures} trials of "{arm.label}" failed; if it cannot be tried, withdraw it: '
                     f"spectralbai study withdraw {shlex.quote(self.name)} {shlex.quote(arm.label)}"
@@ -225,7 +235,10 @@ class Status:
         if self.statistic is None:
             return "no arm can be better by more than the tolerance"
         if self.candidates is not None:
-            out = f"{len(self.arms) - len(self.candidates)} of {len(self.arms)} arms are out"
+            withdrawn = sum(arm.withdrawn for arm in self.arms)
+            out = f"{len(self.arms) - len(self.candidates) - withdrawn} of {len(self.arms)} arms are out"
+            if withdrawn:
+                out += f", {withdrawn} withdrawn"
             beaten = sum(self.account(arm) == "beaten" for arm in self.arms)
             if beaten:
                 out += f", {beaten} more beaten"
@@ -239,6 +252,8 @@ class Status:
 
     def account(self, arm: ArmStatus) -> str:
         """Where the account against an arm stands, in words."""
+        if arm.withdrawn:
+            return "withdrawn"
         if arm.out_at is not None:
             return f"out at {arm.out_at:,}"
         if arm.label == self.best:
@@ -309,6 +324,8 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
     low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
     consistent = None if seen.consistent is None else verdict.consistent and not verdict.doubted
     candidates, lacking, out_at = verdict.candidates, verdict.lacking, _eliminated(at.checks, len(labels))
+    out_at = [None if candidates is not None and arm in candidates else when for arm, when in enumerate(out_at)]
+    out_at = [None if arm in state.withdrawn else when for arm, when in enumerate(out_at)]
     if consistent is False:  # nothing is claimed
         low, high = low - np.inf, high + np.inf
         candidates, lacking, out_at = () if candidates == () else None, None, [None] * len(labels)
@@ -331,6 +348,7 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
             out_at[arm],
             None if lacking is None or arm == verdict.arm else lacking[arm],
             at.failures[arm],
+            arm in state.withdrawn,
             None,
         )
         for arm, label in enumerate(labels)
@@ -387,10 +405,9 @@ def _mean(arm: ArmStatus) -> tuple[float | None, float | None, float | None]:
 def _eliminated(checks: tuple[Check, ...], n_arms: int) -> list[int | None]:
     """Returns the number of results when each arm was eliminated; None for those that were not."""
     out_at: list[int | None] = [None] * n_arms
-    before = set(range(n_arms))
     for check in checks:
         if check.candidates is not None:
-            for arm in before.difference(check.candidates):
-                out_at[arm] = check.samples
-            before.intersection_update(check.candidates)
+            left = set(check.candidates)
+            for arm in range(n_arms):  # after a withdrawal arms may come back
+                out_at[arm] = None if arm in left else check.samples if out_at[arm] is None else out_at[arm]
     return out_at

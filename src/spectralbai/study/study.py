@@ -30,8 +30,8 @@ from spectralbai.errors import InvalidInput, StorageError
 from spectralbai.instance import Instance
 from spectralbai.software import software
 from spectralbai.study.definition import Definition, Goal
-from spectralbai.study.ledger import Ledger, Progress, due, find_studies, insert_study, openings_of
-from spectralbai.study.records import Failure, Records, Snapshot, Summary, Ticket, as_time
+from spectralbai.study.ledger import Ledger, Progress, due, find_studies, insert_study, key, openings_of
+from spectralbai.study.records import Failure, Records, Snapshot, Summary, Ticket, Withdrawal, as_time
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
 from spectralbai.study.traffic import Counts, settle
@@ -226,7 +226,7 @@ class Study:
         text = json.dumps(new.as_dict())
         with self._writing() as ledger:
             ledger.progress(lock=True)
-            ledger.replace_state((state.samples, state.opened), new, text, time.time())
+            ledger.replace_state(key(state), new, text, time.time())
 
     def tell(self, ticket: Ticket | str, outcome: Outcome) -> bool:
         """Records the outcome of a ticket; returns whether it was new.
@@ -342,7 +342,7 @@ class Study:
             text = json.dumps(day.state.as_dict())
             with self._writing() as ledger:
                 progress = ledger.progress(lock=True)
-                if progress != before or ledger.kept() != (kept.samples, kept.opened):
+                if progress != before or ledger.kept() != key(kept):
                     continue  # another worker was faster: again, from what is there now
                 self._check_idle(ledger, kept)
                 common = {"origin": id}
@@ -355,10 +355,41 @@ class Study:
                     if opening.number < state.opened:
                         ledger.change_opening(opening.number, opening.arms)
                 ledger.add_openings([each for each in day.openings if each.number >= state.opened])
-                ledger.replace_state((kept.samples, kept.opened), day.state, text, now, (*seen, *day.checks))
+                ledger.replace_state(key(kept), day.state, text, now, (*seen, *day.checks))
                 ledger.update(**summary(self.definition, day.state))
             self._known = day.state
             return len(results)
+
+    def withdraw(self, label: str) -> bool:
+        """Takes an arm out of the study, out of stock or unsafe, say; returns whether it was in.
+
+        It is never asked for again and never the answer; a decision for it falls, and the study goes on. Open blocks
+        that hold a trial of it are void: their tickets are given back, and results told for them only inform. Whether
+        an arm is withdrawn must not depend on outcomes; the risk of all answers together is then at most 2 delta.
+        """
+        arm = self.definition.check_arm(label)
+        policy = self.definition.policy
+        while True:
+            self.catch_up()
+            with self._reading() as ledger:
+                before, kept = ledger.progress(), self._kept(ledger)
+                unseen = ledger.results(kept.samples, before.results)
+            if arm in kept.withdrawn:
+                return False
+            state, seen = advance(self.definition, kept, unseen)
+            new = policy.withdraw(state, arm)
+            text = json.dumps(new.as_dict())
+            with self._writing() as ledger:
+                progress = ledger.progress(lock=True)
+                if progress != before or ledger.kept() != key(kept):
+                    continue  # another worker was faster: again, from what is there now
+                now = time.time()
+                ledger.add_withdrawals([Withdrawal(arm, state.samples, state.opened, now)])
+                ledger.replace_state(key(kept), new, text, now, seen)
+                ledger.void([block.number for block in new.blocks], now)
+                ledger.update(**summary(self.definition, new))
+            self._known = new
+            return True
 
     def _check_idle(self, ledger: Ledger, state: State) -> None:
         """Refuses counts while trials of the open blocks are out or told: a block is made of tickets or of counts."""
@@ -480,8 +511,7 @@ class Study:
             with self._writing() as ledger:
                 ledger.progress(lock=True)  # the study's row first, as all writers do
                 now = time.time()
-                kept = (state.samples, state.opened)
-                replaced = ledger.replace_state(kept, new, text, now, seen)
+                replaced = ledger.replace_state(key(state), new, text, now, seen)
                 if replaced:
                     ledger.update(**summary(self.definition, new))
                 progress = ledger.progress()
@@ -497,10 +527,10 @@ class Study:
         from spectralbai.policy import State
 
         kept, state = ledger.kept(), self._known  # which other threads may set meanwhile
-        if state is None or (state.samples, state.opened) != kept:
+        if state is None or key(state) != kept:
             with _undamaged(self.name):
                 state = State.from_dict(json.loads(ledger.state()))
-                if (state.samples, state.opened) != kept:
+                if key(state) != kept:
                     raise ValueError(
                         f"a state of {state.samples} results and {state.opened} blocks, where {kept[0]} and {kept[1]} "
                         "should be"
@@ -517,7 +547,7 @@ class Study:
         return advance(self.definition, state, told)[0], waiting
 
     def _records(self, ledger: Ledger) -> Records:
-        return Records(ledger.observations(), ledger.tickets(), ledger.openings())
+        return Records(ledger.observations(), ledger.tickets(), ledger.openings(), ledger.withdrawals())
 
     def _snapshot(self, ledger: Ledger) -> Snapshot:
         now = time.time()

@@ -12,7 +12,7 @@ from spectralbai.checks import check_arm, check_integer, check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.study.definition import Definition
 from spectralbai.study.ledger import insert_study
-from spectralbai.study.records import Observation, Opening, Records, TicketRecord, as_time
+from spectralbai.study.records import Observation, Opening, Records, TicketRecord, Withdrawal, as_time
 from spectralbai.study.replay import replay
 from spectralbai.study.storage import Storage
 from spectralbai.study.study import OnCheck, Study, check_words
@@ -20,7 +20,7 @@ from spectralbai.study.study import OnCheck, Study, check_words
 FORMAT = "spectralbai-export/3"
 FORMAT_1, FORMAT_2 = "spectralbai-export/1", "spectralbai-export/2"
 """Written by version 0.1.0, without blocks, and 0.2.0, without counts."""
-KEYS = ("format", "name", "created", "study", "versions", "observations", "tickets", "openings")
+KEYS = ("format", "name", "created", "study", "versions", "observations", "tickets", "openings", "withdrawals")
 REMEDY = "export the study again"
 
 
@@ -42,6 +42,10 @@ def export_study(study: Study) -> dict[str, Any]:
         "openings": {
             "columns": _columns(Opening),
             "rows": [[each.number, each.results, each.opened, list(each.arms)] for each in records.openings],
+        },
+        "withdrawals": {
+            "columns": _columns(Withdrawal),
+            "rows": [list(astuple(each)) for each in records.withdrawals],
         },
     }
 
@@ -81,7 +85,7 @@ def import_study(
         raise InvalidInput(
             f"an exported study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it"
         )
-    keys = KEYS[:-1] if document["format"] == FORMAT_1 else KEYS
+    keys = KEYS[: {FORMAT_1: -2, FORMAT_2: -1, FORMAT: None}[document["format"]]]
     missing = [key for key in keys if key not in document]
     if missing:
         raise InvalidInput(f"an exported study must hold {', '.join(keys)}, got no {missing[0]}; {REMEDY}")
@@ -112,6 +116,7 @@ def _records(document: Mapping[str, Any], definition: Definition) -> Records:
     asked = [_ticket(path, row, definition) for path, row in _rows(document, "tickets", TicketRecord)]
     told = [_observation(path, row, definition) for path, row in _rows(document, "observations", Observation)]
     openings = [_opening(path, row, definition) for path, row in _rows(document, "openings", Opening)]
+    withdrawn = [_withdrawal(path, row, definition) for path, row in _rows(document, "withdrawals", Withdrawal)]
     by_id = {ticket.id: ticket for ticket in asked}
     if len(by_id) < len(asked):
         raise InvalidInput(f"$.tickets must have an id of its own for each ticket; {REMEDY}")
@@ -137,10 +142,12 @@ def _records(document: Mapping[str, Any], definition: Definition) -> Records:
         slot = ticket.block is not None and ticket.block < len(openings) and ticket.arm in openings[ticket.block].arms
         if slot != in_blocks or (ticket.block is not None and not in_blocks):
             raise InvalidInput(f"$.tickets.rows[{number}] must be a slot of a block in $.openings; {REMEDY}")
-    return Records(tuple(told), tuple(asked), tuple(openings))
+    if len({each.arm for each in withdrawn}) < len(withdrawn):
+        raise InvalidInput(f"$.withdrawals must have each arm once; {REMEDY}")
+    return Records(tuple(told), tuple(asked), tuple(openings), tuple(withdrawn))
 
 
-Kind = type[Observation] | type[TicketRecord] | type[Opening]
+Kind = type[Observation] | type[TicketRecord] | type[Opening] | type[Withdrawal]
 
 
 def _columns(kind: Kind) -> list[str]:
@@ -149,7 +156,7 @@ def _columns(kind: Kind) -> list[str]:
 
 def _rows(document: Mapping[str, Any], key: str, kind: Kind) -> list[tuple[str, dict[str, Any]]]:
     columns = _columns(kind)
-    if document["format"] == FORMAT_1 and kind is Opening:
+    if (document["format"] == FORMAT_1 and kind is Opening) or (document["format"] != FORMAT and kind is Withdrawal):
         return []
     since_3 = {"failed"} | ({"block"} if kind is Observation else set())
     since_2 = {"block"}
@@ -179,6 +186,14 @@ def _ticket(path: str, row: dict[str, Any], definition: Definition) -> TicketRec
     if row.get("failed") is not None:
         check_words("failed", row["failed"], 200, blank=True)
     return TicketRecord(**row)
+
+
+def _withdrawal(path: str, row: dict[str, Any], definition: Definition) -> Withdrawal:
+    check_arm(f"{path}.arm", row["arm"], definition.instance.problem.n_arms)
+    for key in ("results", "opened"):
+        check_integer(f"{path}.{key}", row[key], 0)
+    row["withdrawn"] = check_number(f"{path}.withdrawn", row["withdrawn"], "a time", low=0.0, strict=False)
+    return Withdrawal(**row)
 
 
 def _opening(path: str, row: dict[str, Any], definition: Definition) -> Opening:
