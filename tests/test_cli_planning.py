@@ -185,7 +185,7 @@ def test_what_instance_cannot_use_is_refused_in_a_sentence_and_nothing_is_writte
     run: Run, files: Path, arguments: tuple[str, ...], clue: str
 ) -> None:
     there = sorted(files.iterdir())
-    refused = run("instance", *arguments, "--out", "new/i.json")
+    refused = run("instance", *arguments, "--out", "new.json")
     assert (refused.code, refused.stdout) == (1, "") and clue in refused.stderr and refused.stderr.count("\n") == 1
     assert sorted(files.iterdir()) == there
 
@@ -223,7 +223,7 @@ REFUSED_PLANS: list[tuple[tuple[str, ...], str]] = [
     (("i.json", "--budget", "100", "--plot", "new/b.txt"), '--plot must name a PNG file, such as budget.png, got "new'),
     (("i.json", "--budget", "100", "--plot", "b.png", "--observations", "none.csv"), "none.csv"),
     (("i.json", "--budget", "100", "--plot", "b.png", "--observations", "once.csv"), "every arm needs an observation"),
-    (("i.json", "--budget", "100", "--plot", "new/b.png"), "--plot: there is no directory new; make it first"),
+    (("i.json", "--budget", "100", "--plot", "new/b.png"), "--plot: there is no folder new; make it first"),
 ]
 
 

@@ -231,7 +231,32 @@ def test_the_storage_may_come_from_the_environment(
         (("ask", "pages", "--n", "0"), "`n` must be a whole number of at least 1, got 0"),
         (("ask", "pages", "--lease", "-1"), "`lease` must be a positive number of seconds, got -1.0"),
         (("tell", "pages", "0123", "0.5"), '"0123" is no ticket of the study "pages"; tell under the id that ask gave'),
-        (("tell", "pages", "TICKET"), "an outcome is needed after the ticket, such as 0.3"),
+        (("tell", "pages"), "a ticket and its outcome are needed, or --counts FILE --id NAME"),
+        (("tell", "pages", "TICKET", "0.5", "--failed", "broke"), 'a failed trial has no outcome, got "0.5"'),
+        (("tell", "pages", "-", "--failed", "broke"), "--failed goes with one ticket"),
+        (("tell", "pages", "TICKET", "--failed", "a\nb"), "`reason` must be one line"),
+        (("tell", "pages", "TICKET", "0.5", "--id", "day"), "--id and --past go with --counts"),
+        (("tell", "pages", "TICKET", "0.5", "--past"), "--id and --past go with --counts"),
+        (("tell", "pages", "TICKET", "--counts", "past.csv", "--id", "x"), "--counts replaces the ticket"),
+        (("tell", "pages", "--counts", "past.csv"), "--id is needed: a name of its own for these counts"),
+        (("tell", "pages", "--counts", "none.csv", "--id", "x"), "none.csv: No such file or directory"),
+        (("tell", "pages", "--counts", "past.csv", "--id", "x"), "past.csv: counts need the columns label, trials"),
+        (("tell", "pages", "--counts", "more.csv", "--id", "x"), "more.csv: line 2: 3 clicks of 2 visitors"),
+        (("tell", "pages", "--counts", "half.csv", "--id", "x"), 'half.csv: line 2, column "trials": a whole number'),
+        (
+            ("tell", "pages", "--counts", "twice.csv", "--id", "x"),
+            'twice.csv: line 3: "plain" stands on line 2 already',
+        ),
+        (("tell", "pages", "--counts", "other.csv", "--id", "x"), '"other" is no label of an arm'),
+        (("tell", "pages", "--counts", "fine.csv", "--id", " "), "`id` must be one line"),
+        (("shares", "pages", "--n", "0"), "`--n` must be"),
+        (("shares", "nothing"), 'holds no study "nothing"'),
+        (("withdraw", "pages", "nothing"), '"nothing" is no label of an arm of this study'),
+        (("withdraw", "nothing", "plain"), 'holds no study "nothing"'),
+        (("create", "x", "instance.json", "--budget", "0"), "`budget` must be"),
+        (("create", "x", "instance.json", "--until", "soon"), "--until must be a date such as 2026-05-31"),
+        (("create", "x", "instance.json", "--until", "2001-01-01"), "`until` must be in the future"),
+        (("create", "x", "instance.json", "--failed-as", "7"), "`failed_as` must lie in [-1, 1], got 7"),
         (("tell", "pages", "TICKET", "high"), 'the outcome must be a number, got "high"; decimals have a point'),
         (("tell", "pages", "TICKET", "0,5"), 'the outcome must be a number, got "0,5"; decimals have a point'),
         (("tell", "pages", "TICKET", "nan"), "`outcome` must be a finite number, got nan"),
@@ -258,7 +283,7 @@ def test_the_storage_may_come_from_the_environment(
             'far.csv: line 2, column "outcome": an outcome must lie in [-1, 1], got 3; correct it',
         ),
         (("import", "x", "cut.json"), "cut.json: line 1, column"),
-        (("import", "x", "instance.json"), "error: an exported study must have the format 'spectralbai-export/2'"),
+        (("import", "x", "instance.json"), "error: an exported study must have the format 'spectralbai-export/3'"),
         (("import", "x", "cut.json", "--origin", "x"), "--origin is for past results in a CSV file"),
         (
             ("report", "pages", "--out", "instance.json/page.html"),
@@ -281,6 +306,14 @@ def test_bad_input_is_one_sentence_and_changes_nothing(
     (folder / "quote.csv").write_text('page,outcome\n"plain,0.5\n')
     (folder / "wrong.csv").write_text("page,outcome\nplain,0.5\nwarmest,0.2\n")
     (folder / "far.csv").write_text("page,outcome\nplain,3\n")
+    for name, text in {
+        "more.csv": "label,visitors,clicks\nplain,2,3\n",
+        "half.csv": "label,trials,successes\nplain,2.5,1\n",
+        "twice.csv": "label,trials,successes\nplain,2,1\nplain,2,1\n",
+        "other.csv": "label,trials,successes\nother,2,1\n",
+        "fine.csv": "label,trials,successes\nplain,2,1\n",
+    }.items():
+        (folder / name).write_text(text)
     (folder / "cut.json").write_text('{"format": "spectralbai-export/2", "na')
     ticket = study("ask", "pages").stdout.split()[0]
     before = study("export", "pages").stdout
@@ -297,7 +330,7 @@ def test_bad_input_is_one_sentence_and_changes_nothing(
     ("lines", "message"),
     [
         (b"{0} 0.5\n{1}", "standard input ends within a line: was it cut short? Nothing was recorded"),
-        (b"{0} 0.5\n{1}\n", "standard input, line 2: a ticket and an outcome are needed"),
+        (b"{0} 0.5\n{1} 0.5 0.5\n", "standard input, line 2: a ticket and an outcome are needed"),
         (b"{0} 0.5\n{1} x\n", 'standard input, line 2: the outcome must be a number, got "x"'),
         (b"{0} 0.5\n{1} 7\n", "`outcome` must lie in [-1, 1]"),
         (b"{0} 0.5\n\xff 1\n", "standard input is not UTF-8 text"),
@@ -313,7 +346,18 @@ def test_a_pipe_cut_short_records_nothing(study: Callable[..., Any], lines: byte
 
 def test_every_command_has_help_and_json_where_it_answers() -> None:
     names = {command.name or command.callback.__name__: command for command in app.registered_commands}  # type: ignore[union-attr]
-    assert set(names) == {"create", "ask", "tell", "abandon", "status", "list", "report", "export", "import", "delete"}
+    counted = {"tell", "shares", "withdraw"}
+    assert set(names) == counted | {
+        "create",
+        "ask",
+        "abandon",
+        "status",
+        "list",
+        "report",
+        "export",
+        "import",
+        "delete",
+    }
     for name in set(names) - {"export"}:  # which prints JSON anyway
         assert "as_json" in names[name].callback.__annotations__  # type: ignore[union-attr]
 

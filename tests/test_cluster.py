@@ -87,7 +87,7 @@ def test_a_cluster_gives_the_rows_of_this_machine_though_a_worker_is_killed(
     file = tmp_path / "campaign.toml"
     file.write_text(TEXT)
     done = run("simulate", str(file), "--out", str(tmp_path / "out"), "--cluster", started.address)
-    assert (done.code, done.stderr) == (0, "")
+    assert (done.code, done.stderr) == (0, f"made the folder {tmp_path / 'out'}\n")
     with Results.open(tmp_path / "out") as results:
         assert [replace(row, seconds=0.0) for row in results.rows()] == expected
 

@@ -48,7 +48,9 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "instance": Command(
-        ("instance", "--edges", "given/edges.csv", "--R", "1"), "--out", {"x.json": INSTANCE, "x.png": PICTURE}
+        ("instance", "--edges", "given/edges.csv", "--R", "1", "--sigma", "1"),
+        "--out",
+        {"x.json": INSTANCE, "x.png": PICTURE},
     ),
     "plot": Command(("plot", "given/results", "--kind", "graph"), "--out", {"x.png": PICTURE}),
     "compare": Command(("compare", "given/results"), "--export", {"x.csv": TABLE}),
@@ -227,7 +229,7 @@ def test_a_dangling_link_is_written_through(folder: Path, run: Run) -> None:
     (folder / "place" / "x.json").symlink_to(folder / "place" / "elsewhere")
     assert run(*arguments_of(COMMANDS["export"])).code == 0
     assert (folder / "place" / "x.json").is_symlink()
-    assert json.loads((folder / "place" / "elsewhere").read_bytes())["format"] == "spectralbai-export/2"
+    assert json.loads((folder / "place" / "elsewhere").read_bytes())["format"] == "spectralbai-export/3"
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "reproduce"])
@@ -306,7 +308,7 @@ def test_a_folder_that_cannot_be_written_to_is_refused(folder: Path, run: Run, m
         assert "place is no directory that can be written to (Permission denied)" in message
 
 
-EDGES = ("instance", "--edges", "given/edges.csv", "--R", "1")
+EDGES = ("instance", "--edges", "given/edges.csv", "--R", "1", "--sigma", "1")
 
 
 @pytest.mark.parametrize(
@@ -321,7 +323,7 @@ EDGES = ("instance", "--edges", "given/edges.csv", "--R", "1")
         ((*EDGES, "--out", "mine.txt"), "--out: mine.txt is there already, and is not an instance; choose another"),
         ((*EDGES, "--out", "mine.json"), "--out: mine.json is there already, and is not an instance"),
         ((*EDGES, "--out", "/dev/fd/987"), "--out: /dev/fd/987 cannot be written to (Bad file descriptor)"),
-        (("instance", "--edges", "none.csv", "--R", "1"), "none.csv: No such file or directory"),
+        (("instance", "--edges", "none.csv", "--R", "1", "--sigma", "1"), "none.csv: No such file or directory"),
         (("plot", "given/results", "--out", "mine.txt"), "--out: mine.txt is there already, and is not a picture"),
         (("plot", "given/results", "--out", "none/x.png"), "--out: there is no folder none"),
         (("plot", "given/results", "--kind", "pie"), "--kind must be one of box, R, delta, K, proportions, graph"),

@@ -16,6 +16,8 @@ from spectralbai.cli.work import cluster, cores, processes, progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from concurrent.futures import Executor
+
     from spectralbai.campaign import Campaign
 
 
@@ -54,12 +56,15 @@ def simulate(
         raise InvalidInput("--jobs and --cluster are both given; the workers of the cluster are its own")
     jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
     source, campaign = read_campaign(file)
-    make_folder("--out", out)
-
     from spectralbai.campaign import Results, run_campaign
 
     seen = (0, 0)
+    executor: Executor | None
     with ExitStack() as stack:
+        if address is not None:  # before anything is written
+            executor, threads = stack.enter_context(cluster(address))
+            slots = 2 * threads
+        make_folder("--out", out)
         results = stack.enter_context(Results.begin(out, source, campaign))
         if len(set(map(str, results.sessions))) > 1:
             print(
@@ -69,9 +74,6 @@ def simulate(
             )
         if address is None:
             executor, slots = stack.enter_context(processes(jobs)), 2 * jobs
-        else:
-            executor, threads = stack.enter_context(cluster(address))
-            slots = 2 * threads
         show = stack.enter_context(progress("simulated runs"))
 
         def on_run(there: int, total: int) -> None:

@@ -1,7 +1,7 @@
 """Counts instead of single results: so many trials of each arm, so many of them successes, such as a day's traffic.
 
 How many trials each arm got must not depend on their outcomes. Who of an arm's visitors came first is not known, and
-needs not be: the trials are put in a random order, so that bets can learn within the day (theory 12.14).
+needs not be: the trials are put in a random order, so that bets can learn within the day (theory, section 12).
 """
 
 from __future__ import annotations
