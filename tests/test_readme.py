@@ -24,7 +24,14 @@ from spectralbai.policy import Policy
 from spectralbai.sampling import Tracker, View
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/guide.md", "docs/campaigns.md", "docs/planning.md", "docs/studies.md")
+PAGES = (
+    "README.md",
+    "docs/guide.md",
+    "docs/campaigns.md",
+    "docs/planning.md",
+    "docs/studies.md",
+    "docs/walkthroughs.md",
+)
 README = "".join((ROOT / name).read_text("utf-8") for name in PAGES)
 PYTHON = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL)
 CONSOLE = re.findall(r"```console\n\$ (.*?(?:\n> .*?)*)\n(?!> )(.*?)```", README, re.DOTALL)
@@ -46,7 +53,7 @@ def assert_same(printed: str, shown: str) -> None:
 def test_every_example_is_found() -> None:
     assert len(PYTHON) == README.count("```python") >= 1
     assert len(CONSOLE) == README.count("```console") >= 1
-    assert len(SHELL) + len(LOOP) == README.count("```sh") == 2
+    assert len(SHELL) + len(LOOP) == README.count("```sh") == 6
 
 
 @pytest.mark.parametrize(("code", "shown"), PYTHON)
@@ -105,7 +112,8 @@ def test_the_worked_example_decides_in_time(tmp_path: Path) -> None:
 
 def in_shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
     """Runs a script as a user of a shell would, in a folder with the examples."""
-    here = f'spectralbai() {{ {shlex.quote(sys.executable)} -m spectralbai.cli "$@"; }}\n'
+    python = shlex.quote(sys.executable)
+    here = f'spectralbai() {{ {python} -m spectralbai.cli "$@"; }}\npython3() {{ {python} "$@"; }}\n'
     (folder / "examples").symlink_to(ROOT / "examples")
     environment = {**os.environ, "COLUMNS": "140"}
     return subprocess.run(

@@ -322,7 +322,7 @@ class Study:
         before the study or chosen otherwise, only inform, as `add` says.
         """
         id = check_words("id", id, 200)
-        arms, outcomes = Counts.of(self.definition, counts).in_order(f"{self.name}\n{self.created!r}\n{id}")
+        arms, outcomes = Counts.of(self.definition, counts).in_order(f"{self.name}\n{id}")
         policy = self.definition.policy
         if past or not policy.in_blocks:
             labels = self.definition.instance.labels
@@ -610,7 +610,7 @@ def _summary(row: Row[Any]) -> Summary:
 def _recorded(ledger: Ledger, origin: str, results: list[tuple[int, float]]) -> bool:
     """Returns whether these results of an origin are recorded; others of the same origin are refused."""
     known = ledger.results_of(origin)
-    if known and known != results:
+    if known and sorted(known) != sorted(results):  # counts have no order of their own
         raise InvalidInput(
             f'results of the origin "{origin}" are recorded already, and differ; results are never changed'
         )
