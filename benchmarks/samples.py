@@ -66,6 +66,13 @@ def pages() -> sb.Instance:
     return sb.Instance(sb.Problem.bounded(graph, 1.5 * graph.smoothness(mu), binary=True), mu)
 
 
+def ranked_pages() -> sb.Instance:
+    """Returns thirty pages in a row, joined to their neighbours: the best three close together, the others below."""
+    mu = np.array([0.08, 0.0753, 0.0745, *np.linspace(0.073, 0.02, 27)])
+    graph = sb.Graph.from_edges(30, [(page, page + 1) for page in range(29)])
+    return sb.Instance(sb.Problem.bounded(graph, 1.5 * graph.smoothness(mu), tolerance=0.01, binary=True), mu)
+
+
 def scores() -> sb.Instance:
     """Returns a 6 x 8 grid of scores between .7 and .8."""
     made = sb.instances.grid(6, 8, lead=0.05, seed=2)
@@ -98,6 +105,7 @@ def cases() -> list[Case]:
         Case("5 x 5 grid, lead .05, tolerance .1", made.grid(5, 5, lead=0.05, tolerance=0.1), 2800),
         Case("scores of spread .02, tolerance .01", scores(), 1300, delta=0.05, noise=0.02),
         Case("30 pages, clicks", pages(), 30_000, delta=0.05, runs=20),
+        Case("30 pages in a row, clicks, tolerance .01", ranked_pages(), 40_000, delta=0.05, runs=20),
         Case("501 arms, cliques", made.cliques(25, 20, seed=0), 33_000, runs=5),
     ]
 

@@ -209,7 +209,7 @@ def test_past_results_need_an_origin_and_count_once(storage: str) -> None:
     with sb.Study.create("past", INSTANCE, 0.05, storage) as study:
         assert study.add(["plain", "cold"], [0.8, 0.1], "pilot of May") == 2
         assert study.add(["plain", "cold"], [0.8, 0.1], "pilot of May") == 0
-        for labels, outcomes in ((["plain", "cold"], [0.8, 0.2]), (["plain"], [0.8]), (["cold", "plain"], [0.1, 0.8])):
+        for labels, outcomes in ((["plain", "cold"], [0.8, 0.2]), (["plain"], [0.8]), (["cold", "plain"], [0.8, 0.1])):
             with pytest.raises(
                 sb.InvalidInput, match='results of the origin "pilot of May" are recorded already, and differ'
             ):

@@ -134,7 +134,7 @@ def migrate(connection: Connection, found: int) -> None:
         _add_columns(connection, *of_rows, checks.c.candidates, checks.c.lacking)
         blocks.create(connection)
         next(index for index in tickets.indexes if index.name == "spectralbai_slots").create(connection)
-        doubted = select(states).join(studies).where(studies.c.progress == "doubted")
+        doubted = select(states.c.study, states.c.state).join(studies).where(studies.c.progress == "doubted")
         for row in connection.execute(doubted).all():  # a doubt is part of the state now
             state = json.loads(row.state)
             state["watches"][0]["doubted"] = True
