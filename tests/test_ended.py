@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 import spectralbai as sb
 
-DELTA, RUNS = 0.2, 80
+DELTA, RUNS = 0.2, 60
 PAIRS = sb.Graph.from_edges(4, [(0, 1), (2, 3)])
 INSTANCES = {
     "near ties": (sb.Problem(PAIRS, 0.02, 0.5), (0.5, 0.45, 0.48, 0.4), 60),
