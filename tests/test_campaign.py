@@ -661,7 +661,7 @@ def test_killed_at_random_instants_and_resumed_gives_the_same_rows(
     file.write_text(text)
     expected = simulated(tmp_path / "undisturbed", text)
     rng = random.Random(0)
-    for jobs in (1, 1, 2):
+    for jobs in (1, 2):
         process = command(file, out, jobs)
         before = _count(out)
         limit = time.monotonic() + 60

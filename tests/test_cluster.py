@@ -104,7 +104,10 @@ def test_a_cluster_gives_the_rows_of_this_machine_though_a_worker_is_killed(
     assert killed and rows == expected
 
 
-def test_a_cluster_that_is_not_there_or_has_no_workers_is_refused(run: Callable[..., Any], tmp_path: Path) -> None:
+def test_a_cluster_that_is_not_there_or_has_no_workers_is_refused(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("spectralbai.cli.work.CONNECTING", 2)
     file = tmp_path / "campaign.toml"
     file.write_text(TEXT)
     for address in ("tcp://127.0.0.1:9", "nonsense://x", "127.0.0.1"):

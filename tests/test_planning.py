@@ -25,9 +25,6 @@ FAST = {
     "bounded": sb.Instance(sb.Problem.bounded(sb.Graph.from_edges(3, [(1, 2)]), 0.05), [0.95, 0.1, 0.2]),
     "clicks": sb.Instance(sb.Problem.bounded(sb.Graph.from_edges(3, [(1, 2)]), 0.05, binary=True), [0.6, 0.1, 0.2]),
     "no graph": sb.Instance(sb.Problem(sb.Graph.from_edges(3, []), math.inf), [2.0, 0.0, 0.3]),
-    "sigma per arm": sb.Instance(
-        sb.Problem(sb.Graph.from_edges(4, [(0, 1), (2, 3)]), 1.0, [0.5, 1.0, 1.0, 0.7]), [2.0, 1.2, 0.0, 0.3]
-    ),
 }
 
 

@@ -81,7 +81,8 @@ def test_the_shell_scripts_print_what_they_show(script: str, shown: str, tmp_pat
 
 def test_the_loop_shown_first_runs_until_the_study_has_decided(tmp_path: Path) -> None:
     (loop,) = LOOP
-    (tmp_path / "trial").write_text('#!/bin/sh\ncase "$1" in 1) echo 1.2 ;; *) echo -0.4 ;; esac\n')
+    once = "[ -e tried ] || { touch tried; exit; }"  # a trial that prints nothing has failed, and is done again
+    (tmp_path / "trial").write_text(f'#!/bin/sh\n{once}\ncase "$1" in 1) echo 1.2 ;; *) echo -0.4 ;; esac\n')
     (tmp_path / "trial").chmod(0o755)
     problem = '{"format": "spectralbai-instance/1", "n_arms": 3, "edges": [[0, 2, 1.0]], "R": 0.01, "sigma": 0.3}'
     done = in_shell(
@@ -89,6 +90,7 @@ def test_the_loop_shown_first_runs_until_the_study_has_decided(tmp_path: Path) -
     )
     assert done.returncode == 0
     assert '"state": "decided"' in done.stdout and '"best": "1"' in done.stdout
+    assert (tmp_path / "tried").exists()
 
 
 def test_the_worked_example_decides_in_time(tmp_path: Path) -> None:

@@ -22,6 +22,8 @@ KEPT = b"kept"
 """What a worker sends when it compiles code that will be kept; nothing in it otherwise."""
 
 
+CONNECTING = 10
+"""Seconds in which a scheduler must answer."""
 BEFORE_BAR = 1.0
 """Seconds of work after which a bar is shown."""
 
@@ -111,7 +113,7 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
             "--cluster needs dask.distributed, not installed here; run: pip install 'spectralbai[cluster]'"
         ) from None
     try:
-        client: Any = Client(address, timeout=10, set_as_default=False)  # type: ignore[no-untyped-call]
+        client: Any = Client(address, timeout=CONNECTING, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise SpectralBAIError(
