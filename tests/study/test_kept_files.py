@@ -103,3 +103,36 @@ def test_a_kept_export_with_blocks_is_restored(kept_2: str, tmp_path: Path) -> N
         assert [row[:-1] for row in now["tickets"]["rows"]] == document["tickets"]["rows"]
         assert now["openings"] == document["openings"]
         assert study.status().candidates == original.status().candidates
+
+
+@pytest.fixture
+def kept_3(tmp_path: Path) -> str:
+    """A copy of a database of schema 3: counts, a failure, a withdrawal, limits."""
+    shutil.copy(DATA / "studies-3.db", tmp_path / "studies.db")
+    return f"sqlite:///{tmp_path / 'studies.db'}"
+
+
+def test_a_kept_database_with_counts_and_a_withdrawal_opens_and_goes_on(kept_3: str) -> None:
+    with sb.Study.open("days", kept_3) as study:
+        assert (study.status().results, study.definition.budget) == (63, 500)
+        assert study.tell_counts({"now": (12, 3), "blue": (4, 0), "bluer": (9, 2)}, "Tuesday") == 0
+        assert study.tell_counts({"now": (5, 1), "blue": (5, 1), "bluer": (5, 1)}, "Wednesday") == 15
+    with sb.Study.open("season", kept_3) as study:
+        status = study.status()
+        assert [arm.label for arm in status.arms if arm.withdrawn] == ["a"] and len(status.pending) == 1
+        assert sum(arm.failures for arm in status.arms) == 1
+        state, checks = replay(study.definition, study.records())
+        at = study.snapshot()
+        assert state.withdrawn == at.state.withdrawn and state.opened == at.state.opened
+        assert [check.samples for check in checks] == [check.samples for check in at.checks]
+        assert study.tell(status.pending[0], 0.3) is True and study.ask(worker="new")
+
+
+def test_a_kept_export_with_a_withdrawal_is_restored(kept_3: str, tmp_path: Path) -> None:
+    document = json.loads((DATA / "study-3.json").read_text("utf-8"))
+    with (
+        import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}") as study,
+        sb.Study.open("season", kept_3) as original,
+    ):
+        assert export_study(study) == export_study(original) == document
+        assert study.status().candidates == original.status().candidates
