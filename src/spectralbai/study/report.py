@@ -19,14 +19,12 @@ from spectralbai.instance import Instance
 from spectralbai.software import software
 from spectralbai.study.definition import Definition
 from spectralbai.study.records import Check, Records, Snapshot, as_time, in_words
-from spectralbai.study.status import Status, status_of
+from spectralbai.study.status import MOST_NAMED, Status, status_of
 from spectralbai.study.tables import arms_of, comparisons_of
 
 if TYPE_CHECKING:
     from spectralbai.study.study import Study
 
-MOST_NAMED = 10
-"""Candidates that are named; more are counted."""
 FORMAT = "spectralbai-report/2"
 
 
@@ -104,7 +102,7 @@ class Report:
         return PAGE.format(
             title=escape(status.name),
             state=status.state,
-            answer=escape(status.answer),
+            answer=escape(" ".join((status.answer, *status.advice))),
             arms=table(*arms_of(status)) + paragraph(self._about_arms()),
             compared="" if status.control is None else self._compared(status.control),
             pictures="".join(_figure(png, caption) for png, caption in self._pictures()),

@@ -307,6 +307,7 @@ class Status:
         return {
             "answer": self.answer,
             "advice": list(self.advice),
+            "risk": self.risk,
             **{field.name: getattr(self, field.name) for field in fields(self)},
             "arms": [asdict(arm) for arm in self.arms],
             "pending": [ticket.as_dict() for ticket in self.pending],
@@ -324,8 +325,8 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
     low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
     consistent = None if seen.consistent is None else verdict.consistent and not verdict.doubted
     candidates, lacking, out_at = verdict.candidates, verdict.lacking, _eliminated(at.checks, len(labels))
-    out_at = [None if candidates is not None and arm in candidates else when for arm, when in enumerate(out_at)]
-    out_at = [None if arm in state.withdrawn else when for arm, when in enumerate(out_at)]
+    still = {*state.withdrawn, *(candidates or ())}  # since a withdrawal candidates may have come back
+    out_at = [None if arm in still else when for arm, when in enumerate(out_at)]
     if consistent is False:  # nothing is claimed
         low, high = low - np.inf, high + np.inf
         candidates, lacking, out_at = () if candidates == () else None, None, [None] * len(labels)

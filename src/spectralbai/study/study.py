@@ -345,9 +345,8 @@ class Study:
                 if progress != before or ledger.kept() != key(kept):
                     continue  # another worker was faster: again, from what is there now
                 self._check_idle(ledger, kept)
-                common = {"origin": id}
                 rows = [
-                    {"arm": arm, "outcome": outcome, "block": block, **common}
+                    {"arm": arm, "outcome": outcome, "block": block, "origin": id}
                     for (arm, outcome), block in zip(results, day.blocks, strict=True)
                 ]
                 ledger.append(progress, now, rows, 0)
