@@ -6,15 +6,18 @@ import io
 import re
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 import pytest
+import typer.main
 from hypothesis import settings
 
 from spectralbai.cli import main
 
 settings.register_profile("fixed", derandomize=True, database=None)  # the same examples every time
 settings.load_profile("fixed")
+command_of = cache(typer.main.get_command)  # which takes typer 50 ms, and the tests give more than a thousand commands
 
 
 class Result(NamedTuple):
@@ -38,6 +41,7 @@ def run(
 
     def run_main(*arguments: str, stdin: bytes = b"") -> Result:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setattr(typer.main, "get_command", command_of)
         with pytest.raises(SystemExit) as exit_:
             main(list(arguments))
         assert isinstance(exit_.value.code, int)
