@@ -79,12 +79,10 @@ def test_the_console_examples_print_what_they_show(
 def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The command line that scripts of many commands use: it is loaded once for all, not once for each command."""
     address = tmp_path_factory.mktemp("warm") / "socket"
-    with subprocess.Popen(
-        [sys.executable, str(ROOT / "tests" / "warm.py"), str(address)], stdout=subprocess.PIPE, env=ENVIRONMENT
-    ) as server:
+    command = [sys.executable, str(ROOT / "tests" / "warm.py"), str(address)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT) as server:
         assert server.stdout is not None and server.stdout.readline() == b"ready\n"
         yield shlex.join([sys.executable, "-S", "-E", "-c", CLIENT, str(address)])
-        server.kill()
 
 
 @pytest.mark.parametrize(("script", "shown"), SHELL)

@@ -1,14 +1,15 @@
 """The command line as a server that has loaded everything: each command runs in a process forked from it.
 
 For scripts of many commands, most of whose time would go into importing. `python warm.py ADDRESS` serves at a Unix
-socket until it is killed; `python -c CLIENT ADDRESS ARGUMENT...` is the command, with streams, folder and exit code of
-its own.
+socket until its standard input ends; `python -c CLIENT ADDRESS ARGUMENT...` is a command, with the streams, the folder
+and the exit code of its own process.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -58,13 +59,14 @@ def load() -> None:
 
 
 def serve(address: str) -> None:
+    """Takes commands until standard input ends, as it does with the process at its other end."""
     load()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for commands that have ended
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)
         listening.listen()
         print("ready", flush=True)
-        while True:
+        while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
             connection, _ = listening.accept()
             if os.fork() == 0:
                 signal.signal(signal.SIGCHLD, signal.SIG_DFL)
