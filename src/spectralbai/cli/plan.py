@@ -79,7 +79,7 @@ def plan(
         if plot.suffix.lower() != ".png":
             raise InvalidInput(f'--plot must name a PNG file, such as budget.png, got "{plot}"')
     picture = None if plot is None else Output("--plot", plot, PICTURE, force)
-    instance = _changed(read_instance(file), R, sigma, tolerance)
+    instance = _changed(read_instance(file, has_noise=sigma is None), R, sigma, tolerance)
 
     from spectralbai import planning
     from spectralbai.records import observations_from
