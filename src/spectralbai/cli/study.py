@@ -17,6 +17,7 @@ import typer
 
 from spectralbai.cli.files import read_instance, read_json, read_stdin, read_table
 from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
+from spectralbai.cli.process import held_back
 from spectralbai.cli.tables import print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
@@ -107,9 +108,9 @@ def ask(
 
     A line per trial: its ticket, then its label. Nothing, with exit code 0, once the study has decided.
     """
-    with _open(name, storage) as study:
+    with _open(name, storage) as study, held_back() as hold:
         with progress("choosing trials"):
-            tickets = study.ask(n, worker, lease)
+            tickets = study.ask(n, worker, lease, on_give=hold)  # who does not see a ticket cannot give it back
         if not tickets:
             typer.echo(study.status().answer, err=True)
         if as_json:
