@@ -15,7 +15,7 @@ RIVALS_NAMED = 6
 """Rivals that are named in a picture of the race."""
 SIZE = (4.6, 3.2)
 """Inches. Pages of a telephone show pictures 340 pixels wide: text of 9 points is just large enough there."""
-WIDTH, ROW, TALLEST = SIZE[0], 0.19, 11.0
+WIDTH, ROW, TALLEST = SIZE[0], 0.19, 8.5
 """Of a picture with a row per arm, in inches: rows are closer together where they would be taller than TALLEST."""
 APART = 0.15
 """Inches between two labels, one below the other, at the least."""

@@ -63,7 +63,7 @@ def plain(ax: Axes, along: Literal["x", "y"] = "y") -> None:
 
 def percent_on_x(ax: Axes) -> None:
     """Writes shares on the x-axis in percent, as tables do."""
-    ax.xaxis.set_major_locator(MaxNLocator(6))
+    ax.xaxis.set_major_locator(MaxNLocator(6, steps=(1, 2, 2.5, 5, 10)))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.6g} %"))
 
 
