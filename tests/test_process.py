@@ -90,6 +90,12 @@ SMALL = '{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1
         ("solve small.json <&-", 0, ""),
         ("solve - <&-", 1, 'error: standard input is closed, and "-" reads it; give a file, or pipe something in\n'),
         ("study tell x - <&-", 1, 'error: standard input is closed, and "-" reads it; give a file, or pipe something'),
+        (
+            "study create x small.json > /dev/null; "
+            f"{sys.executable} -m spectralbai.cli study tell x --counts - --id Monday <&-",
+            1,
+            'error: standard input: standard input is closed, and "-" reads it; give a file, or pipe something in\n',
+        ),
         ("solve small.json 2>&-", 0, ""),
         ("solve none.json 2>&-", 1, ""),
         ("solve none.json <&- 2>&-", 1, ""),

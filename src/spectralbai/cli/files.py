@@ -83,7 +83,7 @@ def read_table(file: Path | str) -> Iterator[Table]:
     from spectralbai.records import Table
 
     try:
-        yield Table.from_text(_text(sys.stdin.buffer.read()) if file == "-" else read_text(Path(file)))
+        yield Table.from_text(_text(read_stdin()) if file == "-" else read_text(Path(file)))
     except InvalidInput as error:
         raise InvalidInput(f"{'standard input' if file == '-' else file}: {error}") from None
 
