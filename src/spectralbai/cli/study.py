@@ -483,17 +483,17 @@ def _open(name: str, storage: str | None) -> Study:
 
 def _time(text: str) -> float:
     """Returns the seconds since 1970 of a date, whose end is meant, or of a date and time; in UTC if not said."""
-    from datetime import UTC, datetime, timedelta
+    from contextlib import suppress
+    from datetime import UTC, date, datetime, timedelta
 
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        with suppress(ValueError):  # a time follows
+            date.fromisoformat(text)
+            moment += timedelta(days=1)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):
         raise InvalidInput(f'--until must be a date such as 2026-05-31, or 2026-05-31T18:00, got "{text}"') from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    if len(text) == len("2026-05-31"):
-        moment += timedelta(days=1)
-    return moment.timestamp()
 
 
 def _number(cell: str) -> float:
