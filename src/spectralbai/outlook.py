@@ -17,7 +17,7 @@ from spectralbai.checks import Mask, Matrix, Vector
 from spectralbai.evidence import Evidence
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
-from spectralbai.spectral import Components, Decomposition, decompose
+from spectralbai.spectral import Catalogue, Components, Decomposition, Duels, decompose
 
 DOUBT = 0.1
 """Where the misfit is larger than it would be with this probability if R were right, challengers get the benefit of the
@@ -140,9 +140,66 @@ class Outlook:
         return chances
 
 
+@dataclass(frozen=True, eq=False)
+class CatalogueOutlook(Outlook):
+    """The same for arms in categories: closed forms, no matrices (theory, section 16)."""
+
+    catalogue: Catalogue
+
+    @cached_property
+    def weights(self) -> Vector:
+        """Counts over variances."""
+        weights: Vector = self.evidence.data.counts / self.variances
+        return weights
+
+    @cached_property
+    def misfit(self) -> float:
+        means = self.evidence.data.means
+        lam = self.catalogue.project(self.weights, means, self.catalogue.room)
+        return float(0.5 * self.weights @ (means - lam) ** 2)
+
+    @cached_property
+    def freedom(self) -> int:
+        return max(int((self.weights > 0).sum()) - self.catalogue.n_categories, 1)
+
+    @cached_property
+    def room(self) -> Vector:
+        """Of each category: as its R says, or as the results need where they make the R doubtful (theory 12.11)."""
+        room = self.catalogue.room
+        if self.misfit <= 0.5 * float(chdtri(self.freedom, DOUBT)):
+            return room
+        return np.maximum(room, self.catalogue.spread(self.weights, self.evidence.data.means) * (1 + 1e-9))
+
+    @cached_property
+    def mu(self) -> Vector:
+        return self.catalogue.project(self.weights, self.evidence.data.means, self.room)
+
+    def duels(self, counts: Vector, leader: int, tolerance: float) -> Duels:
+        """Returns the bets of a leader for these numbers of results."""
+        return self.catalogue.duels(counts / self.variances, self.mu, leader, tolerance, self.room)
+
+    def strength(self, leader: int, tolerance: float) -> Vector:
+        return self.duels(self.evidence.data.counts, leader, tolerance).value
+
+    def growth(self, leader: int, allocation: Vector) -> Vector:
+        return self.duels(allocation, leader, self.problem.tolerance).value
+
+    @cached_property
+    def posterior(self) -> tuple[Vector, Vector]:
+        return self.catalogue.posterior(self.weights, self.evidence.data.means)
+
+    @cached_property
+    def chances(self) -> Vector:
+        draws = self.catalogue.draws(self.weights, self.evidence.data.means, DRAWS)
+        best = [int(np.argmax(mu)) for mu in draws]
+        chances: Vector = np.bincount(best, minlength=self.problem.n_arms) / DRAWS
+        return chances
+
+
 @lru_cache(maxsize=4)  # problems and data are immutable and compared by identity
 def _formed(problem: Problem, data: Data, best: int, origin: float) -> Outlook:
-    return Outlook(Evidence(problem, data, best, origin))
+    evidence, catalogue = Evidence(problem, data, best, origin), Catalogue.of(problem)
+    return Outlook(evidence) if catalogue is None else CatalogueOutlook(evidence, catalogue)
 
 
 @lru_cache(maxsize=8)
