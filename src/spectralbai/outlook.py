@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import chdtri
 
 from spectralbai.blocks import Data
-from spectralbai.checks import Mask, Matrix, Vector
+from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.evidence import Evidence
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
@@ -208,14 +208,30 @@ def _normals(n: int) -> Matrix:
     return np.random.default_rng(0).standard_normal((n, DRAWS))
 
 
+@dataclass(frozen=True, eq=False)
+class CategoryRivals:
+    """What `separable` is, a row at a time, where arms are in categories."""
+
+    of_arm: Indices
+    wide: Mask
+    """Categories inside which arms can be further apart than the tolerance."""
+
+    def __getitem__(self, leader: int) -> Mask:
+        rivals: Mask = (self.of_arm != self.of_arm[leader]) | self.wide[self.of_arm[leader]]
+        return rivals
+
+
 @lru_cache(maxsize=32)
-def separable(problem: Problem) -> Mask:
+def separable(problem: Problem) -> Mask | CategoryRivals:
     """Returns, per (leader, challenger), whether smooth means can let the challenger beat the leader by the tolerance.
 
     In one component it needs tolerance^2 < R c' L^+ c, c = e_b - e_i (theory 3.9), by more than rounding: the oracle
     may find no alternative where the two are equal, and nobody would ever bet against that arm.
     """
-    n_arms = problem.n_arms
+    n_arms, catalogue = problem.n_arms, Catalogue.of(problem)
+    if catalogue is not None:
+        wide = problem.tolerance * (1 + EQUAL) < np.sqrt(2 * catalogue.room)
+        return CategoryRivals(catalogue.of_arm, wide)
     if problem.unstructured or problem.tolerance == 0:
         return np.ones((n_arms, n_arms), dtype=bool)
     # Squares of differences over the roughness of each coordinate, as in the oracle: a pseudo-inverse loses resistances

@@ -61,7 +61,7 @@ class Table:
         held = (found.decomposition.u * found.gap * (lam - found.means[leader])).sum(axis=1)
         smooth = (found.coef**2) @ found.decomposition.rough
         slack = 2 * found.gamma * reach * np.sqrt(smooth) - found.nu * tolerance - held
-        return self._settle(lam, found.gap, size, slack, np.arange(size.size))
+        return self._settle(lam, found.gap, size, slack)
 
     def against_R(self) -> float:
         """Returns the log payoff of the bets against the hypothesis that the means are as smooth as R says (12.10)."""
@@ -77,12 +77,14 @@ class Table:
         along, rough = pull @ parts.basis, parts.rough
         most = math.sqrt(self.problem.R * (along[rough > 0] ** 2 / rough[rough > 0]).sum())
         slack = np.array([most - pull @ (lam - lam[0])])
-        return float(self._settle(lam[None, :], (nu - lam)[None, :], size, slack, np.arange(lam.size))[0])
+        return float(self._settle(lam[None, :], (nu - lam)[None, :], size, slack)[0])
 
-    def _settle(self, lam: Matrix, gap: Matrix, size: Vector, slack: Vector, arms: Indices) -> Vector:
+    def _settle(
+        self, lam: Matrix, gap: Matrix, size: Vector, slack: Vector, arms: Indices | slice = slice(None)
+    ) -> Vector:
         """Returns the log payoffs of rows of bets towards `gap` = nu - lam, of sizes s, less what rounding may give.
 
-        The columns are of `arms`, in ascending order, all that were pulled among them.
+        The columns are of all arms, or of `arms`, in ascending order and all that were pulled among them.
         """
         counts, variances = self.block.counts[arms], self.outlook.variances[arms]
         h = np.where(counts > 0, gap / variances, 0.0)
@@ -98,7 +100,9 @@ class Table:
             results, times = np.unique(
                 np.stack([self.block.arms.astype(np.float64), self.block.outcomes]), axis=1, return_counts=True
             )
-            columns = np.searchsorted(arms, results[0].astype(np.intp))
+            columns = results[0].astype(np.intp)
+            if not isinstance(arms, slice):
+                columns = np.searchsorted(arms, columns)
             pay = _bounded_payoffs(h, lam, columns, results[1], times.astype(np.float64))
         settled: Vector = pay - np.maximum(size * slack, 0.0)
         return settled

@@ -1,4 +1,4 @@
-"""Bets on a block where arms are in categories: no arm needs a pull of its own to be bet against (theory, section 16)."""
+"""Bets on a block where arms are in categories: an arm needs no pull of its own to be bet against (theory, 16)."""
 
 from __future__ import annotations
 

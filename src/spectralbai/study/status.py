@@ -331,14 +331,14 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
         low, high = low - np.inf, high + np.inf
         candidates, lacking, out_at = () if candidates == () else None, None, [None] * len(labels)
     out = np.bincount([ticket.arm for ticket in at.pending], minlength=len(labels))
-    received, noise = state.received, definition.instance.problem.noise
+    received, noise, samples = state.received, definition.instance.problem.noise, state.samples
     means = sign * (received.means + state.origin)
     shares = noise.shares(means)
     arms = tuple(
         ArmStatus(
             label,
-            int(state.counts[arm]),
-            float(state.counts[arm]) / max(state.samples, 1),
+            int(received.counts[arm]),
+            float(received.counts[arm]) / max(samples, 1),
             int(out[arm]),
             finite(means[arm]) if received.counts[arm] else None,
             None if shares is None else round(shares[arm] * received.counts[arm]),
@@ -405,10 +405,10 @@ def _mean(arm: ArmStatus) -> tuple[float | None, float | None, float | None]:
 
 def _eliminated(checks: tuple[Check, ...], n_arms: int) -> list[int | None]:
     """Returns the number of results when each arm was eliminated; None for those that were not."""
-    out_at: list[int | None] = [None] * n_arms
+    out_at = np.zeros(n_arms, dtype=np.intp)
     for check in checks:
         if check.candidates is not None:
-            left = set(check.candidates)
-            for arm in range(n_arms):  # after a withdrawal arms may come back
-                out_at[arm] = None if arm in left else check.samples if out_at[arm] is None else out_at[arm]
-    return out_at
+            out = np.ones(n_arms, dtype=bool)
+            out[list(check.candidates)] = False
+            out_at = np.where(out, np.where(out_at > 0, out_at, check.samples), 0)  # withdrawals may bring arms back
+    return [when or None for when in out_at.tolist()]
