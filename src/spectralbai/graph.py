@@ -214,6 +214,11 @@ class Graph:
     def n_edges(self) -> int:
         return len(self.weights)
 
+    @cached_property
+    def total_weights(self) -> Vector:
+        """The sum of the weights of the edges of each component, (n_components,)."""
+        return np.bincount(self.components[self.pairs[:, 0]], self.weights, self.n_components).astype(np.float64)
+
     def smoothness(self, mu: ArrayLike) -> float:
         """Returns S(mu) = mu' L mu = sum over edges of w_ab (mu_a - mu_b)^2."""
         return self.roughness(check_vector("mu", mu, self.n_arms))
@@ -272,6 +277,10 @@ class Categories(Graph):
     @property
     def n_edges(self) -> int:
         return int((self.sizes * (self.sizes - 1)).sum()) // 2
+
+    @cached_property
+    def total_weights(self) -> Vector:
+        return (self.weight * self.sizes * (self.sizes - 1) / 2).astype(np.float64)
 
     @cached_property  # type: ignore[misc]
     def pairs(self) -> Indices:
