@@ -342,7 +342,9 @@ def members(table: Recorded, rng: np.random.Generator) -> Matrix:
     """Returns points of A_{b,i}, a row per arm i, mostly with S = R."""
     problem, leader = table.problem, table.block.best
     weights = rng.uniform(0.1, 1.0, problem.n_arms)
-    found = decompose(problem, weights).respond(rng.normal(0, 5, problem.n_arms), leader, problem.R, problem.tolerance)
+    found = decompose(problem, weights).respond(
+        rng.normal(0, 5, problem.n_arms), leader, problem.radii.copy(), problem.tolerance
+    )
     return found.means - found.gap
 
 
@@ -395,7 +397,7 @@ def test_bets_with_the_benefit_of_the_doubt_stay_valid() -> None:
     problem = Problem(GRAPHS["path"], 0.05)
     data = Data.none(5).plus(np.repeat(np.arange(5), 20), np.repeat([0.0, 2.0, -1.0, 2.0, 0.0], 20))
     table = Recorded(Block(np.arange(5), np.zeros(5), data, 1), Outlook(Evidence(problem, data, 1, 0.0)))
-    assert table.outlook.R > 1
+    assert table.outlook.radii[0] > 1
     table.against_arms(1, 0.0)
     lam, gap, size, slack = table.rows  # type: ignore[attr-defined]  # set when it settles
     mu = members(table, np.random.default_rng(0))
@@ -521,7 +523,7 @@ def test_arms_are_separable_where_the_oracle_finds_an_alternative(graph: str) ->
         problem = Problem(GRAPHS[graph], R, tolerance=tolerance)
         n_arms = problem.n_arms
         for b in range(n_arms):
-            cost = decompose(problem, np.ones(n_arms)).respond(np.zeros(n_arms), b, R, tolerance).cost
+            cost = decompose(problem, np.ones(n_arms)).respond(np.zeros(n_arms), b, np.array([R]), tolerance).cost
             others = np.arange(n_arms) != b
             np.testing.assert_array_equal(separable(problem)[b][others], np.isfinite(cost)[others])
 

@@ -45,10 +45,10 @@ def weights_on(chosen: np.ndarray, responses: Responses, seed: int) -> np.ndarra
 REGIMES: dict[
     str, tuple[float, Callable[[Responses], np.ndarray]]
 ] = {  # room for roughness, and which challengers it is about
-    "smoothness costs nothing": (1e6, lambda r: (r.gamma == 0) & (r.nu > 0)),
-    "both constraints bind": (1.0, lambda r: (r.gamma > 0) & (r.nu > 0)),
-    "only smoothness binds": (0.02, lambda r: (r.gamma > 0) & (r.nu == 0)),
-    "all together": (1.2, lambda r: np.ones(r.gamma.size, dtype=bool)),
+    "smoothness costs nothing": (1e6, lambda r: (r.gamma[:, 0] == 0) & (r.nu > 0)),
+    "both constraints bind": (1.0, lambda r: (r.gamma[:, 0] > 0) & (r.nu > 0)),
+    "only smoothness binds": (0.02, lambda r: (r.gamma[:, 0] > 0) & (r.nu == 0)),
+    "all together": (1.2, lambda r: np.ones(r.gamma[:, 0].size, dtype=bool)),
 }
 
 

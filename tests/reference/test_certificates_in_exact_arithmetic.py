@@ -71,7 +71,7 @@ def exact_dual(responses: Responses, i: int) -> Fraction:
     n_arms, best, mu = responses.means.size, responses.best, rational(responses.means)
     sigma = rational(responses.decomposition.sigma)
     u = [w / s**2 for w, s in zip(rational(responses.omega), sigma, strict=True)]
-    gamma, nu = Fraction(float(responses.gamma[i])), Fraction(float(responses.nu[i]))
+    gamma, nu = Fraction(float(responses.gamma[i, 0])), Fraction(float(responses.nu[i]))
     assert gamma >= 0
     assert nu >= 0
     matrix = [[u[a] if a == b else Fraction(0) for b in range(n_arms)] for a in range(n_arms)]
@@ -86,7 +86,7 @@ def exact_dual(responses: Responses, i: int) -> Fraction:
     smooth = sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(responses)), Fraction(0))
     cost = sum((x * (m - y) ** 2 / 2 for x, m, y in zip(u, mu, lam, strict=True)), Fraction(0))
     short = lam[best] - lam[i] + Fraction(responses.tolerance)
-    return cost + gamma * (smooth - Fraction(responses.R)) + nu * short
+    return cost + gamma * (smooth - Fraction(responses.radii[0])) + nu * short
 
 
 def exact_upper(responses: Responses, p: np.ndarray) -> Fraction:
@@ -97,7 +97,7 @@ def exact_upper(responses: Responses, p: np.ndarray) -> Fraction:
     for i, share, gap in zip(responses.challengers, shares, feasible_gaps(responses), strict=True):
         lam = [m - g for m, g in zip(mu, rational(gap), strict=True)]
         assert sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(responses)), Fraction(0)) <= Fraction(
-            responses.R
+            responses.radii[0]
         )
         assert lam[i] >= lam[responses.best] + Fraction(responses.tolerance)
         mixed = [x + share * ((m - y) / s) ** 2 / 2 for x, m, y, s in zip(mixed, mu, lam, sigma, strict=True)]

@@ -68,7 +68,7 @@ class Policy:
             raise InvalidInput(f"`problem` must be a spectralbai.Problem, got {type(self.problem).__name__}")
         if self.ignores_graph:
             object.__setattr__(self, "problem", replace(self.problem, R=math.inf))
-        if self.problem.R == 0:
+        if self.problem.rigid:
             raise InvalidInput(
                 "`R` must be positive, got 0; the arms of a component are then equal: keep one of each, with R = "
                 "math.inf"
@@ -79,6 +79,8 @@ class Policy:
             check_delta(delta)
         if self.mean_range is not None:
             check_interval("mean_range", self.mean_range)
+        for each in self._rules.values():
+            each.check(self.problem)
         if self.in_blocks and self.sampling.most_at_once is not None:
             raise InvalidInput(
                 f"`stopping` = {self.rules[0][0]} bets on blocks of pulls, and {type(self).__name__} looks at every "
