@@ -11,7 +11,7 @@ from spectralbai.blocks import Data
 from spectralbai.checks import Matrix, Vector
 from spectralbai.noise import Pools
 from spectralbai.problem import Problem
-from spectralbai.spectral import Catalogue, decompose
+from spectralbai.spectral import Catalogue, Components, decompose
 
 
 def plain_widths(counts: Vector, sigma: Vector, delta: float) -> Vector:
@@ -28,12 +28,14 @@ STIFFEST = 1e10
 
 
 def graph_precision(problem: Problem, counts: Vector) -> Matrix:
-    """Returns V = diag(counts / sigma^2) + L / R (theory 8.2); a tiny R is raised to what arithmetic can tell from
-    0."""
+    """Returns V = diag(counts / sigma^2) + L / R (theory 8.2), each component by its R if it has one (theory 16.12); a
+    tiny R is raised to what arithmetic can tell from 0."""
     precision: Matrix = np.diag(counts / problem.sigma**2)
     if not problem.unstructured:
         least = 2 * problem.graph.weights.sum() / (STIFFEST * (1 / problem.sigma**2).sum())
-        precision += problem.graph.laplacian.toarray() / max(problem.R, least)
+        radii = np.maximum(problem.radii, least)
+        each = radii[problem.graph.components][:, None] if problem.by_component else radii
+        precision += problem.graph.laplacian.toarray() / each
     return precision
 
 
@@ -123,7 +125,7 @@ def pools_of(problem: Problem) -> Pools:
     n_arms = problem.n_arms
     alone = [frozenset([arm]) for arm in range(n_arms)]
     around = [{arm} for arm in range(n_arms)]
-    for a, b in () if problem.unstructured else problem.graph.pairs.tolist():
+    for a, b in Components.from_problem(problem).pairs.tolist():
         around[a].add(b)
         around[b].add(a)
     components = [
@@ -143,11 +145,14 @@ def pools_of(problem: Problem) -> Pools:
 def _places(problem: Problem) -> Matrix:
     """Returns coordinates of the arms, (n_arms, rank), in which |mu_a - w.mu| is at most a Euclidean distance.
 
-    The squared distance of two averages x and y of the arms of one component is R (x - y)' L^+ (x - y). As coordinates,
-    and not as a pseudo-inverse, resistances that differ by many orders of magnitude keep their digits.
+    The squared distance of two averages x and y of the arms of one component is R (x - y)' L^+ (x - y), R that of the
+    component if it has one (theory 16.12). As coordinates, and not as a pseudo-inverse,
+    resistances that differ by many orders of magnitude keep their digits.
     """
     parts = decompose(problem, np.ones(problem.n_arms))
     curved = parts.rough > 0
-    place: Matrix = parts.basis[:, curved] * np.sqrt(problem.R / parts.rough[curved])
+    radii = parts.components.radii
+    radii = radii if radii.size == 1 else radii[parts.components.component[curved]]
+    place: Matrix = parts.basis[:, curved] * np.sqrt(radii / parts.rough[curved])
     place.setflags(write=False)
     return place

@@ -77,7 +77,8 @@ def _from_json(value: Any) -> Any:
         if "shape" in value:
             return np.zeros(value["shape"], dtype=value["type"])
         if "runs" in value:
-            return np.repeat(*zip(*((_from_json(each), times) for each, times in value["runs"]), strict=True))
+            values, times = zip(*value["runs"], strict=True)
+            return np.repeat(np.array([_from_json(each) for each in values]), np.array(times))
         if "array" in value:
             return np.array([_from_json(each) for each in value["array"]])
         return float(value["number"])

@@ -5,7 +5,6 @@ Nothing here is proved or needs to be: bets and plans may rest on any belief for
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -76,7 +75,7 @@ class Outlook:
         """What the best smooth explanation of the results costs."""
         if self.problem.unstructured:
             return 0.0
-        return self.decomposition.misfit(self.evidence.data.means, self.problem.R)
+        return self.decomposition.misfit(self.evidence.data.means, self.decomposition.components.radii)
 
     @cached_property
     def freedom(self) -> int:
@@ -84,34 +83,43 @@ class Outlook:
         return max(int((self.evidence.data.counts > 0).sum()) - self.decomposition.components.n_components, 1)
 
     @cached_property
-    def R(self) -> float:
-        """R, or the roughness of the results where they make R doubtful (theory 12.11)."""
-        R = self.problem.R
+    def radii(self) -> Vector:
+        """R, or the roughness of the results where they make R doubtful (theory 12.11, 16.8), in the form of
+        `Components.radii`."""
+        radii = self.decomposition.components.radii
         if self.misfit <= 0.5 * float(chdtri(self.freedom, DOUBT)):
-            return R
-        return max(R, self.decomposition.roughness(self.evidence.data.means) * (1 + 1e-9))
+            return radii
+        rough: Vector = self.decomposition.roughness(self.evidence.data.means, radii)
+        return np.maximum(radii, rough * (1 + 1e-9))
 
     @cached_property
     def mu(self) -> Vector:
         """The constrained estimate at this R and these variances, less the origin."""
-        return self.decomposition.project(self.evidence.data.means, self.R)
+        return self.decomposition.project(self.evidence.data.means, self.radii)
 
     def strength(self, leader: int, tolerance: float) -> Vector:
         """Returns the evidence against each challenger of a leader, in nats; 0 where there is none."""
-        found = self.decomposition.respond(self.evidence.data.means, leader, self.R, tolerance)
+        found = self.decomposition.respond(self.evidence.data.means, leader, self.radii, tolerance)
         return np.where(np.isfinite(found.cost), np.maximum(found.cost - found.misfit, 0.0), 0.0)
 
     def growth(self, leader: int, allocation: Vector) -> Vector:
         """Returns the evidence against each challenger of a leader that a pull by this allocation brings, if the
         estimate is right, in nats; inf for challengers that cannot win."""
-        oracle = Oracle(self.problem, self.mu, leader, self.sigma, self.R)
+        oracle = Oracle(self.problem, self.mu, leader, self.sigma, self.radii)
         return oracle.respond(allocation).cost
 
     @cached_property
     def _precision(self) -> Vector:
-        """Of each coordinate of the posterior, whose precision is diag(u) + (rank/R) L."""
-        parts = self.decomposition
-        stiffness = 0.0 if self.problem.unstructured else min(parts.components.rank / self.problem.R, STIFFEST)
+        """Of each coordinate of the posterior, whose precision is diag(u) + (rank/R) L, in each component if R is so
+        (theory 16.9)."""
+        parts, to = self.decomposition, self.decomposition.components
+        if self.problem.unstructured:
+            return parts.theta + 0.0 * parts.rough
+        if to.radii.size == 1:
+            stiffness = np.minimum(to.rank / to.radii, STIFFEST)
+        else:
+            ratio = np.divide(to.sizes - 1, to.radii, out=np.full_like(to.radii, STIFFEST), where=to.radii > 0)
+            stiffness = np.minimum(ratio, STIFFEST)[to.component]
         precision: Vector = parts.theta + stiffness * parts.rough
         return precision
 
@@ -225,8 +233,9 @@ class CategoryRivals:
 def separable(problem: Problem) -> Mask | CategoryRivals:
     """Returns, per (leader, challenger), whether smooth means can let the challenger beat the leader by the tolerance.
 
-    In one component it needs tolerance^2 < R c' L^+ c, c = e_b - e_i (theory 3.9), by more than rounding: the oracle
-    may find no alternative where the two are equal, and nobody would ever bet against that arm.
+    In one component it needs tolerance^2 < R c' L^+ c, c = e_b - e_i and R that of the component if it has one
+    (theory 3.9), by more than rounding: the oracle may find no alternative where the two are equal, and nobody would
+    ever bet against that arm.
     """
     n_arms, catalogue = problem.n_arms, Catalogue.of(problem)
     if catalogue is not None:
@@ -238,9 +247,11 @@ def separable(problem: Problem) -> Mask | CategoryRivals:
     # that differ by many orders of magnitude.
     parts = decompose(problem, np.ones(n_arms))
     basis, curved = parts.basis, parts.rough > 0
+    reach = np.sqrt(parts.components.radii)
+    reach = np.full(n_arms, reach[0]) if reach.size == 1 else reach[parts.components.of_arm]
     far: Mask = problem.components[:, None] != problem.components[None, :]
     for b in range(n_arms):
         mates = np.flatnonzero(~far[b])
         resistance = (basis[mates][:, curved] - basis[b, curved]) ** 2 @ (1 / parts.rough[curved])
-        far[b, mates] = problem.tolerance * (1 + EQUAL) < math.sqrt(problem.R) * np.sqrt(resistance)
+        far[b, mates] = problem.tolerance * (1 + EQUAL) < reach[b] * np.sqrt(resistance)
     return far

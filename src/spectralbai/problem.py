@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -26,7 +27,7 @@ class Problem:
     graph: Graph
     R: float | Vector
     """Bound on the smoothness mu' L mu, from 0 to `math.inf` (ignore the graph); or one bound for each component, in
-    the order of their first arms (theory, section 15)."""
+    the order of their first arms (theory, section 16)."""
     tolerance: float
     """Any arm whose mean is within `tolerance` of the best is a right answer."""
     noise: Noise
@@ -130,6 +131,10 @@ class Problem:
         """R as a vector: of one number, or of one per component of the graph."""
         return np.atleast_1d(self.R)
 
+    def described_R(self) -> str:
+        """Returns R in words, such as "R = 0.1"."""
+        return f"R = {R_in_words(self.radii[self._bounding] if self.by_component else self.R)}"
+
     def smoothness(self, mu: ArrayLike) -> float:
         """Returns S(mu) = mu' L mu."""
         return self.graph.smoothness(mu)
@@ -174,6 +179,14 @@ class Problem:
                 "set a tolerance > 0 if either will do"
             )
         return best
+
+
+def R_in_words(R: float | Sequence[float] | Vector) -> str:
+    """Returns one R, or those of the components of several arms, in words."""
+    if isinstance(R, float):
+        return f"{R:g}"
+    low, high = min(R, default=0.0), max(R, default=0.0)
+    return f"{low:g} for each component" if low == high else f"{low:g} to {high:g}, one per component"
 
 
 def _check_R(R: ArrayLike, graph: Graph) -> float | Vector:

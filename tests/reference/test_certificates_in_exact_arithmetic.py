@@ -21,7 +21,7 @@ STORED = {
     stored["name"]: stored
     for stored in json.loads((Path(__file__).parents[1] / "data" / "allocations.json").read_text())
 }
-CASES = ["plain", "level", "close", "sigma", "tolerance", "weights", "rough", "disconnected"]
+CASES = ["plain", "level", "close", "sigma", "tolerance", "weights", "rough", "disconnected", "R each", "R each, tight"]
 
 
 def case(name: str) -> tuple[Problem, np.ndarray]:
@@ -29,7 +29,7 @@ def case(name: str) -> tuple[Problem, np.ndarray]:
     edges = [(0, 1, 1.0), (1, 2, 2.0), (2, 3, 0.5), (0, 3, 1.0), (3, 4, 1.5)]
     if name == "weights":
         edges = [(a, b, 10.0**exponent) for (a, b, _), exponent in zip(edges, (-6, 6, 0, 3, -3), strict=True)]
-    if name == "disconnected":
+    if name in ("disconnected", "R each", "R each, tight"):
         edges = [(0, 1, 1.0), (2, 3, 1.0), (3, 4, 2.0)]
     graph = Graph.from_edges(5, edges)
     mu = rng.uniform(size=5)
@@ -39,7 +39,9 @@ def case(name: str) -> tuple[Problem, np.ndarray]:
     if name == "level":
         mu += 1e6
     sigma = np.array([0.1, 1.0, 3.0, 0.5, 10.0]) if name == "sigma" else np.ones(5)
-    R = graph.smoothness(mu) * (1.0 if name in ("plain", "level", "rough") else 1.5)
+    R: float | np.ndarray = graph.smoothness(mu) * (1.0 if name in ("plain", "level", "rough") else 1.5)
+    if name.startswith("R each"):
+        R = graph.roughness_by_component(mu) * (1.0 if name.endswith("tight") else 1.5)
     return Problem(graph, R, sigma, 0.1 if name == "tolerance" else 0.0), mu
 
 
@@ -71,22 +73,24 @@ def exact_dual(responses: Responses, i: int) -> Fraction:
     n_arms, best, mu = responses.means.size, responses.best, rational(responses.means)
     sigma = rational(responses.decomposition.sigma)
     u = [w / s**2 for w, s in zip(rational(responses.omega), sigma, strict=True)]
-    gamma, nu = Fraction(float(responses.gamma[i])), Fraction(float(responses.nu[i]))
-    assert gamma >= 0
+    prices, nu = rational(responses.prices[i]), Fraction(float(responses.nu[i]))
+    assert min(prices) >= 0
     assert nu >= 0
+    bound = responses.decomposition.components.restored(responses.bounds).tolist()
     matrix = [[u[a] if a == b else Fraction(0) for b in range(n_arms)] for a in range(n_arms)]
     for a, b, w in edges_of(responses):
         for x, y in ((a, b), (b, a)):
-            matrix[x][x] += 2 * gamma * w
-            matrix[x][y] -= 2 * gamma * w
+            matrix[x][x] += 2 * prices[bound[a]] * w
+            matrix[x][y] -= 2 * prices[bound[a]] * w
     rhs = [x * m for x, m in zip(u, mu, strict=True)]
     rhs[best] -= nu
     rhs[i] += nu
     lam = exact_solve(matrix, rhs)
-    smooth = sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(responses)), Fraction(0))
+    rough = sum((prices[bound[a]] * w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(responses)), Fraction(0))
+    allowed = sum((price * R for price, R in zip(prices, rational(responses.radii), strict=True)), Fraction(0))
     cost = sum((x * (m - y) ** 2 / 2 for x, m, y in zip(u, mu, lam, strict=True)), Fraction(0))
     short = lam[best] - lam[i] + Fraction(responses.tolerance)
-    return cost + gamma * (smooth - Fraction(responses.R)) + nu * short
+    return cost + rough - allowed + nu * short
 
 
 def exact_upper(responses: Responses, p: np.ndarray) -> Fraction:
@@ -96,9 +100,10 @@ def exact_upper(responses: Responses, p: np.ndarray) -> Fraction:
     mixed = [Fraction(0)] * len(mu)
     for i, share, gap in zip(responses.challengers, shares, feasible_gaps(responses), strict=True):
         lam = [m - g for m, g in zip(mu, rational(gap), strict=True)]
-        assert sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(responses)), Fraction(0)) <= Fraction(
-            responses.R
-        )
+        bound = responses.decomposition.components.restored(responses.bounds).tolist()
+        for c, R in enumerate(rational(responses.radii)):
+            own = ((a, b, w) for a, b, w in edges_of(responses) if bound[a] == c)
+            assert sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in own), Fraction(0)) <= R
         assert lam[i] >= lam[responses.best] + Fraction(responses.tolerance)
         mixed = [x + share * ((m - y) / s) ** 2 / 2 for x, m, y, s in zip(mixed, mu, lam, sigma, strict=True)]
     return max(mixed) / sum(shares)
@@ -181,7 +186,7 @@ def test_upper_bounds_come_from_alternatives_that_are_exactly_feasible(name: str
 
 @pytest.mark.parametrize("roughened", [1e-15, 1e-12, 1e-9])
 def test_alternatives_that_rounding_made_too_rough_are_mended(roughened: float) -> None:
-    for name in ("plain", "tolerance", "disconnected"):
+    for name in ("plain", "tolerance", "disconnected", "R each", "R each, tight"):
         problem, mu = case(name)
         oracle = Oracle(problem, mu, int(np.argmax(mu)))
         honest = oracle.respond(np.full(mu.size, 1 / mu.size))

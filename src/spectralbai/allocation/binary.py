@@ -16,6 +16,7 @@ import numpy as np
 from spectralbai.allocation.certificate import MARGIN, Outcome, certified_upper
 from spectralbai.allocation.interior_point import Iterate, newton_step, opening_allocation
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.errors import InvalidInput
 from spectralbai.oracle import Oracle
 
 INSIDE = 1e-9
@@ -129,7 +130,11 @@ class BinaryGame:
         near, far = (INSIDE * float(each[each > 0].min(initial=1.0)) for each in (rates, 1 - rates))
         to = oracle.components
         laplacian = (to.incidence.T * to.weights) @ to.incidence.toarray()
-        R = oracle.R / (high - low) ** 2 if to.weights.size else 1.0  # S = 0 without edges
+        if oracle.radii.size > 1:
+            raise InvalidInput(
+                "`solver` = 'binary' needs one R for all components, got one for each; give one R, at least their sum"
+            )
+        R = float(oracle.radii[0]) / (high - low) ** 2 if to.weights.size else 1.0  # S = 0 without edges
         tolerance = oracle.tolerance / (high - low)
         challengers = oracle.respond(np.ones(rates.size)).challengers
         slater = _inner_points(laplacian, to.of_arm, oracle.best, challengers, R, tolerance)

@@ -72,11 +72,10 @@ def solve_allocation(
     Where outcomes have two values, the relative entropy kl(mu_a, lam_a) takes the place of the squares (theory 15.2).
     Scores in a range are treated as Gaussian ones of standard deviation sigma, half of the range.
 
-    `mu` (n_arms,) satisfies mu' L mu <= R and has a unique best arm, or the problem a tolerance; then the answer
-    easiest to prove is found too. `tol` is the relative gap asked of the bounds. `solver` is a name in `SOLVERS` or a
-    `Solver`; "auto" takes `binary` for outcomes of two values, else the closed form where the graph says nothing and
-    the interior-point method elsewhere.
-    `start` is a guess of omega.
+    `mu` (n_arms,) satisfies mu' L mu <= R, or the R of each component (theory, section 16), and has a unique best arm,
+    or the problem a tolerance; then the answer easiest to prove is found too. `tol` is the relative gap asked of the
+    bounds. `solver` is a name in `SOLVERS` or a `Solver`; "auto" takes `binary` for outcomes of two values, else the
+    closed form where the graph says nothing and the interior-point method elsewhere. `start` is a guess of omega.
     """
     mu = problem.check_smooth(mu)
     tol = check_number("tol", tol, "a positive relative gap, such as 1e-6", low=0.0, strict=True)
@@ -90,7 +89,7 @@ def solve_allocation(
         guess = guess / guess.sum()
     if problem.noise.divergence == "binary":
         problem.noise.check_means("mu", mu)
-    if problem.R == 0:
+    if problem.rigid:
         return _solve_quotient(problem, mu, tol, solver, max_iterations)
     chosen = SOLVERS[solver] if isinstance(solver, str) else solver
     if chosen is None:
@@ -132,8 +131,8 @@ def _solve_for(
     with one_thread():
         if oracle.unbeatable:
             raise InvalidInput(
-                f"`tolerance` = {problem.tolerance:g} with R = {problem.R:g} lets no other arm beat arm {best} by "
-                "more than the tolerance: every trial would be wasted; lower the tolerance or raise R"
+                f"`tolerance` = {problem.tolerance:g} with {problem.described_R()} lets no other arm beat arm {best} "
+                "by more than the tolerance: every trial would be wasted; lower the tolerance or raise R"
             )
         guess = None if start is None else components.ordered(start)
         outcome = solver.method(oracle, tol, limit, guess, enough)
@@ -157,31 +156,42 @@ def _better(one: Allocation, other: Allocation, tol: float) -> Allocation:
 def _solve_quotient(
     problem: Problem, mu: Vector, tol: float, solver: str | Solver, max_iterations: int | None
 ) -> Allocation:
-    """Returns the allocation at R = 0, where a component is one arm: pull its least noisy member."""
-    components, best = problem.graph.components, int(np.argmax(mu))
-    n_components = problem.graph.n_components
-    if problem.tolerance == 0 and (components == components[best]).sum() > 1:
+    """Returns the allocation where R = 0 makes components one arm each: pull its least noisy member."""
+    graph, best = problem.graph, int(np.argmax(mu))
+    tied = graph.sizes > 1
+    if problem.by_component:
+        tied &= problem.radii == 0
+    components = graph.components
+    if problem.tolerance == 0 and tied[components[best]]:
         raise InvalidInput(
             f"`R` = 0 makes the means equal within a component, so arm {best} cannot be the only best one of its "
             "component; raise R or set a tolerance > 0"
         )
-    if n_components == 1:
+    if graph.n_components == 1:
         raise InvalidInput(
             "`R` = 0 on a connected graph makes all means equal: every answer is right, there is nothing to find; "
             "raise R"
         )
-    quietest = np.array(
-        [min(np.flatnonzero(components == c), key=lambda a: problem.sigma[a]) for c in range(n_components)]
+    kept = np.concatenate(
+        [
+            [min(arms, key=lambda a: problem.sigma[a])] if tied[c] else arms
+            for c in range(graph.n_components)
+            for arms in [np.flatnonzero(components == c)]
+        ]
     )
     noise = problem.noise
     if noise.divergence == "gaussian":
-        noise = SubGaussian.of(problem.sigma[quietest], n_components)
-    edgeless = Graph.from_edges(n_components, [])
-    quotient = Problem(edgeless, math.inf, tolerance=problem.tolerance, noise=noise)
-    small = solve_allocation(quotient, mu[quietest], tol, solver, max_iterations)
+        noise = SubGaussian.of(problem.sigma[kept], kept.size)
+    place = np.full(problem.n_arms, -1)
+    place[kept] = np.arange(kept.size)
+    loose = ~tied[components[graph.pairs[:, 0]]]
+    edges = [(a, b, w) for (a, b), w in zip(place[graph.pairs[loose]].tolist(), graph.weights[loose], strict=True)]
+    R = np.where(tied, 0.0, problem.radii) if edges else math.inf
+    quotient = Problem(Graph.from_edges(kept.size, edges), R, tolerance=problem.tolerance, noise=noise)
+    small = solve_allocation(quotient, mu[kept], tol, solver, max_iterations)
     omega = np.zeros(problem.n_arms)
-    omega[quietest] = small.omega
+    omega[kept] = small.omega
     omega.setflags(write=False)
     return Allocation(
-        omega, int(quietest[small.best]), small.lower, small.upper, small.iterations, small.status, small.solver
+        omega, int(kept[small.best]), small.lower, small.upper, small.iterations, small.status, small.solver
     )

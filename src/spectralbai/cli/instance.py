@@ -120,7 +120,7 @@ def instance(
         with progress("drawing"):
             drawing.write(plots.as_png(plots.plot_graph(made)))
     file.write((json.dumps(made.as_dict(), indent=1, ensure_ascii=False) + "\n").encode())
-    if mu is not None:
+    if made.mu is not None:
         rough = problem.roughness(made.mu)
         over = rough > problem.radii
         remarks.append(
@@ -198,6 +198,7 @@ def _read(
     from spectralbai.records import arms_from, edges_from
 
     labels, mu = None, None
+    graph: Graph
     remarks: list[str] = []
     if arms is not None:
         names = [name.strip() for name in (features or "").split(",") if name.strip()]

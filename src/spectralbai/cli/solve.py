@@ -94,7 +94,7 @@ def _as_dict(answer: Answer) -> dict[str, Any]:
         "n_arms": problem.n_arms,
         "labels": list(answer.instance.labels),
         "mu": answer.mu.tolist(),
-        "R": _finite(problem.R),
+        "R": [_finite(R) for R in problem.radii.tolist()] if problem.by_component else _finite(problem.radii.item()),
         "smoothness": problem.smoothness(answer.mu),
         "sigma": problem.sigma.tolist(),
         "divergence": problem.noise.divergence,
@@ -141,7 +141,7 @@ def _print_tables(answer: Answer) -> None:
     summary.add_row("problem", f"{graph}, {noise}, tolerance {problem.tolerance:g}")
     if problem.noise.divergence is None:
         summary.add_row("", "T* is that of Gaussian outcomes whose sigma is half of the range: no bound for scores")
-    summary.add_row("smoothness", f"S(mu) = {problem.smoothness(mu):.6g}, R = {problem.R:g}")
+    summary.add_row("smoothness", f"S(mu) = {problem.smoothness(mu):.6g}, {problem.described_R()}")
     summary.add_row("best arm", labels[with_graph.best])
     summary.add_row("T_R*", f"{with_graph.characteristic_time:.6g} samples per unit of log(1/delta)")
     summary.add_row("T_inf*", f"{answer.without_graph.characteristic_time:.6g} without the graph")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -79,11 +78,12 @@ def tied(mu: Vector) -> bool:
 
 
 def _random_signals(problem: Problem, seed: int) -> tuple[Vector, ...]:
-    """Returns smooth signals with S = R exactly; components have levels of their own, in the range or within a
-    sigma."""
-    if math.isinf(problem.R) or problem.R == 0:
+    """Returns smooth signals with S = R exactly, in each component if R is so; components have levels of their own,
+    in the range or within a sigma."""
+    if np.isinf(problem.radii).any() or problem.rigid:
         raise InvalidInput(
-            f'"mu" is missing and R = {problem.R:g} says nothing of the means; guess mu, give observations, or choose R'
+            f'"mu" is missing and {problem.described_R()} says nothing of the means; guess mu, give observations, or '
+            "choose R"
         )
     graph = problem.graph
     if graph.n_edges == 0:
@@ -94,7 +94,9 @@ def _random_signals(problem: Problem, seed: int) -> tuple[Vector, ...]:
     for k in range(SIGNALS):
         rng = np.random.default_rng((seed, k))
         mu = smooth(graph, 0.0, rng)
-        mu = mu * math.sqrt(problem.R / graph.smoothness(mu)) * (1 - 1e-9)
+        rough = problem.roughness(mu)
+        scale = np.sqrt(np.divide(problem.radii, rough, out=np.zeros_like(rough), where=rough > 0))
+        mu = mu * (scale[graph.components] if problem.by_component else scale) * (1 - 1e-9)
         if graph.n_components > 1:
             level = rng.standard_normal(graph.n_components) * float(problem.sigma.mean())
             centres = np.bincount(graph.components, mu) / np.bincount(graph.components)

@@ -38,6 +38,7 @@ class Variation:
     """What to expect if one choice were another."""
 
     value: float
+    """The other choice; where each component has its R, the factor by which all are multiplied."""
     forecast: Forecast | None
     """None where R is below the roughness of the means: the guarantee is void then."""
 
@@ -183,7 +184,7 @@ def plan(
     if means.pilot is None:
         means.check_told_apart(problem, instance.labels)
     deltas = (delta, *(each for each in DELTAS if each != delta))
-    radii = [factor * problem.R for factor in R_FACTORS] if math.isfinite(problem.R) else []
+    radii = [(factor, factor * problem.R) for factor in R_FACTORS] if np.isfinite(problem.radii).any() else []
     tolerances = sorted({problem.tolerance, *(share * means.spread for share in TOLERANCE_SHARES)})
     fewer = min(runs, BATCH)
     most = (len(deltas) + 1) * runs + (len(radii) + len(tolerances)) * fewer
@@ -210,10 +211,10 @@ def plan(
         return Forecast.of(delta, time, math.nan if problem.noise.divergence is None else bound, raced)
 
     def varied(value: float, other: Problem) -> Variation:
-        if (other.R, other.tolerance) == (problem.R, problem.tolerance):
+        if np.array_equal(other.radii, problem.radii) and other.tolerance == problem.tolerance:
             count(fewer)
             return Variation(value, ours[0])
-        if any(other.smoothness(mu) > other.R * (1 + 1e-9) for mu in means.signals):
+        if any((other.roughness(mu) > other.radii * (1 + 1e-9)).any() for mu in means.signals):
             count(fewer)
             return Variation(value, None)
         try:
@@ -236,7 +237,7 @@ def plan(
         ours[0],
         theirs,
         tuple(sorted(ours, key=lambda each: -each.delta)),
-        tuple(varied(R, replace(problem, R=R)) for R in radii),
+        tuple(varied(factor if isinstance(R, np.ndarray) else R, replace(problem, R=R)) for factor, R in radii),
         tuple(varied(each, replace(problem, tolerance=each)) for each in tolerances),
         means.pilot,
         None if means.pilot is None else _range(means.pilot, problem, ours[0]),

@@ -34,6 +34,7 @@ def aim(
     home, racing = of_arm[leader], needs > 0
     least = NARROWEST * float(outlook.sigma.max())
     panel = _panel(outlook, allowed)
+    members = np.maximum(catalogue.total(panel.astype(np.float64)), 1)
     level = catalogue.total(mu) / catalogue.sizes
     top = mu[leader] + outlook.problem.tolerance
     gap = np.maximum(top - mu, least)
@@ -42,7 +43,7 @@ def aim(
     need, noise = np.zeros(n), np.zeros(n)
     np.maximum.at(need, of_arm[racing], needs[racing])
     np.maximum.at(noise, of_arm, variances)
-    below = top - level - np.sqrt(outlook.room * (1 + 1 / np.maximum(catalogue.total(panel), 1)))
+    below = top - level - np.sqrt(outlook.room * (1 + 1 / members))
     # As long as a lead is not known better than this, it may be as large.
     heavy = catalogue.total(outlook.weights)
     below = np.maximum(below, np.sqrt(1 / heavy + 1 / heavy[home]))
@@ -74,7 +75,7 @@ def aim(
         per_panel[home] += units[-1]
     else:
         omega[leader] += units[-1]
-    omega += np.where(panel, (per_panel / np.maximum(catalogue.total(panel), 1))[of_arm], 0.0)
+    omega += np.where(panel, (per_panel / members)[of_arm], 0.0)
     return omega, gain, lead.size + 1
 
 

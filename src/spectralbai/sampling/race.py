@@ -119,7 +119,7 @@ def _aimed(outlook: Outlook, leader: int, needs: Vector) -> tuple[Vector, float]
     """Returns the allocation that fills the accounts soonest, and what a pull brings, in parts of what is needed."""
     problem, mu, racing = outlook.problem, outlook.mu, needs > 0
     sigma = outlook.sigma
-    oracle = Oracle(problem, mu, leader, sigma, outlook.R)
+    oracle = Oracle(problem, mu, leader, sigma, outlook.radii)
     renumbered, ordered = oracle.renumbered(), oracle.components.ordered(needs)
     first = opening(renumbered)
     if racing.any() and TIED < first.cost[ordered > 0].min() < np.inf:

@@ -145,39 +145,34 @@ class Catalogue:
             margin = np.sqrt(room[of_arm] * np.maximum(1 - 2 * share + self.total(share**2)[of_arm], 0.0))
         margin[share == 1] = 0.0
         home = of_arm[leader]
-        found = Duels(*(np.zeros(nu.size) for _ in range(5)), margin)
-        for mixture in MIXTURES if tolerance == 0 else MIXTURES[:1]:
-            if heavy[home] == 0 or (v[leader] == 0 and mixture < 1):
+        value, lead, variance, own, mixture = np.zeros((5, nu.size))
+        found = Duels(value, lead, variance, own, mixture, margin)
+        for part in MIXTURES if tolerance == 0 else MIXTURES[:1]:
+            if heavy[home] == 0 or (v[leader] == 0 and part < 1) or (part > 0 and share[leader] == 1):
                 continue
-            if mixture > 0 and share[leader] == 1:
-                continue
-            top = (1 - mixture) * nu[leader] + mixture * centre[home] + tolerance
+            top = (1 - part) * nu[leader] + part * centre[home] + tolerance
             noise = 1 / heavy[home]
-            if mixture < 1:
-                noise += (1 - mixture) ** 2 * (1 / v[leader] - 1 / heavy[home])
+            if part < 1:
+                noise += (1 - part) ** 2 * (1 / v[leader] - 1 / heavy[home])
             with np.errstate(divide="ignore", invalid="ignore"):
                 far = top - centre[of_arm] - margin  # the lead where the category alone stands for the arm
                 near = top - nu  # and where the arm does
                 at_home = of_arm == home
                 a0 = np.where(at_home, noise - together, noise + together)
-                a1 = np.where(at_home, (1 - mixture) * together, 0.0)
+                a1 = np.where(at_home, (1 - part) * together, 0.0)
                 a2 = alone - together
                 best = ((near - far) * a0 - far * a1) / (far * a2 - (near - far) * a1)
-                for own in (np.zeros(nu.size), np.ones(nu.size), np.where((best > 0) & (best < 1), best, 0.0)):
-                    usable = (heavy[of_arm] > 0) & ((own == 0) | (v > 0))
-                    lead = far + own * (near - far)
-                    variance = a0 + 2 * own * a1 + np.where(own > 0, own**2 * a2, 0.0)
-                    usable &= (lead > 0) & (variance > 0)
-                    value = np.where(usable, lead**2 / (2 * variance), 0.0)
-                    better = value > found.value
-                    for kept, new in zip(
-                        (found.value, found.lead, found.variance, found.own, found.mixture),
-                        (value, lead, variance, own, np.full(nu.size, mixture)),
-                        strict=True,
-                    ):
+                for tried in (np.zeros(nu.size), np.ones(nu.size), np.where((best > 0) & (best < 1), best, 0.0)):
+                    ahead = far + tried * (near - far)
+                    spread = a0 + 2 * tried * a1 + np.where(tried > 0, tried**2 * a2, 0.0)
+                    usable = (heavy[of_arm] > 0) & ((tried == 0) | (v > 0)) & (ahead > 0) & (spread > 0)
+                    worth = np.where(usable, ahead**2 / (2 * spread), 0.0)
+                    better = worth > value
+                    for kept, new in ((value, worth), (lead, ahead), (variance, spread), (own, tried)):
                         kept[better] = new[better]
-        found.value[leader] = found.lead[leader] = 0.0
-        found.variance[found.value == 0] = 1.0
+                    mixture[better] = part
+        value[leader] = lead[leader] = 0.0
+        variance[value == 0] = 1.0
         return found
 
 

@@ -49,18 +49,17 @@ class Table:
 
     def against_arms(self, leader: int, tolerance: float) -> Vector:
         """Returns the log payoffs of the bets against every arm, by one leader; 0 for the leader itself."""
-        R = self.outlook.R
-        found = self._decomposition.respond(self.outlook.mu, leader, R, tolerance)
+        radii = self.outlook.radii
+        found = self._decomposition.respond(self.outlook.mu, leader, radii, tolerance)
         evidence = self.outlook.strength(leader, tolerance)
         size = 2 * evidence / (2 * evidence + CAUTION)  # (12.7)
         size[leader] = 0.0
         size[~np.isfinite(found.cost)] = 0.0
-        # What rounding leaves of the projection inequality (12.3) is charged (12.6).
+        # What rounding leaves of the projection inequality (12.3) is charged (12.6), with one gamma for each R (16.10).
         lam = found.means - found.gap
-        reach = math.sqrt(R) if math.isfinite(R) else 0.0  # without a graph gamma is 0
+        reach = np.sqrt(np.where(np.isfinite(radii), radii, 0.0))  # without a graph gamma is 0
         held = (found.decomposition.u * found.gap * (lam - found.means[leader])).sum(axis=1)
-        smooth = (found.coef**2) @ found.decomposition.rough
-        slack = 2 * found.gamma * reach * np.sqrt(smooth) - found.nu * tolerance - held
+        slack = (2 * found.prices * reach * np.sqrt(found.smoothness)).sum(axis=1) - found.nu * tolerance - held
         return self._settle(lam, found.gap, size, slack)
 
     def against_R(self) -> float:
@@ -71,11 +70,17 @@ class Table:
         data, parts = self.outlook.evidence.data, self._decomposition
         size = np.array([2 * excess / (2 * excess + CAUTION)])
         nu = np.where(data.counts > 0, data.means, self.outlook.mu)
-        lam = parts.project(nu, self.problem.R)
+        radii = parts.components.radii
+        lam = parts.project(nu, radii)
         pull = parts.u * (nu - lam)
-        # On M_R, pull.mu is at most sqrt(R pull' L^+ pull), which lam attains but for rounding.
-        along, rough = pull @ parts.basis, parts.rough
-        most = math.sqrt(self.problem.R * (along[rough > 0] ** 2 / rough[rough > 0]).sum())
+        # On M_R, pull.mu is at most sqrt(R pull' L^+ pull), which lam attains but for rounding; with an R for each
+        # component, the sum of these over the components (16.11).
+        along, curved = pull @ parts.basis, parts.rough > 0
+        tense = along[curved] ** 2 / parts.rough[curved]
+        if radii.size == 1:
+            most = math.sqrt(radii[0] * tense.sum())
+        else:
+            most = float(np.sqrt(radii * np.bincount(parts.components.component[curved], tense, radii.size)).sum())
         slack = np.array([most - pull @ (lam - lam[0])])
         return float(self._settle(lam[None, :], (nu - lam)[None, :], size, slack)[0])
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spectralbai.checks import Matrix, Vector
+from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.outlook import CatalogueOutlook
 from spectralbai.stopping.bets import CAUTION, Table
 
@@ -40,7 +40,7 @@ class CategoryTable(Table):
             pay[part] = self._settle(lam, gap, size[part], slack, pulled)
         return pay
 
-    def _directions(self, arms: Vector, own: Vector, mixture: Vector, leader: int) -> Matrix:
+    def _directions(self, arms: Indices, own: Vector, mixture: Vector, leader: int) -> Matrix:
         """Returns, for each arm, what stands for the leader less what stands for the arm, over the pulled arms."""
         pulled = np.flatnonzero(self.block.counts)
         category = self.outlook.catalogue.of_arm

@@ -150,7 +150,10 @@ class Report:
         yield "risk delta", f"{status.delta:g}"
         yield "tolerance", f"{problem.tolerance:g}"
         yield "graph", f"{in_words(problem.graph.n_edges, 'edge')}, {in_words(problem.graph.n_components, 'component')}"
-        yield "smoothness R", "inf: the graph is not used" if math.isinf(problem.R) else f"{problem.R:g}"
+        yield (
+            "smoothness R",
+            "inf: the graph is not used" if math.isinf(problem.radii.min()) else problem.described_R()[4:],
+        )
         yield "noise", problem.noise.described()
         yield (
             "stopping rule",
