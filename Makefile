@@ -11,7 +11,7 @@ demo: $(READY)
 	@$(BIN)/spectralbai reproduce --force
 
 test: $(READY)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

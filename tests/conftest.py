@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import io
+import math
+import os
 import re
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
+import numpy as np
 import pytest
+import typer.main
 from hypothesis import settings
 
+from spectralbai.allocation.interior_point import Iterate, newton_step
 from spectralbai.cli import main
+from spectralbai.sampling.race import spread
+from spectralbai.sampling.tracking import project_on_floor
 
 settings.register_profile("fixed", derandomize=True, database=None)  # the same examples every time
 settings.load_profile("fixed")
+command_of = cache(typer.main.get_command)  # which takes typer 50 ms, and the tests give more than a thousand commands
+
+
+def pytest_configure() -> None:
+    """Has the second of two workers compile first what the first one, which begins with what is needed first, would
+    compile last: where nothing is compiled yet, each then finds much of it done by the other."""
+    if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
+        half = np.full(2, 0.5)
+        newton_step(Iterate(half, 3.0, half, half, half, math.nan), half, np.eye(2), np.eye(2))
+        spread(half, 2, 0.5)
+        project_on_floor(half, 0.1)
 
 
 class Result(NamedTuple):
@@ -38,6 +57,7 @@ def run(
 
     def run_main(*arguments: str, stdin: bytes = b"") -> Result:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        monkeypatch.setattr(typer.main, "get_command", command_of)
         with pytest.raises(SystemExit) as exit_:
             main(list(arguments))
         assert isinstance(exit_.value.code, int)

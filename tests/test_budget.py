@@ -38,7 +38,7 @@ def test_chances_are_those_of_races_cut_short(found: Budget) -> None:
 
 
 def test_more_trials_find_smaller_tolerances(found: Budget) -> None:
-    more = budget(LINE, 1000, 0.1, runs=12)
+    more = budget(LINE, 300, 0.1, runs=6)
     few, many = found.smallest_tolerance(0.8), more.smallest_tolerance(0.8)
     assert few is not None and many is not None and many < few
     assert few <= (found.smallest_tolerance(0.95) or math.inf)

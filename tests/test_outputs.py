@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 from matplotlib.figure import Figure
 
+import spectralbai as sb
 from spectralbai import reproduction
 from spectralbai.campaign import Campaign, Results, run_campaign
 from spectralbai.cli.outputs import EXPORT, INSTANCE, PAGE, PICTURE, REPORT, TABLE, Kind, Output
@@ -87,18 +89,26 @@ def rows() -> list[reproduction.Row]:
     return reproduction.reproduce(runs=1, delta=0.3, seed=0)
 
 
+@pytest.fixture(scope="module")
+def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the commands read; tests work on copies."""
+    folder = tmp_path_factory.mktemp("given")
+    (folder / "results").mkdir()
+    (folder / "edges.csv").write_text("one,other\na,b\nb,c\n")
+    with Results.begin(folder / "results", CAMPAIGN, Campaign.from_toml(CAMPAIGN)) as results:
+        run_campaign(results.campaign, results)
+    instance = sb.Instance.from_dict(json.loads(DEFINITION))
+    sb.Study.create("pages", instance, 0.05, f"sqlite:///{folder / 'studies.db'}").close()
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, rows: list[reproduction.Row]) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: Path, rows: list[reproduction.Row]) -> Path:
     """A working directory with what the commands read."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SPECTRALBAI_STORAGE", raising=False)
     monkeypatch.setattr("spectralbai.reproduction.reproduce", lambda *_: rows)
-    (tmp_path / "given" / "results").mkdir(parents=True)
-    (tmp_path / "given" / "edges.csv").write_text("one,other\na,b\nb,c\n")
-    with Results.begin(tmp_path / "given" / "results", CAMPAIGN, Campaign.from_toml(CAMPAIGN)) as results:
-        run_campaign(results.campaign, results)
+    shutil.copytree(given, tmp_path / "given")
     monkeypatch.setenv("SPECTRALBAI_STORAGE", "sqlite:///given/studies.db")
-    assert run("study", "create", "pages", "-", stdin=DEFINITION.encode()).code == 0
     (tmp_path / "place").mkdir()
     return tmp_path
 
@@ -120,13 +130,18 @@ def refused(result: Any) -> str:
     return str(result.stderr)
 
 
+@pytest.fixture(scope="module")
+def made() -> dict[str, bytes]:
+    """What the first test that needs it has made, for those after it."""
+    return {}
+
+
 @pytest.fixture
-def own(folder: Path, run: Run) -> dict[str, bytes]:
+def own(folder: Path, run: Run, made: dict[str, bytes]) -> dict[str, bytes]:
     """A file of every kind that commands write, by the name of its kind."""
-    made: dict[str, bytes] = {}
-    for command in COMMANDS.values():
+    for command in COMMANDS.values() if not made else ():
         assert run(*arguments_of(command, "--force")).code == 0
-        made |= {kind.name: (folder / "place" / name).read_bytes() for name, kind in command.names.items()}
+        made.update({kind.name: (folder / "place" / name).read_bytes() for name, kind in command.names.items()})
     for path in (folder / "place").iterdir():
         path.unlink()
     return made
@@ -248,18 +263,16 @@ def test_a_pipe_is_written_into(name: str, folder: Path, run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name not in ("reproduce", "export as CSV")])
-def test_devices_and_open_files_are_written_into(name: str, folder: Path) -> None:
+def test_devices_and_open_files_are_written_into(name: str, folder: Path, run: Run) -> None:
     command = COMMANDS[name]
-    start = [sys.executable, "-m", "spectralbai.cli", *command.arguments, command.option]
-    done = subprocess.run([*start, "/dev/null"], capture_output=True)
-    assert done.returncode == 0 and stat.S_ISCHR(os.stat("/dev/null").st_mode)
+    start = [*command.arguments, command.option]
+    assert run(*start, "/dev/null").code == 0 and stat.S_ISCHR(os.stat("/dev/null").st_mode)
     (folder / "kept").write_bytes(b"before\n")
     with (folder / "kept").open("ab") as kept:
-        done = subprocess.run([*start, f"/dev/fd/{kept.fileno()}"], stderr=subprocess.PIPE, pass_fds=[kept.fileno()])
-    assert done.returncode == 0
+        assert run(*start, f"/dev/fd/{kept.fileno()}").code == 0
     content = (folder / "kept").read_bytes()
     assert content.startswith(b"before\n") and len(content) > 20
-    done = subprocess.run([*start, "/dev/stdout"], capture_output=True)
+    done = subprocess.run([sys.executable, "-m", "spectralbai.cli", *start, "/dev/stdout"], capture_output=True)
     assert done.returncode == 0 and b"Traceback" not in done.stderr
     if name in ("instance", "report", "export", "plot"):  # the answer is all that goes to stdout
         kind = next(iter(command.names.values()))

@@ -9,13 +9,14 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from warm import CLIENT
 
 import spectralbai as sb
 from spectralbai.campaign import Campaign
@@ -37,6 +38,8 @@ PYTHON = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL
 CONSOLE = re.findall(r"```console\n\$ (.*?(?:\n> .*?)*)\n(?!> )(.*?)```", README, re.DOTALL)
 SHELL = re.findall(r"```sh\n((?:(?!```).)*)```\n```text\n(.*?)```", README, re.DOTALL)
 LOOP = re.findall(r"```sh\n(while .*?)```\n", README, re.DOTALL)
+COMMAND = shlex.join([sys.executable, "-m", "spectralbai.cli"])
+ENVIRONMENT = {**os.environ, "COLUMNS": "140"}
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]\d+)?")
 
 
@@ -72,21 +75,31 @@ def test_the_console_examples_print_what_they_show(
     assert_same(done.stdout, shown)
 
 
+@pytest.fixture(scope="module")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The command line that scripts of many commands use: it is loaded once for all, not once for each command."""
+    address = tmp_path_factory.mktemp("warm") / "socket"
+    command = [sys.executable, str(ROOT / "tests" / "warm.py"), str(address)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT) as server:
+        assert server.stdout is not None and server.stdout.readline() == b"ready\n"
+        yield shlex.join([sys.executable, "-S", "-E", "-c", CLIENT, str(address)])
+
+
 @pytest.mark.parametrize(("script", "shown"), SHELL)
-def test_the_shell_scripts_print_what_they_show(script: str, shown: str, tmp_path: Path) -> None:
-    done = in_shell(script, tmp_path)
+def test_the_shell_scripts_print_what_they_show(script: str, shown: str, tmp_path: Path, warm: str) -> None:
+    done = in_shell(script, tmp_path, warm)
     assert done.returncode == 0
     assert_same(done.stdout, shown)
 
 
-def test_the_loop_shown_first_runs_until_the_study_has_decided(tmp_path: Path) -> None:
+def test_the_loop_shown_first_runs_until_the_study_has_decided(tmp_path: Path, warm: str) -> None:
     (loop,) = LOOP
     once = "[ -e tried ] || { touch tried; exit; }"  # a trial that prints nothing has failed, and is done again
     (tmp_path / "trial").write_text(f'#!/bin/sh\n{once}\ncase "$1" in 1) echo 1.2 ;; *) echo -0.4 ;; esac\n')
     (tmp_path / "trial").chmod(0o755)
     problem = '{"format": "spectralbai-instance/1", "n_arms": 3, "edges": [[0, 2, 1.0]], "R": 0.01, "sigma": 0.3}'
     done = in_shell(
-        f"echo '{problem}' | spectralbai study create doses -\n{loop}\nspectralbai study list --json", tmp_path
+        f"echo '{problem}' | spectralbai study create doses -\n{loop}\nspectralbai study list --json", tmp_path, warm
     )
     assert done.returncode == 0
     assert '"state": "decided"' in done.stdout and '"best": "1"' in done.stdout
@@ -112,14 +125,12 @@ def test_the_worked_example_decides_in_time(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").read_text("utf-8").count("<img") == 4
 
 
-def in_shell(script: str, folder: Path) -> subprocess.CompletedProcess[str]:
+def in_shell(script: str, folder: Path, command: str = COMMAND) -> subprocess.CompletedProcess[str]:
     """Runs a script as a user of a shell would, in a folder with the examples."""
-    python = shlex.quote(sys.executable)
-    here = f'spectralbai() {{ {python} -m spectralbai.cli "$@"; }}\npython3() {{ {python} "$@"; }}\n'
+    here = f'spectralbai() {{ {command} "$@"; }}\npython3() {{ {shlex.quote(sys.executable)} "$@"; }}\n'
     (folder / "examples").symlink_to(ROOT / "examples")
-    environment = {**os.environ, "COLUMNS": "140"}
     return subprocess.run(
-        ["sh", "-c", here + script], capture_output=True, text=True, encoding="utf-8", cwd=folder, env=environment
+        ["sh", "-c", here + script], capture_output=True, text=True, encoding="utf-8", cwd=folder, env=ENVIRONMENT
     )
 
 

@@ -19,14 +19,14 @@ from verification.postgres import postgres
 from verification.workers import INSTANCE, check, start
 
 
-def kill(url: str, kills: int, seed: int, folder: Path) -> int:
-    """Runs studies with two workers, one of which is killed at random instants, `kills` times; returns the number of
-    results."""
+def kill(url: str, kills: int, seed: int, folder: Path, delta: float = 0.05) -> int:
+    """Runs studies at a risk of `delta` with two workers, one of which is killed at random instants, `kills` times;
+    returns the number of results."""
     rng = random.Random(seed)
     done = total = 0
     while done < kills:
         name, acknowledged = f"study {secrets.token_hex(4)}", str(folder / secrets.token_hex(4))
-        sb.Study.create(name, INSTANCE, 0.05, url).close()
+        sb.Study.create(name, INSTANCE, delta, url).close()
         steady = start(url, name, rng.randrange(10**9), acknowledged)
         while done < kills and steady.is_alive():
             victim = start(url, name, rng.randrange(10**9), acknowledged)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_study import INSTANCE, LABELS, drive
+from test_study import INSTANCE, LABELS, fill
 
 import spectralbai as sb
 from spectralbai.study.comparison import Comparison
@@ -57,7 +57,7 @@ def test_a_status_compares_every_arm_but_the_control_and_ranks_the_best_first(
     goal: sb.study.Goal, sign: float, tmp_path: Path
 ) -> None:
     with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}", goal) as study:
-        drive(study, 1, sign=sign)
+        fill(study, 1, sign=sign)
         plain, status = study.status(), study.status("warm")
         told = study.records().observations
     assert plain.control is None and {arm.against for arm in plain.arms} == {None}
@@ -87,7 +87,7 @@ def test_a_status_compares_every_arm_but_the_control_and_ranks_the_best_first(
 
 def test_numbers_of_a_column_have_the_same_decimals(tmp_path: Path) -> None:
     with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
-        drive(study, 1)
+        fill(study, 1)
         status = study.status("plain")
     for table in (arms_of(status), comparisons_of(status)):
         for heading, *cells in zip(table.headings, *table.rows, strict=True):

@@ -1,0 +1,83 @@
+"""The command line as a server that has loaded everything: each command runs in a process forked from it.
+
+For scripts of many commands, most of whose time would go into importing. `python warm.py ADDRESS` serves at a Unix
+socket until its standard input ends; `python -c CLIENT ADDRESS ARGUMENT...` is a command, with the streams, the folder
+and the exit code of its own process.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import traceback
+
+CLIENT = """
+import json, os, socket, sys
+with socket.socket(socket.AF_UNIX) as server:
+    server.connect(sys.argv[1])
+    socket.send_fds(server, [json.dumps([os.getcwd(), *sys.argv[2:]]).encode()], [0, 1, 2])
+    sys.exit((server.recv(1) or b"?")[0])
+"""
+
+
+def answer(connection: socket.socket) -> int:
+    """Runs one command; returns its exit code."""
+    from spectralbai.cli import main
+
+    request, streams, _, _ = socket.recv_fds(connection, 2**16, 3)
+    folder, *arguments = json.loads(request)
+    os.chdir(folder)
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+        os.close(stream)
+    sys.argv = ["spectralbai", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:
+        traceback.print_exc()
+        return 1
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    return 0
+
+
+def load() -> None:
+    """Loads what commands need, compiled code too."""
+    import spectralbai as sb
+    import spectralbai.plot
+    import spectralbai.study
+
+    problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01)
+    sb.simulate.run(sb.SpectralRace(problem, 0.1), [2.0, 0.5, 0.6], seed=0)
+
+
+def serve(address: str) -> None:
+    """Takes commands until standard input ends, as it does with the process at its other end."""
+    load()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for commands that have ended
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(address)
+        listening.listen()
+        print("ready", flush=True)
+        while sys.stdin not in select.select([listening, sys.stdin], [], [])[0]:
+            connection, _ = listening.accept()
+            if os.fork() == 0:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                code = 1
+                try:
+                    code = answer(connection)
+                finally:
+                    connection.send(bytes([code]))
+                    os._exit(code)
+            connection.close()
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1])
