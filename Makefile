@@ -30,6 +30,7 @@ verify: verify-risk verify-intervals verify-plans verify-kills
 verify-risk: $(READY)
 	$(BIN)/python -m verification.risk
 	$(BIN)/python -m verification.betting
+	$(BIN)/python -m verification.ended
 
 verify-intervals: $(READY)
 	$(BIN)/python -m verification.intervals

@@ -271,3 +271,25 @@ def test_a_budget_is_told_and_drawn(run: Run, tmp_path: Path) -> None:
         assert words in shown.stdout
     document = json.loads(run("plan", str(file), *options, "--json").stdout)
     assert document["trials"] == 100 and document["curve"][0]["runs"] == 5
+
+
+@pytest.mark.parametrize("command", [("plan",), ("solve",), ("study", "create", "pages")])
+def test_sigma_is_never_assumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, command: tuple[str]) -> None:
+    monkeypatch.chdir(tmp_path)
+    silent = {"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0}
+    Path("x.json").write_text(json.dumps(silent))
+    for file, stdin in (("x.json", b""), ("-", json.dumps(silent).encode())):
+        code, stdout, stderr = run(*command, file, stdin=stdin)
+        assert (code, stdout) == (1, "") and stderr.count("\n") == 1
+        assert '"sigma" is missing' in stderr and "instance --observations" in stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["x.json"]
+    for said in ({"sigma": 2.0}, {"low": 0, "high": 1}):
+        assert run(*command, "-", stdin=json.dumps({**silent, **said}).encode()).code == 0
+        (tmp_path / "spectralbai.db").unlink(missing_ok=True)
+
+
+def test_a_plan_may_say_the_sigma_that_the_file_does_not(tmp_path: Path, run: Run) -> None:
+    file = tmp_path / "x.json"
+    file.write_text('{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0}')
+    code, stdout, _ = run("plan", str(file), "--sigma", "2", "--quick")
+    assert code == 0 and "sigma 2" in stdout

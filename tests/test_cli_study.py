@@ -427,3 +427,19 @@ def test_tickets_that_nobody_can_read_are_given_back(study: Callable[..., Any]) 
     assert process.communicate(timeout=60)[1] == b"" and process.returncode == 141
     pending = answers(study("status", "counted", "--json"))["pending"]
     assert 50 < len(pending) < 300 and any(each["ticket"].startswith(first.decode()) for each in pending)
+
+
+@pytest.mark.parametrize("until", ["9999-12-31", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00+23:00", "tomorrow", ""])
+def test_a_date_that_is_none_or_beyond_the_calendar_is_refused_in_a_sentence(
+    study: Callable[..., Any], until: str
+) -> None:
+    code, stdout, stderr = study("create", "more", "instance.json", "--until", until)
+    assert (code, stdout) == (1, "") and stderr.startswith("error: --until must be a date") and stderr.count("\n") == 1
+
+
+def test_the_end_of_a_day_is_meant_however_it_is_written(study: Callable[..., Any]) -> None:
+    made = [
+        answers(study("create", f"study {text}", "instance.json", "--json", "--until", text))["until"]
+        for text in ("2096-05-31", "20960531", "2096-06-01T00:00", "2096-06-01T02:00+02:00")
+    ]
+    assert len(set(made)) == 1

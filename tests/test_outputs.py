@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
@@ -16,11 +17,14 @@ from typing import Any, NamedTuple
 
 import pytest
 from matplotlib.figure import Figure
+from typer import Typer
 
 import spectralbai as sb
 from spectralbai import reproduction
 from spectralbai.campaign import Campaign, Results, run_campaign
+from spectralbai.cli import app
 from spectralbai.cli.outputs import EXPORT, INSTANCE, PAGE, PICTURE, REPORT, TABLE, Kind, Output
+from spectralbai.cli.study import app as study
 from spectralbai.errors import InvalidInput
 
 Run = Callable[..., Any]
@@ -388,3 +392,110 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
     assert message in refused(run(*arguments))
     assert everything() == before and run("study", "export", "pages").stdout == exported
     assert not (folder / "none").exists() and not (folder / "reproduction").exists()
+
+
+NEW = "place/new"
+"""What commands make, where they make something."""
+OWN = {
+    **dict.fromkeys(("create", "ask", "tell", "abandon", "withdraw", "import", "delete"), "given/studies.db"),
+    **dict.fromkeys(("compare", "plot"), "given/results/results.sqlite"),  # where solved instances are kept
+}
+"""Files of ours that a command adds to; those that only look at a study leave even that as it is."""
+EVERY: dict[str, tuple[tuple[str, ...], ...]] = {
+    "instance": ((*EDGES, "--out", f"{NEW}.json"), (*EDGES, "--out", "given/edges.csv", "--force")),
+    "plan": (
+        ("plan", "given/x.json", "--quick"),
+        ("plan", "given/x.json", "--quick", "--json", "--observations", "given/past.csv"),
+        ("plan", "given/x.json", "--budget", "9", "--runs", "1", "--jobs", "1", "--plot", f"{NEW}.png"),
+    ),
+    "solve": (("solve", "given/x.json"), ("solve", "given/x.json", "--json"), ("solve", "given/past.csv")),
+    "reproduce": (("reproduce", "--jobs", "1", "--out", NEW),),
+    "simulate": (
+        ("simulate", "given/c.toml", "--jobs", "1", "--out", NEW),
+        ("simulate", "given/other.toml", "--jobs", "1", "--out", "given/results"),
+        ("simulate", "given/c.toml", "--jobs", "1", "--out", "theirs"),
+    ),
+    "compare": (
+        ("compare", "given/results"),
+        ("compare", "given/results", "--export", f"{NEW}.csv"),
+        ("compare", "theirs"),
+    ),
+    "plot": (("plot", "given/results", "--out", f"{NEW}.png"), ("plot", "theirs", "--out", f"{NEW}.png")),
+    "study create": (
+        ("study", "create", "more", "given/x.json"),
+        ("study", "create", "pages", "given/x.json"),
+        ("study", "create", "more", "given/x.json", "--storage", f"sqlite:///{NEW}.db"),
+    ),
+    "study ask": (("study", "ask", "pages", "-n", "2"), ("study", "ask", "pages", "-n", "0")),
+    "study tell": (
+        ("study", "tell", "pages", "{ticket}", "0"),
+        ("study", "tell", "pages", "{ticket}", "--failed", "broken"),
+        ("study", "tell", "pages", "-"),
+        ("study", "tell", "pages", "--counts", "given/counts.csv", "--id", "Monday"),
+    ),
+    "study shares": (("study", "shares", "pages", "--n", "9"),),
+    "study abandon": (("study", "abandon", "pages", "{ticket}"),),
+    "study withdraw": (("study", "withdraw", "pages", "a"),),
+    "study status": (("study", "status", "pages"), ("study", "status", "pages", "--json", "--control", "a")),
+    "study list": (("study", "list"),),
+    "study report": (("study", "report", "pages", "--json"), ("study", "report", "pages", "--out", f"{NEW}.html")),
+    "study export": (
+        ("study", "export", "pages"),
+        ("study", "export", "pages", "--out", f"{NEW}.json"),
+        ("study", "export", "pages", "--out", f"{NEW}.csv"),
+    ),
+    "study import": (
+        ("study", "import", "pages", "given/past.csv", "--origin", "past"),
+        ("study", "import", "more", "given/exported.json"),
+        ("study", "import", "more", "given/x.json"),
+    ),
+    "study delete": (("study", "delete", "pages"), ("study", "delete", "pages", "--yes")),
+}
+"""Every command, in ways that work and ways that do not."""
+
+
+def names_of(commands: Typer) -> set[str]:
+    return {each.name or each.callback.__name__ for each in commands.registered_commands if each.callback is not None}
+
+
+def test_every_command_is_tried() -> None:
+    assert set(EVERY) == names_of(app) | {f"study {name}" for name in names_of(study)}
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_no_command_changes_a_file_that_it_did_not_make(name: str, folder: Path, run: Run) -> None:
+    given = folder / "given"
+    (given / "x.json").write_text(json.dumps({**json.loads(DEFINITION), "mu": [0.9, 0.2], "labels": ["a", "b"]}))
+    (given / "past.csv").write_text("label,outcome\n" + "a,0.5\na,0.7\nb,0.2\nb,0.3\n")
+    (given / "counts.csv").write_text("label,trials,successes\na,3,2\nb,3,0\n")
+    (given / "c.toml").write_text(CAMPAIGN)
+    (given / "other.toml").write_text(CAMPAIGN.replace("size = 2", "size = 3"))
+    assert run("study", "delete", "pages", "--yes").code == 0
+    assert run("study", "create", "pages", "given/x.json").code == 0
+    ticket = run("study", "ask", "pages").stdout.split()[0]
+    assert run("study", "export", "pages", "--out", "given/exported.json").code == 0
+    (folder / "theirs").mkdir()
+    for foreign in (folder / "theirs" / "results.sqlite", folder / "theirs.db"):
+        with sqlite3.connect(foreign) as connection:
+            connection.execute("CREATE TABLE t (x)")
+        connection.close()
+    for what, content in FOREIGN.items():
+        (folder / "place" / what).write_bytes(content)
+
+    def files() -> dict[Path, tuple[bytes, int]]:
+        return {path: (path.read_bytes(), path.stat().st_mode) for path in folder.rglob("*") if path.is_file()}
+
+    codes = []
+    for arguments in EVERY[name]:
+        in_theirs = [(*arguments, "--storage", "sqlite:///theirs.db")] if arguments[0] == "study" else []
+        for one in (arguments, *in_theirs):
+            before = files()
+            codes.append(run(*(part.format(ticket=ticket) for part in one), stdin=b"no-ticket 1\n").code)
+            after = files()
+            for path, what in before.items():
+                ours = one is arguments and path == folder / OWN.get(name.split()[-1], "none")
+                assert ours or after.get(path) == what, (one, path)
+            assert not [path for path in {*after} - {*before} if folder / "place" not in path.parents], one
+            if one is not arguments and "sqlite:///place" not in " ".join(arguments):
+                assert codes[-1] == 1
+    assert 0 in codes

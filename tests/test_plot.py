@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
@@ -14,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
-from spectralbai.plot import as_png, plot_reproduction
+from spectralbai.plot import as_png, plot_estimates, plot_race, plot_reproduction
 from spectralbai.reproduction import CURVES, RADII, Row
 
 ROWS = [
@@ -99,3 +100,21 @@ def test_missing_means_and_deviations_leave_gaps() -> None:
         replace(row, runs=1, std_tau=math.nan, mean_tau=math.nan if row.R == 0.05 else row.mean_tau) for row in ROWS
     ]
     assert as_png(plot_reproduction(rows, 0.01)).startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_an_arm_that_led_for_a_while_is_not_out_and_one_that_came_back_neither() -> None:
+    lacking = np.array([[0.0, 2.0, 2.0, 1.0], [1.5, 0.0, 0.0, 1.0], [2.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.5, 0.0]])
+    ax = plot_race([1, 2, 3, 4], lacking, ["led", "leads", "came back", "gone"], 0.05, 1, leaders=[0, 1, 1, 1])
+    labels = ax.get_legend_handles_labels()[1]
+    assert sorted(labels) == ["came back", "gone (out)", "led"]
+    marks = [line.get_xdata() for line in ax.get_lines() if line.get_marker() == "x"]
+    assert [float(np.asarray(at).item()) for at in marks] == [3.0]
+    curve = ax.get_lines()[labels.index("led")]
+    assert np.isnan(curve.get_ydata()[0]) and np.isfinite(curve.get_ydata()[1:]).all()  # type: ignore[index]
+
+
+def test_signs_that_the_font_lacks_are_drawn_as_boxes_without_a_warning() -> None:
+    labels = ["\N{PARTY POPPER}" * (k + 1) for k in range(4)]
+    lacking = np.ones((2, 4))
+    as_png(plot_race([1, 2], lacking, labels, 0.05, None))
+    as_png(plot_estimates(labels, [0.1, 0.2, 0.3, 0.4], [0.0] * 4, [1.0] * 4, 3))

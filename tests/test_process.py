@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import spectralbai as sb
+
 COMMAND = [sys.executable, "-m", "spectralbai.cli"]
 
 
@@ -90,6 +92,12 @@ SMALL = '{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1
         ("solve small.json <&-", 0, ""),
         ("solve - <&-", 1, 'error: standard input is closed, and "-" reads it; give a file, or pipe something in\n'),
         ("study tell x - <&-", 1, 'error: standard input is closed, and "-" reads it; give a file, or pipe something'),
+        (
+            "study create x small.json > /dev/null; "
+            f"{sys.executable} -m spectralbai.cli study tell x --counts - --id Monday <&-",
+            1,
+            'error: standard input: standard input is closed, and "-" reads it; give a file, or pipe something in\n',
+        ),
         ("solve small.json 2>&-", 0, ""),
         ("solve none.json 2>&-", 1, ""),
         ("solve none.json <&- 2>&-", 1, ""),
@@ -148,3 +156,56 @@ def test_an_interrupt_gives_the_cursor_back(tmp_path: Path) -> None:
     code, shown = seen_on_a_terminal(["solve", str(instance(tmp_path, 2000))], interrupt_after=5.0)
     assert code == 130 and b"\x1b[?25l" in shown
     assert shown.endswith(b"\r\x1b[2K\x1b[?25hinterrupted\r\n")
+
+
+ASKED = """
+import os, signal, sys, time
+from spectralbai.cli import main
+from spectralbai.study import Study
+from spectralbai.study.ledger import Ledger
+
+place, times, pause = sys.argv.pop(1), int(sys.argv.pop(1)), float(sys.argv.pop(1))
+
+
+def interrupting(function):
+    def wrapped(self, *arguments, **options):
+        done = function(self, *arguments, **options)
+        for _ in range(times):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.2)
+        time.sleep(pause)
+        return done
+
+    return wrapped
+
+
+if place == "before":
+    Ledger.taken = interrupting(Ledger.taken)  # the last that is looked at before tickets are given
+else:
+    Study.ask = interrupting(Study.ask)
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "times", "given"),
+    [("before", 1, 0), ("after", 1, 2), ("after", 2, None)],
+    ids=["before", "after", "twice"],
+)
+def test_an_interrupt_leaves_no_ticket_that_nobody_has_seen(
+    tmp_path: Path, place: str, times: int, given: int | None
+) -> None:
+    storage = f"sqlite:///{tmp_path / 'studies.db'}"
+    sb.Study.create("pages", sb.Instance.from_dict(json.loads(SMALL)), storage=storage).close()
+    start = time.monotonic()
+    ask = ["study", "ask", "pages", "-n", "2", "--storage", storage]
+    pause = "1" if times == 1 else "60"
+    done = subprocess.run([sys.executable, "-c", ASKED, place, str(times), pause, *ask], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "interrupted\n")
+    if given is None:  # twice: it does not wait, come what may
+        assert time.monotonic() - start < 30
+        return
+    printed = [line.split()[0] for line in done.stdout.splitlines()]
+    with sb.Study.open("pages", storage) as study:
+        assert sorted(printed) == sorted(ticket.id for ticket in study.status().pending)
+    assert len(printed) == given

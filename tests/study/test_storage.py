@@ -50,6 +50,20 @@ def test_a_file_of_others_is_left_as_it_is(tmp_path: Path) -> None:
         with pytest.raises(sb.InvalidInput, match="holds no studies"):
             list_studies(f"sqlite:///{tmp_path / name}")
     assert file.read_bytes() == before and (tmp_path / "empty.db").read_bytes() == b""
+    with pytest.raises(sb.InvalidInput, match='a database of another program: it has the table "t" and no studies'):
+        sb.Study.create("a", INSTANCE, 0.05, f"sqlite:///{file}")
+    assert file.read_bytes() == before and len(list(tmp_path.iterdir())) == 2
+    sb.Study.create("a", INSTANCE, 0.05, f"sqlite:///{tmp_path / 'empty.db'}").close()
+
+
+def test_studies_share_a_database_of_postgresql_with_other_tables(server: Callable[[], str]) -> None:
+    url = server()
+    engine = create_engine(make_url(url).set(drivername="postgresql+psycopg"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql("CREATE TABLE theirs (x integer)")
+    engine.dispose()
+    sb.Study.create("a", INSTANCE, 0.05, url).close()
+    assert [each.name for each in list_studies(url)] == ["a"]
 
 
 @pytest.mark.parametrize("name", ["with space.db", "100%.db", "50%20.db", "a?b=c.db", "a#b.db", "file:x.db"])

@@ -16,9 +16,12 @@ if TYPE_CHECKING:
     from spectralbai.records import Table
 
 
-def read_instance(file: str) -> Instance:
-    """Returns the instance in a JSON file; "-" reads standard input."""
-    return _instance("standard input", read_stdin()) if file == "-" else read_instance_file(Path(file))
+def read_instance(file: str, has_noise: bool = True) -> Instance:
+    """Returns the instance in a JSON file; "-" reads standard input. One that does not say how outcomes vary is
+    refused, unless the caller says that otherwise."""
+    if file == "-":
+        return _instance("standard input", read_stdin(), has_noise)
+    return read_instance_file(Path(file), has_noise)
 
 
 def read_stdin() -> bytes:
@@ -28,13 +31,13 @@ def read_stdin() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def read_instance_file(file: Path) -> Instance:
-    """Returns the instance in a JSON file."""
+def read_instance_file(file: Path, has_noise: bool = True) -> Instance:
+    """Returns the instance in a JSON file, as `read_instance` does."""
     try:
         content = file.read_bytes()
     except ValueError as error:  # a NUL in the name
         raise InvalidInput(f"{str(file)!r} is no name of a file: {error}") from None
-    return _instance(str(file), content)
+    return _instance(str(file), content, has_noise)
 
 
 def read_json(file: Path) -> Any:
@@ -45,11 +48,18 @@ def read_json(file: Path) -> Any:
         raise InvalidInput(f"{file}: {error}") from None
 
 
-def _instance(name: str, content: bytes) -> Instance:
+def _instance(name: str, content: bytes, has_noise: bool) -> Instance:
     from spectralbai.instance import Instance
 
     try:
-        return Instance.from_dict(_parse(content))
+        document = _parse(content)
+        instance = Instance.from_dict(document)
+        if has_noise and "sigma" not in document and "low" not in document:  # 1 in Python, where it is a choice
+            raise InvalidInput(
+                '"sigma" is missing, the standard deviation of one outcome, which is not assumed; add "sigma": NUMBER, '
+                'or "low" and "high" for outcomes in a range (spectralbai instance --observations FILE estimates it)'
+            )
+        return instance
     except InvalidInput as error:
         raise InvalidInput(f"{name}: {error}") from None
 
@@ -73,7 +83,7 @@ def read_table(file: Path | str) -> Iterator[Table]:
     from spectralbai.records import Table
 
     try:
-        yield Table.from_text(_text(sys.stdin.buffer.read()) if file == "-" else read_text(Path(file)))
+        yield Table.from_text(_text(read_stdin()) if file == "-" else read_text(Path(file)))
     except InvalidInput as error:
         raise InvalidInput(f"{'standard input' if file == '-' else file}: {error}") from None
 

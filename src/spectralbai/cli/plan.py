@@ -79,7 +79,7 @@ def plan(
         if plot.suffix.lower() != ".png":
             raise InvalidInput(f'--plot must name a PNG file, such as budget.png, got "{plot}"')
     picture = None if plot is None else Output("--plot", plot, PICTURE, force)
-    instance = _changed(read_instance(file), R, sigma, tolerance)
+    instance = _changed(read_instance(file, has_noise=sigma is None), R, sigma, tolerance)
 
     from spectralbai import planning
     from spectralbai.records import observations_from
@@ -230,8 +230,8 @@ def _budget(found: Budget) -> Iterator[str | Table]:
         tolerance = found.smallest_tolerance(probability)
         if tolerance is None:
             yield (
-                f"With {probability:.0%} probability {found.trials:,} trials decide nothing: no tolerance up to the "
-                f"spread of the means, {found.curve[-1].tolerance:.3g}, is decided so often; plan more trials"
+                f"No tolerance up to the spread of the means, {found.curve[-1].tolerance:.3g}, is decided by "
+                f"{found.trials:,} trials with {probability:.0%} probability; plan more"
             )
         else:
             yield (

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from spectralbai.errors import SpectralBAIError
 
@@ -18,6 +21,8 @@ SHOW_CURSOR = "\r\x1b[2K\x1b[?25h"
 """What a terminal is told where a bar was cut off: clear the line, show the cursor."""
 
 _asked, _looked_for, _said = threading.Event(), threading.Event(), threading.Event()
+_ending = threading.Lock()
+"""Whoever has it may end the process, or keep it from ending."""
 
 
 def own_process() -> None:
@@ -44,6 +49,9 @@ def _watch(woken: int) -> None:
     _asked.set()
     if _looked_for.is_set():
         time.sleep(PATIENCE)
+    while not _ending.acquire(timeout=0.05):
+        if select.select([woken], [], [], 0)[0] and signal.SIGINT in os.read(woken, 1):
+            break  # Ctrl-C twice: whoever pressed it does not want to wait
     if not _said.is_set():
         clear = SHOW_CURSOR if os.isatty(2) else ""
         os.write(2, f"{clear}interrupted\n".encode())  # not through sys.stderr, which the main thread may hold
@@ -54,6 +62,26 @@ def between_steps() -> None:
     """Raises KeyboardInterrupt if Ctrl-C was pressed: called twice a second or so, where a command can end in order."""
     _looked_for.set()
     if _asked.is_set():
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def held_back() -> Iterator[Callable[[], None]]:
+    """Yields what to call when, from here on, Ctrl-C has to wait for the end of the context, where KeyboardInterrupt is
+    raised then. Ctrl-C twice ends the process all the same."""
+    holds = False
+
+    def hold() -> None:
+        nonlocal holds
+        holds = holds or _ending.acquire()
+
+    try:
+        yield hold
+    finally:
+        asked = holds and _asked.is_set()
+        if holds and not asked:
+            _ending.release()
+    if asked:  # kept: the main thread ends the process, and says so
         raise KeyboardInterrupt
 
 

@@ -17,6 +17,7 @@ import typer
 
 from spectralbai.cli.files import read_instance, read_json, read_stdin, read_table
 from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
+from spectralbai.cli.process import held_back
 from spectralbai.cli.tables import print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
@@ -107,9 +108,9 @@ def ask(
 
     A line per trial: its ticket, then its label. Nothing, with exit code 0, once the study has decided.
     """
-    with _open(name, storage) as study:
+    with _open(name, storage) as study, held_back() as hold:
         with progress("choosing trials"):
-            tickets = study.ask(n, worker, lease)
+            tickets = study.ask(n, worker, lease, on_give=hold)  # who does not see a ticket cannot give it back
         if not tickets:
             typer.echo(study.status().answer, err=True)
         if as_json:
@@ -482,17 +483,17 @@ def _open(name: str, storage: str | None) -> Study:
 
 def _time(text: str) -> float:
     """Returns the seconds since 1970 of a date, whose end is meant, or of a date and time; in UTC if not said."""
-    from datetime import UTC, datetime, timedelta
+    from contextlib import suppress
+    from datetime import UTC, date, datetime, timedelta
 
     try:
         moment = datetime.fromisoformat(text)
-    except ValueError:
+        with suppress(ValueError):  # a time follows
+            date.fromisoformat(text)
+            moment += timedelta(days=1)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):
         raise InvalidInput(f'--until must be a date such as 2026-05-31, or 2026-05-31T18:00, got "{text}"') from None
-    if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=UTC)
-    if len(text) == len("2026-05-31"):
-        moment += timedelta(days=1)
-    return moment.timestamp()
 
 
 def _number(cell: str) -> float:

@@ -53,7 +53,7 @@ def plot_graph(
     first. The words say what is shown, where it is something else.
     """
     graph, mu = instance.problem.graph, instance.mu
-    ax = ax or new_axes(size=(6.8, 5.4 if graph.n_arms <= 40 else 6.8))
+    ax = ax or new_axes(size=(5.2, 4.4 if graph.n_arms <= 40 else 5.6))
     places = layout(graph)
     if isinstance(graph, Categories):
         _draw_categories(ax, graph, places)
@@ -141,7 +141,7 @@ def _write_labels(ax: Axes, labels: Sequence[str], places: Matrix, area: Vector,
                     places[arm],
                     xytext=(right * gap, up * gap),
                     textcoords="offset points",
-                    fontsize=7,
+                    fontsize=7.5,
                     ha=ha,
                     va=va,
                     zorder=4,

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter, StrMethodFormatter
+from matplotlib.ticker import StrMethodFormatter
 
 from spectralbai.checks import Matrix
-from spectralbai.plot.style import STYLES, legend_above, new_axes, plain, shortened, words
+from spectralbai.plot.style import STYLES, legend_above, new_axes, percent_on_x, plain, shortened, words
 
 RIVALS_NAMED = 6
 """Rivals that are named in a picture of the race."""
-SIZE = (6.0, 3.6)
-WIDTH, ROW, TALLEST = 6.0, 0.19, 11.0
+SIZE = (4.6, 3.2)
+"""Inches. Pages of a telephone show pictures 340 pixels wide: text of 9 points is just large enough there."""
+WIDTH, ROW, TALLEST = SIZE[0], 0.19, 8.5
 """Of a picture with a row per arm, in inches: rows are closer together where they would be taller than TALLEST."""
 APART = 0.15
 """Inches between two labels, one below the other, at the least."""
@@ -80,7 +81,7 @@ def plot_estimates(
         )
     ax.set_xlabel("mean outcome")
     if rates:
-        ax.xaxis.set_major_formatter(PercentFormatter(1.0))
+        percent_on_x(ax)
     _arms_in_rows(ax, labels, (best, *(() if control is None else (control,)), *named))
     legend_above(ax, 3)
     return ax
@@ -119,7 +120,7 @@ def plot_shares(
             label="next, as planned",
         )
     ax.set_xlabel("share of the trials")
-    ax.xaxis.set_major_formatter(PercentFormatter(1.0))
+    percent_on_x(ax)
     ax.set_xlim(left=0)
     _arms_in_rows(ax, labels, named)
     legend_above(ax, 2)
@@ -160,37 +161,46 @@ def plot_race(
     delta: float,
     best: int | None,
     ax: Axes | None = None,
+    *,
+    leaders: Sequence[int] | None = None,
+    end_is: str = "out",
 ) -> Axes:
     """Returns the wealth of the account against each arm but `best`, if any, over time; those that are out fade.
 
     `lacking` has a row per time and a column per arm: what the account lacks of 1/delta, in nats, 0 once it had it.
+    NaN where there is no account against the arm, as there is none against that of `leaders` at a time. `end_is` says
+    what an arm is at the end of its race.
     """
     ax = ax or new_axes(size=SIZE)
     goal = -np.log(delta)
-    wealth = np.exp(goal - np.maximum(lacking, 0.0))
-    rivals = [arm for arm in range(len(labels)) if arm != best]
-    racing = sorted((arm for arm in rivals if lacking[-1, arm] > 0), key=lambda arm: -lacking[-1, arm])
-    last_out = sorted(
-        (arm for arm in rivals if lacking[-1, arm] <= 0), key=lambda arm: -int(np.argmax(lacking[:, arm] <= 0))
-    )
+    lacking = np.maximum(lacking, 0.0)
+    if leaders is not None:
+        lacking[np.arange(len(samples)), leaders] = np.nan
+    wealth = np.exp(goal - lacking)
+    # An arm may come back, when another leads or one is withdrawn: what counts is since when it is at the end for good.
+    ends = {arm: len(samples) - int(np.argmin(lacking[::-1, arm] == 0)) for arm in range(len(labels))}
+    ends |= {arm: 0 for arm in ends if not lacking[:, arm].any()}
+    rivals = [arm for arm in ends if arm != best]
+    racing = sorted((arm for arm in rivals if lacking[-1, arm] != 0), key=lambda arm: -np.nan_to_num(lacking[-1, arm]))
+    last_out = sorted((arm for arm in rivals if lacking[-1, arm] == 0), key=lambda arm: -ends[arm])
     named = (racing + last_out)[:RIVALS_NAMED]
     for arm in rivals:
-        out = np.flatnonzero(lacking[:, arm] <= 0)
-        end = int(out[0]) + 1 if out.size else len(samples)
+        out = arm in last_out
+        end = ends[arm] + 1
         style = STYLES[named.index(arm) % len(STYLES)] if arm in named else None
         ax.plot(
             samples[:end],
             wealth[:end, arm],
             color="0.6" if style is None else style.colour,
             linewidth=0.8 if style is None else 1.6,
-            alpha=0.35 if out.size and style is None else 0.6 if out.size else 1.0,
-            label=None if style is None else words(shortened(labels[arm])) + (" (out)" if out.size else ""),
+            alpha=0.35 if out and style is None else 0.6 if out else 1.0,
+            label=None if style is None else words(shortened(labels[arm], 18)) + (f" ({end_is})" if out else ""),
         )
-        if out.size:
+        if out:
             ax.plot(samples[end - 1], 1 / delta, marker="x", markersize=5, color="0.4", linestyle="")
     ax.axhline(1 / delta, color="black", linestyle="--", linewidth=1.2)
     ax.annotate(
-        "out",
+        end_is,
         (0.0, 1 / delta),
         xycoords=("axes fraction", "data"),
         xytext=(4, 3),
@@ -220,7 +230,7 @@ def _arms_in_rows(ax: Axes, labels: Sequence[str], named: Sequence[int]) -> None
     for row in (*named, 0, last, *range(len(labels))):
         if all(abs(row - other) >= apart for other in written):
             written.append(row)
-    ax.set_yticks(written, [words(shortened(labels[row], 30)) for row in written])
-    ax.tick_params(axis="y", labelsize=8, length=0 if apart == 1 else 3)
+    ax.set_yticks(written, [words(shortened(labels[row], 22)) for row in written])
+    ax.tick_params(axis="y", labelsize=9, length=0 if apart == 1 else 3)
     ax.set_ylim(last + 0.7, -0.7)
     plain(ax, "x")

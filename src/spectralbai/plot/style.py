@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
 
 
 class Style(NamedTuple):
@@ -61,6 +61,12 @@ def plain(ax: Axes, along: Literal["x", "y"] = "y") -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
+def percent_on_x(ax: Axes) -> None:
+    """Writes shares on the x-axis in percent, as tables do."""
+    ax.xaxis.set_major_locator(MaxNLocator(6, steps=(1, 2, 2.5, 5, 10)))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.6g} %"))
+
+
 def legend_above(ax: Axes, columns: int = 1) -> None:
     """Puts the legend above the axes, where it covers nothing, in at most so many columns and no wider than they.
 
@@ -82,8 +88,9 @@ def legend_above(ax: Axes, columns: int = 1) -> None:
         legend.set_in_layout(False)  # else the axes would make room for it, and shrink
         with boxes_for_unknown_signs():
             figure.draw_without_rendering()
+            fits = legend.get_window_extent().x1 <= ax.get_window_extent().x1
         legend.set_in_layout(True)
-        if legend.get_window_extent().x1 <= ax.get_window_extent().x1:
+        if fits:
             return
 
 

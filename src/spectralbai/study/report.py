@@ -244,9 +244,21 @@ class Report:
         raced = [check for check in self.checks if check.lacking is not None]
         if raced:
             lacking = np.array([check.lacking for check in raced])
+            gone = [arm.withdrawn for arm in status.arms]
+            lacking[:, gone] = np.where(lacking[:, gone] == 0, np.nan, lacking[:, gone])
             best = None if status.best is None else labels.index(status.best)
-            ax = plot.plot_race([check.samples for check in raced], lacking, labels, status.delta, best)
-            caption = "The race: an arm is out when the account against it reaches the line."
+            # With a tolerance an arm need not be out: to be beaten by whoever leads is enough.
+            end = "beaten" if instance.problem.tolerance > 0 else "out"
+            ax = plot.plot_race(
+                [check.samples for check in raced],
+                lacking,
+                labels,
+                status.delta,
+                best,
+                leaders=[check.arm for check in raced] if instance.problem.tolerance > 0 else None,
+                end_is=end,
+            )
+            caption = f"The race: an arm is {end} when the account against it reaches the line."
             if status.consistent is False:
                 caption += " But the data contradict R, and nothing is claimed."
             yield plot.as_png(ax), caption
@@ -294,7 +306,7 @@ PAGE = """<!DOCTYPE html>
 body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }}
 h1 {{ font-size: 1.6rem; margin-bottom: .5rem; overflow-wrap: anywhere; }}
 h2 {{ font-size: 1.15rem; margin-top: 2rem; border-bottom: 1px solid #ddd; overflow-wrap: anywhere; }}
-p, figcaption, .pairs {{ max-width: 50rem; }}
+p, figcaption, .pairs {{ max-width: 50rem; overflow-wrap: anywhere; }}
 .answer {{ max-width: none; padding: .8rem 1rem; border-left: .4rem solid #0072B2; background: #f2f7fb;
 font-size: 1.1rem; overflow-wrap: anywhere; }}
 .answer.decided {{ border-color: #009E73; background: #eff8f5; }}
@@ -302,7 +314,7 @@ font-size: 1.1rem; overflow-wrap: anywhere; }}
 table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
 th, td {{ padding: .2rem .8rem .2rem 0; vertical-align: top; }}
 th {{ font-weight: 600; }}
-.pairs td {{ overflow-wrap: anywhere; }}
+.pairs th {{ min-width: 6rem; max-width: 14rem; }}
 .numbers {{ font-size: .9rem; }}
 .numbers th, .numbers td {{ border-bottom: 1px solid #eee; white-space: nowrap; }}
 .numbers thead th {{ position: sticky; top: 0; background: white; }}

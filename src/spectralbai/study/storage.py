@@ -90,6 +90,12 @@ class Storage:
     def _check_schema(self, create: bool) -> None:
         with self.reading() as connection:
             found = _version(connection)
+            others = _first_table(connection) if found is None and self.sqlite else None
+        if create and others:
+            raise InvalidInput(
+                f'{self.name} is a database of another program: it has the table "{others}" and no studies; give a '
+                "file of its own, such as sqlite:///studies.db"
+            )
         if found is None and create:
             self._log_ahead()
             with self._writing_schema() as connection:
@@ -241,6 +247,12 @@ def _version(connection: Connection) -> int | None:
         return None
     version: int | None = connection.execute(select(schema.c.version)).scalar()
     return version
+
+
+def _first_table(connection: Connection) -> str | None:
+    """Returns the name of some table or view of an SQLite file, if it has any."""
+    found: str | None = connection.execute(text("SELECT name FROM sqlite_master")).scalar()
+    return found
 
 
 def _reason(error: exc.SQLAlchemyError) -> str:

@@ -151,12 +151,15 @@ class Study:
     def __repr__(self) -> str:
         return f"<Study {self.name!r} in {self._storage.name}>"
 
-    def ask(self, n: int = 1, worker: str = "", lease: float = LEASE) -> list[Ticket]:
+    def ask(
+        self, n: int = 1, worker: str = "", lease: float = LEASE, *, on_give: Callable[[], object] | None = None
+    ) -> list[Ticket]:
         """Returns trials to do next, as tickets: at most n, at least one while the study runs, and none once it has
         decided, the data contradict R, or all that the budget allows are done or out.
 
         Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
         is: its trial may then be handed out again. Whether a result comes in time must not depend on its value.
+        `on_give` is called right before tickets are recorded, from when on they are pending.
         """
         n = check_integer("n", n, 1)
         if n > MOST_TICKETS:
@@ -177,6 +180,8 @@ class Study:
                     Ticket(secrets.token_hex(8), arm, labels[arm], worker, now, now + lease, block)
                     for block, arm in pulls
                 ]
+                if given and on_give is not None:
+                    on_give()
                 ledger.give(given)
             if given or room <= 0 or not policy.in_blocks or policy.verdict(state).stopped_at is not None:
                 return given
