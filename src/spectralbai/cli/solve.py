@@ -134,7 +134,7 @@ def _print_tables(answer: Answer) -> None:
 
     summary = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     sigmas = {f"{sigma:g}" for sigma in problem.sigma.tolist()}
-    graph = f"{_count(problem.n_arms, 'arm')}, {_count(problem.graph.n_edges, 'edge')}"
+    graph = f"{_count(problem.n_arms, 'arm')}, {problem.graph.described()}"
     noise = f"sigma {sigmas.pop() if len(sigmas) == 1 else 'per arm'}"
     if problem.outcome_range is not None:
         noise = problem.noise.described()
