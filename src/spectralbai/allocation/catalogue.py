@@ -182,7 +182,7 @@ class Game:
         spread = (best + x) ** 2 + shrink**2 * (self.mates_square + n * (self.mates_mean - x) ** 2)
         spread = spread + 2 * shrink * (self.mu[rivals] - x) * lift_home + lift_home**2
         held = np.where(inside, 0.0, np.sqrt(self.catalogue.room[c]) * rough)
-        held = held + np.sqrt(self.catalogue.room[self.home] * spread) * k
+        held = held + np.sqrt(self.catalogue.room[self.home] * np.maximum(spread, 0.0)) * k
         dual = along - cost - held + s * self.tolerance
         dual -= MARGIN * 100 * (np.abs(along) + cost + held + s * self.tolerance)
         return Answers(cost, dual, best, x, shrink, level, d, g, lift_home, mates, away)
@@ -253,7 +253,7 @@ def catalogue(
     omega[best] = kept[n]
     per_category = np.bincount(np.concatenate(owners), multipliers, n).astype(np.float64)
     upper = _upper(game, everyone, answers, per_category, noise)
-    even = Outcome(omega / omega.sum(), float(answers.dual.min()) / omega.sum(), upper, iteration)
+    even = Outcome(omega / omega.sum(), float(answers.dual.min() / omega.sum()), upper, iteration)
     if alone:
         return even
     # What beats all rivals without a graph does so with one: where few arms are close, that is better than to be even.
