@@ -304,3 +304,19 @@ def test_commands_say_all_R(tmp_path: Any) -> None:
     shown = CliRunner().invoke(app, ["plan", str(file), "--quick"])
     assert shown.exit_code == 0 and "R = 0.2 to 1.5, one per component, tolerance 0" in shown.output
     assert "times R" in shown.output
+
+
+def test_a_campaign_lists_all_R_and_has_no_place_for_them_on_an_axis(tmp_path: Any) -> None:
+    mu = [0.5, 0.0, 0.52, 0.1, 0.5, 0.1, 2.0]
+    (tmp_path / "two.json").write_text(json.dumps(Instance(Problem(TWO, [0.2, math.inf, 0.0]), mu).as_dict()))
+    (tmp_path / "it.toml").write_text(
+        'format = "spectralbai-campaign/1"\nseed = 1\nruns = 1\ndeltas = [0.1]\n'
+        '[[instances]]\nfile = "two.json"\n[[policies]]\nkind = "spectral-race"\n'
+    )
+    out = str(tmp_path / "out")
+    assert CliRunner().invoke(app, ["simulate", str(tmp_path / "it.toml"), "--out", out, "--jobs", "1"]).exit_code == 0
+    (cell,) = json.loads(CliRunner().invoke(app, ["compare", out, "--json"]).output)
+    assert cell["R"] == [0.2, "inf", 0.0]
+    assert ",0.2 inf 0.0," in CliRunner().invoke(app, ["compare", out, "--csv"]).output
+    shown = CliRunner().invoke(app, ["plot", out, "--kind", "R", "--out", str(tmp_path / "x.png")])
+    assert shown.exit_code != 0 and "has an R for each component" in str(shown.exception)
