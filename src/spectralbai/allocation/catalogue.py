@@ -1,4 +1,4 @@
-"""The allocation for thousands of arms in categories: even inside each category, optimal between them (theory 17.9).
+"""The allocation for thousands of arms in categories: even inside each, optimal between them (theory, section 17).
 
 Every arm of a category gets the same weight per variance; only the best arm has one of its own. Best responses then
 have closed forms but for two scalar roots, for all challengers at once, and the problem between categories is small:
@@ -74,7 +74,7 @@ class Game:
         """Returns the closest alternatives of some challengers, to weights `u` of the arms of each category.
 
         With k the price of the best arm's room and s the multiplier of lam_best + tolerance <= lam_i, lam_i - lam_best
-        grows with s. As long as there is room, k = 0 and s is the root; then k is, and tells s (17.11).
+        grows with s. As long as there is room, k = 0 and s is the root; then k is, and tells s (17.10).
         """
         k, low = np.zeros(rivals.size), np.zeros(rivals.size)
         if self.mates.size:
@@ -140,7 +140,7 @@ class Game:
 
     def _away(self, rivals: Indices, s: Vector, u: Vector) -> tuple[Vector, Vector, Vector]:
         """Returns (level, shrink, lift) of the challengers' categories: closed forms, as all weights are equal
-        (17.10)."""
+        (17.9)."""
         c, m = self._of(rivals), self._sizes(rivals)
         push = s / u[c]
         spread = self.square[c] + 2 * push * self.apart[rivals] + push**2 * (1 - 1 / m)
@@ -173,7 +173,7 @@ class Game:
         away = 0.5 * (m * (level - self.mean[c]) ** 2 + (1 - d) ** 2 * square - 2 * (1 - d) * g * apart)
         away = np.where(inside, 0.0, away + 0.5 * g**2 * (1 - 1 / m))
         cost = u_best * best**2 / 2 + (weight * mates if n else 0.0) + u[c] * away
-        # The Lagrangian at these multipliers: a lower bound, however exact they are (17.12).
+        # The Lagrangian at these multipliers: a lower bound, however exact they are (17.11).
         along = weight * (1 - shrink) * (self.mates_square + n * (self.mates_mean - x) * self.mates_mean) if n else 0.0
         along = along - np.where(inside, weight * lift_home * self.mu[rivals], 0.0)
         first, second = u[c] * (1 - d), s - u[c] * g

@@ -53,9 +53,8 @@ class Means:
 
     def in_theory(self, problem: Problem) -> Problem:
         """Returns the problem whose characteristic time tells most: with the spread of the scores, where it is
-        known; with that of binary outcomes where each component has an R, or arms are many, as their own bounds need
-        one R and few arms."""
-        if problem.noise.divergence == "binary" and (problem.by_component or problem.n_arms > MANY_ARMS):
+        known; with that of binary outcomes where arms are many, as their own bounds need few."""
+        if problem.noise.divergence == "binary" and problem.n_arms > MANY_ARMS:
             assert problem.outcome_range is not None
             low, high = problem.outcome_range
             variance = float(np.mean([((mu - low) * (high - mu)).mean() for mu in self.signals]))

@@ -213,7 +213,8 @@ def plan(
             raced = simulate(policy, means.signals, runs, seed, executor, count, means.drawing)
         else:
             count(runs)
-        known = means.in_theory(problem).noise.divergence == problem.noise.divergence
+        divergence = problem.noise.divergence
+        known = divergence is not None and means.in_theory(problem).noise.divergence == divergence
         return Forecast.of(delta, time, bound if known else math.nan, raced)
 
     def varied(value: float, other: Problem) -> Variation:
