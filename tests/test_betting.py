@@ -21,7 +21,7 @@ from spectralbai.checks import Matrix, Vector
 from spectralbai.evidence import Evidence
 from spectralbai.outlook import Outlook, separable
 from spectralbai.policy import State
-from spectralbai.spectral import decompose
+from spectralbai.spectral import Components, decompose
 from spectralbai.stopping import Betting, bets
 from spectralbai.stopping.accounts import COMMON, FED, INVESTED, Account, Accounts, Leaders, feed
 from spectralbai.stopping.bets import LEAST_PAYOFF, Table
@@ -325,10 +325,13 @@ GRAPHS = {
 }
 
 
-def random_table(graph: Graph, tolerance: float, rng: np.random.Generator) -> Recorded:
-    """Returns a block with arms without a pull, on random results, by a random leader."""
+def random_table(graph: Graph, tolerance: float, rng: np.random.Generator, several: bool = False) -> Recorded:
+    """Returns a block with arms without a pull, on random results, by a random leader; if `several`, with an R for each
+    component."""
     n_arms = graph.n_arms
-    problem = Problem(graph, float(rng.uniform(0.1, 3.0)), rng.uniform(0.3, 2.0, n_arms), tolerance)
+    R = float(rng.uniform(0.1, 3.0))
+    radii = rng.uniform(0.1, 3.0, graph.n_components) if several else R
+    problem = Problem(graph, radii, rng.uniform(0.3, 2.0, n_arms), tolerance)
     data = Data.none(n_arms).plus(np.arange(n_arms), rng.normal(0, 2, n_arms))
     more = rng.integers(n_arms, size=20)
     data = data.plus(more, rng.normal(0, 1, 20) + 0.5 * more)
@@ -342,17 +345,21 @@ def members(table: Recorded, rng: np.random.Generator) -> Matrix:
     """Returns points of A_{b,i}, a row per arm i, mostly with S = R."""
     problem, leader = table.problem, table.block.best
     weights = rng.uniform(0.1, 1.0, problem.n_arms)
-    found = decompose(problem, weights).respond(rng.normal(0, 5, problem.n_arms), leader, problem.R, problem.tolerance)
+    found = decompose(problem, weights).respond(
+        rng.normal(0, 5, problem.n_arms), leader, Components.from_problem(problem).radii, problem.tolerance
+    )
     return found.means - found.gap
 
 
-@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize(
+    ("graph", "several"), [*((name, False) for name in GRAPHS), ("three components", True), ("edgeless", True)]
+)
 @pytest.mark.parametrize("tolerance", [0.0, 0.2])
-def test_no_means_under_which_the_leader_is_wrong_gain_by_a_bet(graph: str, tolerance: float) -> None:
+def test_no_means_under_which_the_leader_is_wrong_gain_by_a_bet(graph: str, several: bool, tolerance: float) -> None:
     """sum_a n_a h_a (mu_a - lam_a) <= what is charged; leaving out a single bet would break it."""
     rng, broken, rows = np.random.default_rng(1), 0, 0
     for _ in range(40):
-        table = random_table(GRAPHS[graph], tolerance, rng)
+        table = random_table(GRAPHS[graph], tolerance, rng, several)
         problem, leader = table.problem, table.block.best
         table.against_arms(leader, tolerance)
         lam, gap, size, slack = table.rows  # type: ignore[attr-defined]  # set when it settles
@@ -361,7 +368,7 @@ def test_no_means_under_which_the_leader_is_wrong_gain_by_a_bet(graph: str, tole
         for _ in range(5):
             mu = members(table, rng)
             for i in np.flatnonzero((size > 0) & can_win):
-                assert problem.smoothness(mu[i]) <= problem.R * (1 + 1e-8)
+                assert (problem.roughness(mu[i]) <= problem.radii * (1 + 1e-8)).all()
                 assert mu[i, i] >= mu[i, leader] + tolerance - 1e-8
                 gain = z[i] * (mu[i] - lam[i])
                 assert gain.sum() <= max(size[i] * slack[i], 0.0) + 1e-9 * np.abs(gain).sum() + 1e-12
@@ -371,11 +378,13 @@ def test_no_means_under_which_the_leader_is_wrong_gain_by_a_bet(graph: str, tole
     assert rows > 200 and broken > rows / 8
 
 
-@pytest.mark.parametrize("graph", ["path", "three components"])
-def test_no_smooth_means_gain_by_the_bets_against_R(graph: str) -> None:
+@pytest.mark.parametrize(
+    ("graph", "several"), [("path", False), ("three components", False), ("three components", True)]
+)
+def test_no_smooth_means_gain_by_the_bets_against_R(graph: str, several: bool) -> None:
     rng, sized = np.random.default_rng(2), 0
     for _ in range(150):
-        table = random_table(GRAPHS[graph], 0.0, rng)
+        table = random_table(GRAPHS[graph], 0.0, rng, several)
         if table.outlook.misfit <= table.outlook.freedom / 2:
             assert table.against_R() == 0.0, "no reason to doubt R, and no bet"
             continue
@@ -395,7 +404,7 @@ def test_bets_with_the_benefit_of_the_doubt_stay_valid() -> None:
     problem = Problem(GRAPHS["path"], 0.05)
     data = Data.none(5).plus(np.repeat(np.arange(5), 20), np.repeat([0.0, 2.0, -1.0, 2.0, 0.0], 20))
     table = Recorded(Block(np.arange(5), np.zeros(5), data, 1), Outlook(Evidence(problem, data, 1, 0.0)))
-    assert table.outlook.R > 1
+    assert table.outlook.radii[0] > 1
     table.against_arms(1, 0.0)
     lam, gap, size, slack = table.rows  # type: ignore[attr-defined]  # set when it settles
     mu = members(table, np.random.default_rng(0))
@@ -521,7 +530,7 @@ def test_arms_are_separable_where_the_oracle_finds_an_alternative(graph: str) ->
         problem = Problem(GRAPHS[graph], R, tolerance=tolerance)
         n_arms = problem.n_arms
         for b in range(n_arms):
-            cost = decompose(problem, np.ones(n_arms)).respond(np.zeros(n_arms), b, R, tolerance).cost
+            cost = decompose(problem, np.ones(n_arms)).respond(np.zeros(n_arms), b, np.array([R]), tolerance).cost
             others = np.arange(n_arms) != b
             np.testing.assert_array_equal(separable(problem)[b][others], np.isfinite(cost)[others])
 

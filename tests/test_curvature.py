@@ -13,15 +13,16 @@ from spectralbai.oracle import Oracle
 from spectralbai.spectral import Responses
 
 
-def random_oracle(seed: int, room: float, n_arms: int = 7) -> Oracle:
-    """Returns an oracle at R = room * S(mu)."""
+def random_oracle(seed: int, room: float, n_arms: int = 7, several: bool = False) -> Oracle:
+    """Returns an oracle at R = room * S(mu); if `several`, on three components, each with its R."""
     rng = np.random.default_rng(seed)
-    edges = [(a, b, rng.uniform(0.3, 2)) for a in range(n_arms) for b in range(a) if rng.random() < 0.4]
+    pairs = [(a, b) for a in range(n_arms) for b in range(a) if not several or a % 3 == b % 3]
+    edges = [(a, b, rng.uniform(0.3, 2)) for a, b in pairs if rng.random() < (0.9 if several else 0.4)]
     graph = Graph.from_edges(n_arms, edges)
     mu = rng.uniform(size=n_arms)
-    return Oracle(
-        Problem(graph, room * graph.smoothness(mu), 10 ** rng.uniform(-0.3, 0.3, n_arms)), mu, int(np.argmax(mu))
-    )
+    R = room * (graph.roughness_by_component(mu) if several else graph.smoothness(mu))
+    best = int(np.argsort(mu)[-3]) if several else int(np.argmax(mu))  # in the middle, lam_best may have to bend
+    return Oracle(Problem(graph, R, 10 ** rng.uniform(-0.3, 0.3, n_arms)), mu, best)
 
 
 def numerical_hessian(oracle: Oracle, omega: np.ndarray, p: np.ndarray) -> np.ndarray:
@@ -45,11 +46,42 @@ def weights_on(chosen: np.ndarray, responses: Responses, seed: int) -> np.ndarra
 REGIMES: dict[
     str, tuple[float, Callable[[Responses], np.ndarray]]
 ] = {  # room for roughness, and which challengers it is about
-    "smoothness costs nothing": (1e6, lambda r: (r.gamma == 0) & (r.nu > 0)),
-    "both constraints bind": (1.0, lambda r: (r.gamma > 0) & (r.nu > 0)),
-    "only smoothness binds": (0.02, lambda r: (r.gamma > 0) & (r.nu == 0)),
-    "all together": (1.2, lambda r: np.ones(r.gamma.size, dtype=bool)),
+    "smoothness costs nothing": (1e6, lambda r: (r.gamma[:, 0] == 0) & (r.nu > 0)),
+    "both constraints bind": (1.0, lambda r: (r.gamma[:, 0] > 0) & (r.nu > 0)),
+    "only smoothness binds": (0.02, lambda r: (r.gamma[:, 0] > 0) & (r.nu == 0)),
+    "all together": (1.2, lambda r: np.ones(r.gamma[:, 0].size, dtype=bool)),
 }
+
+
+@pytest.mark.parametrize(
+    ("room", "bends"),
+    [(1e6, (False, False)), (1.0, (True, True)), (1.0, (False, True)), (1.0, (True, False)), (1.2, None)],
+)
+def test_where_each_component_has_its_R_the_derivative_of_the_gradient_too(
+    room: float, bends: tuple[bool, bool] | None
+) -> None:
+    """`bends` says in which of the two components of a challenger smoothness has a price; None: all challengers,
+    those of the best arm's component too."""
+    tried = 0
+    for seed in range(20):
+        oracle = random_oracle(seed, room, 10, several=True)
+        omega = np.random.default_rng(seed + 100).dirichlet(np.full(oracle.mu.size, 3.0))
+        responses = oracle.respond(omega)
+        component = responses.decomposition.components.of_arm
+        away = component != component[oracle.best]
+        chosen = np.ones(away.size, dtype=bool)
+        if bends is not None:
+            chosen = away & (responses.nu > 0) & ((responses.gamma > 0) == bends).all(axis=1)
+        p = weights_on(chosen, responses, seed)
+        if not p.any():
+            continue
+        tried += 1
+        numerical = -numerical_hessian(oracle, omega, p)
+        exact = curvature(responses, p, ratio=1.0)
+        np.testing.assert_allclose(exact, numerical, atol=3e-6 * np.abs(numerical).max())
+        np.testing.assert_allclose(exact, exact.T, atol=1e-12 * np.abs(exact).max())
+        assert np.abs(exact @ omega).max() <= 1e-8 * np.abs(exact).max()
+    assert tried >= 3
 
 
 @pytest.mark.parametrize("regime", REGIMES)
@@ -71,10 +103,11 @@ def test_exact_curvature_is_the_derivative_of_the_gradient(regime: str) -> None:
     assert tried >= 3
 
 
-def test_interpolated_curvature_is_never_too_small() -> None:
+@pytest.mark.parametrize("several", [False, True])
+def test_interpolated_curvature_is_never_too_small(several: bool) -> None:
     interpolated = 0
     for seed in range(12):
-        oracle = random_oracle(seed, 1.0, n_arms=15)
+        oracle = random_oracle(seed, 1.0, n_arms=15, several=several)
         omega = np.random.default_rng(seed).dirichlet(np.full(oracle.mu.size, 3.0))
         responses = oracle.respond(omega)
         p = weights_on(np.ones(omega.size, dtype=bool), responses, seed)

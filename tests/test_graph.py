@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from spectralbai.errors import InvalidInput
-from spectralbai.graph import Graph
+from spectralbai.graph import Categories, Graph
 
 
 @st.composite
@@ -345,3 +345,50 @@ def test_something_else_than_a_networkx_graph_is_refused() -> None:
 def test_smoothness_of_a_bad_vector_is_refused(mu: Any, message: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(message)):
         Graph.from_edges(3, [(0, 1)]).smoothness(mu)
+
+
+@given(
+    st.lists(st.sampled_from("abcd"), min_size=2, max_size=9), st.floats(0.01, 100), st.randoms(use_true_random=False)
+)
+def test_categories_are_the_graph_of_all_edges_inside_them(labels: list[str], weight: float, luck: Any) -> None:
+    graph = Graph.from_categories(labels, weight)
+    n_arms = len(labels)
+    pairs = [(a, b) for a in range(n_arms) for b in range(a + 1, n_arms) if labels[a] == labels[b]]
+    other = Graph.from_edges(n_arms, [(a, b, weight) for a, b in pairs])
+    mu = np.array([luck.uniform(-1, 1) for _ in labels])
+    assert graph.n_edges == other.n_edges
+    assert graph.components.tolist() == other.components.tolist()
+    assert graph.sizes.tolist() == other.sizes.tolist()
+    assert [graph.categories[c] for c in graph.components] == labels
+    np.testing.assert_allclose(graph.smoothness(mu), other.smoothness(mu), atol=1e-12 * weight)
+    np.testing.assert_allclose(graph.roughness_by_component(mu), other.roughness_by_component(mu), atol=1e-12 * weight)
+    np.testing.assert_allclose(other.roughness_by_component(mu).sum(), other.smoothness(mu), atol=1e-12 * weight)
+    assert (graph.pairs == other.pairs).all() and (graph.weights == other.weights).all()
+    assert (graph.laplacian != other.laplacian).nnz == 0
+
+
+def test_categories_take_no_memory_for_edges_and_refuse_to_list_too_many() -> None:
+    graph = Graph.from_categories([str(arm // 100_000) for arm in range(1_000_000)])
+    assert graph.n_edges == 49_999_500_000
+    assert graph.smoothness(np.ones(1_000_000)) == 0.0
+    with pytest.raises(InvalidInput, match=r"the 49,999,500,000 edges of these categories would need about 3,200.0 GB"):
+        graph.pairs  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("labels", "weight", "message"),
+    [
+        ("abc", 1.0, "`labels` must be a list of categories, one per arm, got 'abc'"),
+        (["a"], 1.0, "`n_arms` must be at least 2, got 1"),
+        (["a", "a"], 0.0, "`weight` must be a finite positive number, got 0.0"),
+    ],
+)
+def test_bad_categories_are_refused(labels: Any, weight: float, message: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        Graph.from_categories(labels, weight)
+    assert str(refusal.value).startswith(message)
+
+
+def test_components_are_numbered_by_their_first_arms() -> None:
+    assert Graph.from_edges(6, [(1, 5), (0, 3), (2, 3)]).components.tolist() == [0, 1, 0, 0, 2, 1]
+    assert isinstance(Graph.from_categories("ab ab".split()), Categories)

@@ -14,12 +14,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spectralbai.errors import InvalidInput
-from spectralbai.graph import Graph
+from spectralbai.graph import Categories, Graph
 from spectralbai.instance import Instance
 from spectralbai.problem import Problem
 
 GRAPH = Graph.from_edges(3, [(1, 2, 2.0)])
 PROBLEM = Problem(GRAPH, R=0.01)
+
+
+TWO: dict[str, Any] = {"format": "spectralbai-instance/2", "edges": [[1, 2, 1.0]]}
+SORTED: dict[str, Any] = TWO | {"edges": ..., "categories": ["a", "b", "a"]}
 
 
 def document(**changes: Any) -> dict[str, Any]:
@@ -173,17 +177,30 @@ def test_low_and_high_stand_in_place_of_sigma() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": ...}, '$ lacks the key "format"; add "format": "spectralbai-instance/1"'),
+        ({"format": ...}, '$ lacks the key "format"; add "format": "spectralbai-instance/2"'),
         (
-            {"format": "spectralbai-instance/2"},
-            "$.format must be \"spectralbai-instance/1\", got 'spectralbai-instance/2'",
+            {"format": "spectralbai-instance/3"},
+            "$.format must be \"spectralbai-instance/2\", got 'spectralbai-instance/3'",
         ),
-        ({"format": None}, '$.format must be "spectralbai-instance/1", got None'),
+        ({"format": None}, '$.format must be "spectralbai-instance/2", got None'),
         ({"n_arms": ...}, '$ lacks the key "n_arms"; add it'),
-        ({"edges": ...}, '$ lacks the key "edges"; add it'),
+        ({"edges": ...}, '$ must have either "edges" or "categories", got neither; "edges": [] has none'),
+        ({"categories": ["a", "a", "b"]}, '$.format must be "spectralbai-instance/2" where there are categories'),
+        ({"R": [1.0, 1.0]}, '$.format must be "spectralbai-instance/2" where there are categories or several R'),
+        (TWO | {"categories": ["a", "a", "b"]}, '$ must have either "edges" or "categories", got both'),
+        (TWO | {"category_weight": 1}, '$ has "category_weight" without "categories"; remove it'),
+        (TWO | {"R": [1.0]}, "$.R must be one number or one for each of the 2 components, in the order of their"),
+        (TWO | {"R": [1.0, -1.0]}, '$.R[1] must be a finite non-negative number or "inf", got -1.0'),
+        (SORTED | {"categories": ["a", "a"]}, "$.categories must be a list of 3 names, one per arm, got 2 of them"),
+        (SORTED | {"categories": "abc"}, "$.categories must be a list of 3 names, one per arm, got 'abc'"),
+        (SORTED | {"categories": ["a", 1, "b"]}, "$.categories[1] must be a string that is not blank, got 1"),
+        (SORTED | {"category_weight": 0}, "$.category_weight must be a finite positive number, got 0"),
         ({"R": ...}, '$ lacks the key "R"; add it'),
         ({"sgima": 1.0}, '$ has the unknown key "sgima"; did you mean "sigma"?'),
-        ({"xyzzy": 1.0}, '$ has the unknown key "xyzzy"; remove it; the keys are format, n_arms, edges, R, mu,'),
+        (
+            {"xyzzy": 1.0},
+            '$ has the unknown key "xyzzy"; remove it; the keys are format, n_arms, R, edges, categories,',
+        ),
         ({"n_arms": 1}, "$.n_arms must be a whole number of at least 2, got 1"),
         ({"n_arms": 3.0}, "$.n_arms must be a whole number of at least 2, got 3.0"),
         ({"n_arms": True}, "$.n_arms must be a whole number of at least 2, got True"),
@@ -283,3 +300,20 @@ def test_a_bad_document_is_refused_briefly_however_long_its_value() -> None:
     with pytest.raises(InvalidInput) as refusal:
         Instance.from_dict(document(R=list(range(10_000))))
     assert len(str(refusal.value)) < 200
+
+
+def test_categories_and_an_R_for_each_survive_the_round_trip() -> None:
+    graph = Graph.from_categories(["shoes", "hats", "shoes", "gloves", "hats"], 2.0)
+    instance = Instance(Problem(graph, [0.5, math.inf, 3.0]), [0.1, 0.2, 0.3, 0.4, 0.5])
+    written = instance.as_dict()
+    assert written["format"] == "spectralbai-instance/2" and "edges" not in written
+    assert written["categories"] == ["shoes", "hats", "shoes", "gloves", "hats"]
+    assert written["R"] == [0.5, "inf", 0.0]  # of a category of one arm it says nothing
+    read = Instance.from_dict(json.loads(json.dumps(written)))
+    assert read.as_dict() == written and isinstance(read.problem.graph, Categories)
+
+
+def test_one_R_and_edges_are_written_as_before() -> None:
+    assert Instance.from_dict(document()).as_dict()["format"] == "spectralbai-instance/1"
+    several = Instance.from_dict(document(**TWO | {"R": [0.25, 7.0]})).as_dict()
+    assert (several["format"], several["R"]) == ("spectralbai-instance/2", [0.0, 7.0])

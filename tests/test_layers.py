@@ -14,7 +14,7 @@ PACKAGE = Path(spectralbai.__file__).parent
 # Bottom first; modules on one line never import each other.
 LAYERS = [
     {"errors"},
-    {"checks", "compiled", "threads", "software", "decimals", "html"},
+    {"checks", "compiled", "threads", "software", "decimals", "html", "runs"},
     {"graph", "memory"},
     {"noise", "blocks"},
     {"problem"},

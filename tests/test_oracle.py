@@ -40,7 +40,7 @@ class Answer:
     def __init__(self, case: Case, responses: Responses) -> None:
         self.challengers = [i for i in range(case.problem.n_arms) if i != case.best]
         self.cost = responses.cost
-        self.gamma = responses.gamma
+        self.gamma = responses.gamma[:, 0]
         self.nu = responses.nu
         self.gradient = responses.gradient
         self.lam = case.mu - responses.gap
@@ -425,7 +425,7 @@ def test_a_guess_of_gamma_changes_no_answer() -> None:
         case = random_case(seed, decades=4.0, zeros=0.2)
         oracle = Oracle(case.problem, case.mu, case.best)
         cold = oracle.respond(case.omega)
-        for start in (cold.gamma, cold.gamma * 1e-6, cold.gamma * 1e6, np.full(case.omega.size, 1.0)):
+        for start in (cold.gamma, cold.gamma * 1e-6, cold.gamma * 1e6, np.ones((case.omega.size, 2))):
             warm = oracle.respond(case.omega, start)
             np.testing.assert_allclose(warm.cost, cold.cost, rtol=1e-11, atol=1e-20)
             np.testing.assert_allclose(warm.gamma, cold.gamma, rtol=1e-9, atol=1e-14)

@@ -46,7 +46,7 @@ def test_without_a_graph_the_posterior_is_each_arm_on_its_own() -> None:
     data = seen.evidence.data
     np.testing.assert_allclose(seen.posterior[0], data.means)
     np.testing.assert_allclose(seen.posterior[1], 1 / data.counts)
-    assert seen.misfit == 0 and seen.R == math.inf
+    assert seen.misfit == 0 and seen.radii.tolist() == [math.inf]
 
 
 def test_chances_are_those_of_the_posterior_and_do_not_depend_on_luck() -> None:
@@ -66,9 +66,9 @@ def test_results_much_rougher_than_R_give_challengers_the_benefit_of_the_doubt()
     for rough, doubted in ((0.0, False), (0.7, True)):
         means = np.array([0.0, 0.0, rough, 0.0, 0.0, rough])
         seen = Outlook(Evidence(Problem(TWO, 0.01), Data.of_sums(counts, counts * means), 0, 0.0))
-        assert (seen.R > 0.01) == doubted
+        assert (seen.radii[0] > 0.01) == doubted
         if doubted:
-            assert seen.R == pytest.approx(seen.problem.smoothness(means), rel=1e-6)
+            assert seen.radii[0] == pytest.approx(seen.problem.smoothness(means), rel=1e-6)
             np.testing.assert_allclose(seen.mu, means, atol=1e-6)
     assert seen.freedom == 4
 
@@ -79,7 +79,7 @@ def test_R_is_doubted_about_as_seldom_as_said_where_it_is_right() -> None:
     doubted = 0
     for _ in range(400):
         sums = math.sqrt(50) * rng.standard_normal(6)
-        doubted += Outlook(Evidence(problem, Data.of_sums(counts, sums), 0, 0.0)).R > 1e-9
+        doubted += Outlook(Evidence(problem, Data.of_sums(counts, sums), 0, 0.0)).radii[0] > 1e-9
     assert 0.06 * 400 < doubted < 1.5 * DOUBT * 400
 
 

@@ -107,7 +107,8 @@ def test_a_tie_for_the_best_is_refused_unless_there_is_a_tolerance() -> None:
         ({"R": True}, "got True; give a number"),
         ({"R": "inf"}, "got 'inf'; give a number"),
         ({"R": None}, "got None; give a number"),
-        ({"R": [1.0]}, "got [1.0]; give a number"),
+        ({"R": [1.0]}, "`R` must be one number, or one for each of the 2 components of the graph, got 1 numbers"),
+        ({"R": [1.0, -1.0]}, "`R[1]` must be non-negative (math.inf ignores the graph), got -1.0"),
         ({"tolerance": -0.1}, "`tolerance` must be a finite non-negative number, got -0.1"),
         ({"tolerance": math.nan}, "`tolerance` must be a finite non-negative number, got nan"),
         ({"tolerance": math.inf}, "`tolerance` must be a finite non-negative number, got inf"),
@@ -170,3 +171,21 @@ def test_binary_is_yes_or_no() -> None:
 def test_noise_whose_square_or_its_inverse_is_no_number_is_refused(sigma: float | list[float]) -> None:
     with pytest.raises(InvalidInput, match="`sigma` must be between 1e-75 and 1e75, got .* measure in other units"):
         Problem(Graph.from_edges(3, []), 1.0, sigma)
+
+
+def test_an_R_for_each_component_bounds_each_of_them() -> None:
+    graph = Graph.from_edges(6, [(0, 2), (2, 5), (1, 4)])
+    problem = Problem(graph, [1.0, math.inf, 5.0])
+    assert problem.by_component and not problem.unstructured and not problem.rigid
+    assert problem.radii.tolist() == [1.0, math.inf, 0.0]  # what is said of one arm says nothing
+    assert problem.components.tolist() == [0, 1, 0, 2, 3, 0]  # without a bound, arms are on their own
+    assert problem.roughness(np.array([0.0, 7.0, 1.0, 9.0, 5.0, 1.5])).tolist() == [1.25, 4.0, 0.0]
+    assert problem.smooth(np.array([0.0, 7.0, 0.5, 9.0, 5.0, 0.5]))
+    with pytest.raises(InvalidInput, match=r"S\(mu\) = 1.25 and R = 1 in component 0, that of arm 0; raise R"):
+        problem.check_smooth([0.0, 7.0, 1.0, 9.0, 5.0, 1.5])
+    assert Problem(graph, [0.0, 1.0, 1.0]).rigid
+    assert Problem(graph, [math.inf, math.inf, 1.0]).unstructured
+
+
+def test_an_R_for_the_only_component_is_the_R_of_all() -> None:
+    assert Problem(Graph.from_edges(3, [(0, 1), (1, 2)]), [0.5]).R == 0.5

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import math
+import os
 import reprlib
 from collections.abc import Iterable
 from typing import Any
@@ -127,3 +128,13 @@ def check_arm(name: str, value: Any, n_arms: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < n_arms:
         raise InvalidInput(f"{subject(name)} must be an arm between 0 and {n_arms - 1}, got {reprlib.repr(value)}")
     return int(value)
+
+
+def check_memory(what: str, needed: float, remedy: str) -> None:
+    """Raises `InvalidInput` where `what` needs more bytes than half of the memory of this machine."""
+    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if needed > installed / 2:
+        raise InvalidInput(
+            f"{what} would need about {needed / 1e9:,.1f} GB of memory, and this machine has "
+            f"{installed / 1e9:,.1f} GB; {remedy}"
+        )

@@ -11,19 +11,21 @@ from numpy.typing import ArrayLike
 from spectralbai.checks import Vector, check_vector, check_weights_of_arms
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
-from spectralbai.spectral import Components, Decomposition, decompose
+from spectralbai.spectral import Catalogue, Components, Decomposition, decompose
 
 
 def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
     """Returns the smooth means closest to the empirical ones (theory 3.10),
 
-        mu_tilde = argmin over lam' L lam <= R of sum_a counts_a (means_a - lam_a)^2 / sigma_a^2.
+        mu_tilde = argmin over lam' L lam <= R of sum_a counts_a (means_a - lam_a)^2 / sigma_a^2,
+
+    or over S_c(lam) <= R_c for every component c (theory 16.2).
 
     `counts` (n_arms,) may hold zeros where the arm's component has an observation; `means` (n_arms,) are not read
     there, and unobserved arms take the least rough values. Observed means that are smooth enough come back as they are.
     """
     counts = check_weights_of_arms("counts", counts, problem.n_arms)
-    component = Components.from_problem(problem).of_arm
+    component = problem.components
     unseen = np.bincount(component, counts)[component] == 0
     if unseen.any():
         arm = int(np.argmax(unseen))
@@ -46,6 +48,10 @@ def closest_smooth(
     it is needed."""
     if (counts > 0).all() and problem.smooth(means):
         return means
-    mu_tilde = decomposition().project(means, problem.R)
+    catalogue = Catalogue.of(problem)
+    if catalogue is not None:
+        mu_tilde = catalogue.project(counts / problem.sigma**2, means, catalogue.room)
+    else:
+        mu_tilde = decomposition().project(means, Components.from_problem(problem).radii)
     mu_tilde.setflags(write=False)
     return mu_tilde

@@ -71,15 +71,17 @@ class Evidence:
     def responses(self) -> Responses:
         """Costs of all challengers on all results."""
         means = self.data.means
-        return self.decomposition.respond(means, self.best, self.problem.room_for(means), self.problem.tolerance)
+        radii = self.decomposition.components.effective(self.problem.room_for(means))
+        return self.decomposition.respond(means, self.best, radii, self.problem.tolerance)
 
     @cached_property
     def doubtful_roughness(self) -> float:
-        """The roughness of the results where it makes R doubtful; 0 where it does not."""
-        rank = self.decomposition.components.rank
+        """The roughness of the results where it makes R, one for all components, doubtful; 0 where it does not."""
+        components = self.decomposition.components
+        rank = components.rank
         if rank == 0 or self.responses.misfit <= 0.5 * float(chdtri(rank, SUSPICION)):
             return 0.0
-        return self.decomposition.roughness(self.data.means)
+        return float(self.decomposition.roughness(self.data.means, components.radii).sum())
 
 
 @lru_cache(maxsize=4)  # problems and data are immutable and compared by identity

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from spectralbai.checks import Indices, Vector, check_integer, check_number, check_vector
+from spectralbai.checks import Indices, Vector, check_integer, check_memory, check_number, check_vector
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -176,6 +176,12 @@ class Graph:
             len(arm_of), [(arm_of[a], arm_of[b], data.get(weight, 1.0)) for a, b, data in graph.edges(data=True)]
         )
 
+    @classmethod
+    def from_categories(cls, labels: Sequence[str], weight: float = 1.0) -> Categories:
+        """Returns the graph that joins all arms of a category by edges of one weight; `labels` names the category of
+        each arm. It takes no more memory than the labels."""
+        return Categories(labels, weight)
+
     @cached_property
     def laplacian(self) -> sparse.csr_array:
         """The Laplacian diag(W 1) - W, sparse."""
@@ -190,8 +196,8 @@ class Graph:
 
     @cached_property
     def components(self) -> Indices:
-        """The number of the connected component of each arm, from 0: shape (n_arms,)."""
-        labels: Indices = connected_components(self.laplacian, directed=False)[1].astype(np.intp)
+        """The number of the connected component of each arm, (n_arms,): from 0, in the order of their first arms."""
+        labels = number_by_first(connected_components(self.laplacian, directed=False)[1])
         labels.setflags(write=False)
         return labels
 
@@ -199,9 +205,19 @@ class Graph:
     def n_components(self) -> int:
         return int(self.components.max()) + 1
 
+    @cached_property
+    def sizes(self) -> Indices:
+        """The number of arms of each component."""
+        return np.bincount(self.components)
+
     @property
     def n_edges(self) -> int:
         return len(self.weights)
+
+    @cached_property
+    def total_weights(self) -> Vector:
+        """The sum of the weights of the edges of each component, (n_components,)."""
+        return np.bincount(self.components[self.pairs[:, 0]], self.weights, self.n_components).astype(np.float64)
 
     def smoothness(self, mu: ArrayLike) -> float:
         """Returns S(mu) = mu' L mu = sum over edges of w_ab (mu_a - mu_b)^2."""
@@ -210,6 +226,106 @@ class Graph:
     def roughness(self, mu: Vector) -> float:
         """Returns what `smoothness` does, of means already checked."""
         return float(self.weights @ (mu[self.pairs[:, 0]] - mu[self.pairs[:, 1]]) ** 2)
+
+    def roughness_by_component(self, mu: Vector) -> Vector:
+        """Returns S of each component, of means already checked: (n_components,)."""
+        across = self.weights * (mu[self.pairs[:, 0]] - mu[self.pairs[:, 1]]) ** 2
+        return np.bincount(self.components[self.pairs[:, 0]], across, self.n_components).astype(np.float64)
+
+    def described(self) -> str:
+        """Returns its size in words."""
+        return f"{self.n_edges:,} edge{'s' * (self.n_edges != 1)}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the part of an instance file that describes the graph."""
+        return {"edges": [[a, b, w] for (a, b), w in zip(self.pairs.tolist(), self.weights.tolist(), strict=True)]}
+
+
+@dataclass(frozen=True, eq=False, init=False)
+class Categories(Graph):
+    """Arms in categories: all arms of a category are joined to each other by edges of one weight.
+
+    The edges are not stored; `pairs` and `weights` list them when asked, if they fit in memory.
+    """
+
+    categories: tuple[str, ...]
+    """Names of the categories, in the order of their first arms."""
+    of_arm: Indices
+    """Number of the category of each arm, (n_arms,)."""
+    weight: float
+    """Weight of every edge."""
+
+    def __init__(self, labels: Sequence[str], weight: float = 1.0) -> None:
+        if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
+            raise InvalidInput(f"`labels` must be a list of categories, one per arm, got {reprlib.repr(labels)}")
+        n_arms = _check_n_arms(len(labels))
+        weight = check_number("weight", weight, "a finite positive number", low=0.0, strict=True)
+        number_of: dict[str, int] = {}
+        of_arm = np.array([number_of.setdefault(str(label), len(number_of)) for label in labels], dtype=np.intp)
+        of_arm.setflags(write=False)
+        for name, value in (
+            ("n_arms", n_arms),
+            ("categories", tuple(number_of)),
+            ("of_arm", of_arm),
+            ("weight", weight),
+        ):
+            object.__setattr__(self, name, value)
+
+    def __post_init__(self) -> None:
+        pass
+
+    @cached_property
+    def components(self) -> Indices:
+        return self.of_arm
+
+    @property
+    def n_edges(self) -> int:
+        return int((self.sizes * (self.sizes - 1)).sum()) // 2
+
+    @cached_property
+    def total_weights(self) -> Vector:
+        return (self.weight * self.sizes * (self.sizes - 1) / 2).astype(np.float64)
+
+    @cached_property  # type: ignore[misc]
+    def pairs(self) -> Indices:
+        check_memory(
+            f"the {self.n_edges:,} edges of these categories", 64 * self.n_edges, "give an R for each category"
+        )
+        mates = [np.flatnonzero(self.of_arm == c) for c in range(self.n_components)]
+        pairs = np.concatenate([arms[np.stack(np.triu_indices(arms.size, 1), axis=1)] for arms in mates])
+        pairs = pairs[np.lexsort(pairs.T[::-1])]
+        pairs.setflags(write=False)
+        return pairs
+
+    @cached_property  # type: ignore[misc]
+    def weights(self) -> Vector:
+        weights = np.full(len(self.pairs), self.weight)
+        weights.setflags(write=False)
+        return weights
+
+    def roughness(self, mu: Vector) -> float:
+        return float(self.roughness_by_component(mu).sum())
+
+    def roughness_by_component(self, mu: Vector) -> Vector:
+        # The sum over all pairs of a category of (mu_a - mu_b)^2 is its size times the sum of (mu_a - mean)^2.
+        centre = np.bincount(self.of_arm, mu) / self.sizes
+        spread = np.bincount(self.of_arm, (mu - centre[self.of_arm]) ** 2)
+        return (self.weight * self.sizes * spread).astype(np.float64)
+
+    def described(self) -> str:
+        return f"{self.n_components:,} categor{'y' if self.n_components == 1 else 'ies'}"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {"categories": [self.categories[c] for c in self.of_arm.tolist()], "category_weight": self.weight}
+
+
+def number_by_first(labels: Indices) -> Indices:
+    """Returns the labels as numbers from 0, in the order in which they first occur."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.intp)
+    rank[np.argsort(first)] = np.arange(first.size)
+    numbers: Indices = rank[inverse]
+    return numbers
 
 
 def usual_neighbors(n_arms: int) -> int:

@@ -114,7 +114,45 @@ def implied_R(graph: Graph, step: float) -> float:
     """Returns the largest S(mu) of means whose neighbours differ by at most `step`: the sum of the weights times
     step^2."""
     step = check_number("step", step, "a finite positive number", low=0.0, strict=True)
-    return float(graph.weights.sum()) * (step * step)
+    return float(graph.total_weights.sum()) * (step * step)
+
+
+def implied_radii(graph: Graph, step: float) -> Vector:
+    """Returns the same of each component of the graph."""
+    step = check_number("step", step, "a finite positive number", low=0.0, strict=True)
+    return graph.total_weights * (step * step)
+
+
+def step_inside(
+    graph: Graph, arms: Indices, outcomes: Vector, sigma: float, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    """Returns how far two arms of one component differ, as the root of the mean square over all pairs: an estimate and
+    an upper limit, from past observations of some of the arms.
+
+    One number for all components, from how far the means of the arms are from that of their component: with n0 results
+    an arm, their squares sum to (sigma^2 + n0 step^2 / 2) times a chi-square, if outcomes are about Gaussian and means
+    differ as if drawn at random (theory 9.4).
+    """
+    counts = np.bincount(arms, minlength=graph.n_arms).astype(np.float64)
+    sums = np.bincount(arms, outcomes, graph.n_arms)
+    seen = counts > 0
+    c, n = graph.components[seen], counts[seen]
+    per = np.bincount(c, n, graph.n_components)
+    centre = np.bincount(c, sums[seen], graph.n_components) / np.maximum(per, 1)
+    freedom = int(seen.sum() - (per > 0).sum())
+    if freedom < 1:
+        raise InvalidInput(
+            "an R for each category needs a category of which two options were observed, got none; observe more, or "
+            "give --step"
+        )
+    squares = float((n * (sums[seen] / n - centre[c]) ** 2).sum())
+    n0 = float((n.sum() - (np.bincount(c, n**2, graph.n_components) / np.maximum(per, 1)).sum()) / freedom)
+    tail = 1 - check_confidence(confidence)
+
+    def step_of(variance: float) -> float:
+        return math.sqrt(max(2 * (variance - sigma**2) / n0, 0.0))
+
+    return step_of(squares / freedom), step_of(squares / float(chdtri(freedom, 1 - tail)))
 
 
 def rounded_up(value: float) -> float:

@@ -16,9 +16,24 @@ from spectralbai.graph import Graph
 from spectralbai.noise import noise_from_dict
 from spectralbai.problem import Problem
 
-FORMAT = "spectralbai-instance/1"
-REQUIRED = ("format", "n_arms", "edges", "R")
-KEYS = (*REQUIRED, "mu", "sigma", "low", "high", "binary", "tolerance", "labels")
+FORMAT_1 = "spectralbai-instance/1"
+"""What every version reads: edges, and one R."""
+FORMAT = "spectralbai-instance/2"
+"""With categories in place of edges, or one R per component."""
+REQUIRED = ("format", "n_arms", "R")
+KEYS = (
+    *REQUIRED,
+    "edges",
+    "categories",
+    "category_weight",
+    "mu",
+    "sigma",
+    "low",
+    "high",
+    "binary",
+    "tolerance",
+    "labels",
+)
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -49,15 +64,17 @@ class Instance:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the instance in the JSON format spectralbai-instance/1; `from_dict` restores it exactly."""
+        """Returns the instance in the JSON format spectralbai-instance/2, or /1 where that is enough; `from_dict`
+        restores it exactly."""
         problem = self.problem
-        graph = problem.graph
+        graph = problem.graph.as_dict()
+        radii = ["inf" if math.isinf(R) else R for R in problem.radii.tolist()]
         return {
-            "format": FORMAT,
+            "format": FORMAT if "categories" in graph or problem.by_component else FORMAT_1,
             "n_arms": problem.n_arms,
-            "edges": [[a, b, w] for (a, b), w in zip(graph.pairs.tolist(), graph.weights.tolist(), strict=True)],
+            **graph,
             **({} if self.mu is None else {"mu": self.mu.tolist()}),
-            "R": "inf" if math.isinf(problem.R) else problem.R,
+            "R": radii if problem.by_component else radii[0],
             **problem.noise.as_dict(),
             "tolerance": problem.tolerance,
             "labels": list(self.labels),
@@ -65,11 +82,12 @@ class Instance:
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Instance:
-        """Returns the instance of a JSON document of format spectralbai-instance/1; complaints name the JSON path."""
+        """Returns the instance of a JSON document of format spectralbai-instance/1 or /2; complaints name the JSON
+        path."""
         _check_keys(d)
         n_arms = check_integer("$.n_arms", d["n_arms"], 2)
-        graph = Graph.from_edges(n_arms, _edges_from(d["edges"], n_arms))
-        R = math.inf if d["R"] == "inf" else _non_negative("$.R", d["R"], ' or "inf"')
+        graph = _graph_from(d, n_arms)
+        R = _radii_from(d["R"], graph)
         tolerance = _non_negative("$.tolerance", d.get("tolerance", 0.0))
         mu = check_numbers("$.mu", d["mu"], n_arms, "a finite number", low=-math.inf) if "mu" in d else None
         labels = _check_labels("$.labels", d["labels"], n_arms) if "labels" in d else None
@@ -84,7 +102,7 @@ def _check_keys(d: Mapping[str, Any]) -> None:
         )
     if "format" not in d:
         raise InvalidInput(f"$ lacks the key {_quote('format')}; add {_quote('format')}: {_quote(FORMAT)}")
-    if d["format"] != FORMAT:
+    if d["format"] not in (FORMAT, FORMAT_1):
         raise InvalidInput(f"$.format must be {_quote(FORMAT)}, got {reprlib.repr(d['format'])}")
     for key in d:
         if key not in KEYS:
@@ -93,6 +111,48 @@ def _check_keys(d: Mapping[str, Any]) -> None:
     for key in REQUIRED:
         if key not in d:
             raise InvalidInput(f"$ lacks the key {_quote(key)}; add it")
+    newer = "categories" in d or "category_weight" in d or isinstance(d["R"], list | tuple)
+    if d["format"] == FORMAT_1 and newer:
+        raise InvalidInput(
+            f"$.format must be {_quote(FORMAT)} where there are categories or several R, got {_quote(FORMAT_1)}; "
+            "change it"
+        )
+    if ("edges" in d) == ("categories" in d):
+        raise InvalidInput(
+            f"$ must have either {_quote('edges')} or {_quote('categories')}, got "
+            f"{'both' if 'edges' in d else 'neither'}; {_quote('edges')}: [] has none"
+        )
+    if "category_weight" in d and "edges" in d:
+        raise InvalidInput(f"$ has {_quote('category_weight')} without {_quote('categories')}; remove it")
+
+
+def _graph_from(d: Mapping[str, Any], n_arms: int) -> Graph:
+    if "edges" in d:
+        return Graph.from_edges(n_arms, _edges_from(d["edges"], n_arms))
+    labels = d["categories"]
+    if not isinstance(labels, list | tuple) or len(labels) != n_arms:
+        given = f"{len(labels)} of them" if isinstance(labels, list | tuple) else reprlib.repr(labels)
+        raise InvalidInput(f"$.categories must be a list of {n_arms} names, one per arm, got {given}")
+    for arm, label in enumerate(labels):
+        if not isinstance(label, str) or not label.strip():
+            raise InvalidInput(f"$.categories[{arm}] must be a string that is not blank, got {reprlib.repr(label)}")
+    rule = "a finite positive number"
+    weight = check_number("$.category_weight", d.get("category_weight", 1.0), rule, low=0.0, strict=True)
+    return Graph.from_categories(labels, weight)
+
+
+def _radii_from(R: Any, graph: Graph) -> float | list[float]:
+    def radius(path: str, value: Any) -> float:
+        return math.inf if value == "inf" else _non_negative(path, value, ' or "inf"')
+
+    if not isinstance(R, list | tuple):
+        return radius("$.R", R)
+    if len(R) != graph.n_components:
+        raise InvalidInput(
+            f"$.R must be one number or one for each of the {graph.n_components} components, in the order of their "
+            f"first arms, got {len(R)} numbers"
+        )
+    return [radius(f"$.R[{c}]", value) for c, value in enumerate(R)]
 
 
 def _check_labels(name: str, labels: Any, n_arms: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from spectralbai.blocks import Data
 from spectralbai.checks import Matrix, Vector
 from spectralbai.noise import Pools
 from spectralbai.problem import Problem
-from spectralbai.spectral import decompose
+from spectralbai.spectral import Catalogue, Components, decompose
 
 
 def plain_widths(counts: Vector, sigma: Vector, delta: float) -> Vector:
@@ -28,12 +28,14 @@ STIFFEST = 1e10
 
 
 def graph_precision(problem: Problem, counts: Vector) -> Matrix:
-    """Returns V = diag(counts / sigma^2) + L / R (theory 8.2); a tiny R is raised to what arithmetic can tell from
-    0."""
+    """Returns V = diag(counts / sigma^2) + L / R (theory 8.2), each component by its R if it has one (theory 16.12); a
+    tiny R is raised to what arithmetic can tell from 0."""
     precision: Matrix = np.diag(counts / problem.sigma**2)
     if not problem.unstructured:
         least = 2 * problem.graph.weights.sum() / (STIFFEST * (1 / problem.sigma**2).sum())
-        precision += problem.graph.laplacian.toarray() / max(problem.R, least)
+        radii = np.maximum(problem.radii, least)
+        each = radii[problem.graph.components][:, None] if problem.by_component else radii
+        precision += problem.graph.laplacian.toarray() / each
     return precision
 
 
@@ -65,8 +67,11 @@ def pooled_intervals(problem: Problem, data: Data, origin: float, delta: float) 
     from averages over pools of arms and from how far smooth means can be from such an average (theory 14.8). Infinite
     in components without results.
     """
-    pools = pools_of(problem)
+    pools, catalogue = pools_of(problem), Catalogue.of(problem)
     lows, highs = problem.noise.pooled_ends(pools, data.counts, data.sums, data.squares, origin, delta)
+    if catalogue is not None:
+        low, high = _in_categories(catalogue, data.counts / problem.sigma**2, lows, highs)
+        return None if (low > high).any() else (low, high)
     precision, place = data.counts / problem.sigma**2, _places(problem)
     low, high = np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, np.inf)
     for members, pool_low, pool_high in zip(pools, lows.tolist(), highs.tolist(), strict=True):
@@ -79,16 +84,48 @@ def pooled_intervals(problem: Problem, data: Data, origin: float, delta: float) 
     return None if (low > high).any() else (low, high)
 
 
+def _in_categories(catalogue: Catalogue, precision: Vector, lows: Vector, highs: Vector) -> tuple[Vector, Vector]:
+    """Returns the ends of the intervals of all arms, from those of the pools of a catalogue: arms, then categories."""
+    n_arms, of_arm = precision.size, catalogue.of_arm
+    shared = np.flatnonzero(catalogue.sizes > 1)
+    total = np.maximum(catalogue.total(precision), np.finfo(float).tiny)
+    weights = precision / total[of_arm]
+    apart = np.maximum(1 - 2 * weights + catalogue.total(weights**2)[of_arm], 0.0)
+    bias = np.sqrt(catalogue.room[of_arm] * apart)  # (14.3)
+    pool_low, pool_high = np.full(catalogue.n_categories, -np.inf), np.full(catalogue.n_categories, np.inf)
+    pool_low[shared], pool_high[shared] = lows[n_arms:], highs[n_arms:]
+    low = np.maximum(lows[:n_arms], pool_low[of_arm] - bias)  # (14.8)
+    return low, np.minimum(highs[:n_arms], pool_high[of_arm] + bias)
+
+
+def _catalogue_pools(catalogue: Catalogue) -> Pools:
+    """Returns what `pools_of` does, arms before categories: there the neighbours of an arm are its category."""
+    n_arms, n = catalogue.of_arm.size, catalogue.n_categories
+    shared = np.flatnonzero(catalogue.sizes > 1)
+    alone = np.full(n_arms, 1 / (3 * n_arms)) + np.where(catalogue.sizes[catalogue.of_arm] == 1, 2 / (3 * n), 0.0)
+    by_category = np.argsort(catalogue.of_arm, kind="stable")
+    members = by_category[catalogue.sizes[catalogue.of_arm[by_category]] > 1]
+    starts = n_arms + np.concatenate([[0], np.cumsum(catalogue.sizes[shared])])[: shared.size]
+    return Pools(
+        np.concatenate([np.arange(n_arms), members]),
+        np.concatenate([np.arange(n_arms), starts.astype(np.intp)]),
+        np.concatenate([alone, np.full(shared.size, 2 / (3 * n))]),
+    )
+
+
 @lru_cache(maxsize=32)  # problems are immutable and compared by identity
 def pools_of(problem: Problem) -> Pools:
     """Returns each arm, each arm with its neighbours, and each component, every set of arms once.
 
     A third of the risk is for each of the three kinds, in equal parts; a set that is of several kinds has the sum.
     """
+    catalogue = Catalogue.of(problem)
+    if catalogue is not None:
+        return _catalogue_pools(catalogue)
     n_arms = problem.n_arms
     alone = [frozenset([arm]) for arm in range(n_arms)]
     around = [{arm} for arm in range(n_arms)]
-    for a, b in () if problem.unstructured else problem.graph.pairs.tolist():
+    for a, b in Components.from_problem(problem).pairs.tolist():
         around[a].add(b)
         around[b].add(a)
     components = [
@@ -108,11 +145,14 @@ def pools_of(problem: Problem) -> Pools:
 def _places(problem: Problem) -> Matrix:
     """Returns coordinates of the arms, (n_arms, rank), in which |mu_a - w.mu| is at most a Euclidean distance.
 
-    The squared distance of two averages x and y of the arms of one component is R (x - y)' L^+ (x - y). As coordinates,
-    and not as a pseudo-inverse, resistances that differ by many orders of magnitude keep their digits.
+    The squared distance of two averages x and y of the arms of one component is R (x - y)' L^+ (x - y), R that of the
+    component if it has one (theory 16.12). As coordinates, and not as a pseudo-inverse,
+    resistances that differ by many orders of magnitude keep their digits.
     """
     parts = decompose(problem, np.ones(problem.n_arms))
     curved = parts.rough > 0
-    place: Matrix = parts.basis[:, curved] * np.sqrt(problem.R / parts.rough[curved])
+    radii = parts.components.radii
+    radii = radii if radii.size == 1 else radii[parts.components.component[curved]]
+    place: Matrix = parts.basis[:, curved] * np.sqrt(radii / parts.rough[curved])
     place.setflags(write=False)
     return place

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from spectralbai.errors import InvalidInput
+from spectralbai.runs import runs_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +57,9 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         if not value.size:  # an empty list would tell neither the shape nor the type
             return {"array": [], "shape": list(value.shape), "type": value.dtype.str}
+        runs = runs_of(value)
+        if runs is not None:
+            return {"runs": [[_as_json(each), times] for each, times in runs]}
         return {"array": [_as_json(each) for each in value.tolist()]}
     if isinstance(value, Memory):
         return value.as_dict()
@@ -72,6 +76,9 @@ def _from_json(value: Any) -> Any:
             return Memory.from_dict(value)
         if "shape" in value:
             return np.zeros(value["shape"], dtype=value["type"])
+        if "runs" in value:
+            values, times = zip(*value["runs"], strict=True)
+            return np.repeat(np.array([_from_json(each) for each in values]), np.array(times))
         if "array" in value:
             return np.array([_from_json(each) for each in value["array"]])
         return float(value["number"])

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Vector, check_arm, check_vector, check_weights_of_arms
+from spectralbai.checks import Matrix, Vector, check_arm, check_vector, check_weights_of_arms
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
-from spectralbai.spectral import Components, Decomposition, Responses
+from spectralbai.spectral import Catalogue, Components, Decomposition, Responses
 from spectralbai.threads import one_thread
 
 
@@ -24,8 +25,8 @@ class Alternative:
     """The alternative: smooth, and lam[challenger] >= lam[best] + tolerance."""
     challenger: int
     """The arm that beats the best one in `lam`."""
-    gamma: float
-    """Price of smoothness: the multiplier of lam' L lam <= R."""
+    gamma: float | Vector
+    """Price of smoothness: the multiplier of lam' L lam <= R; one for each component of the graph if R is so."""
     cost: float
     """f(omega) = sum_a omega_a (mu_a - lam_a)^2 / (2 sigma_a^2)."""
 
@@ -34,16 +35,29 @@ class Oracle:
     """Best responses to any allocation, for one problem, one vector of means and one best arm."""
 
     def __init__(
-        self, problem: Problem, mu: Vector, best: int, sigma: Vector | None = None, R: float | None = None
+        self, problem: Problem, mu: Vector, best: int, sigma: Vector | None = None, radii: Vector | None = None
     ) -> None:
-        """`sigma` and `R` stand in for those of the problem, where others are believed."""
-        self.components = Components.from_problem(problem)
+        """`sigma` and `radii`, in the form of `Components.radii`, stand in for those of the problem, where others are
+        believed."""
+        self.problem = problem
         self.mu = mu
         self.sigma = problem.sigma if sigma is None else sigma
         self.best = best
-        self.R = problem.room_for(mu) if R is None else R
         self.tolerance = problem.tolerance
+        if radii is not None:
+            self.radii = radii
         self.noise = problem.noise
+        self.catalogue = Catalogue.of(problem)
+
+    @cached_property
+    def components(self) -> Components:
+        """The components of the graph, with all their edges."""
+        return Components.from_problem(self.problem)
+
+    @cached_property
+    def radii(self) -> Vector:
+        """R, in the form of `Components.radii`."""
+        return self.components.effective(self.problem.room_for(self.mu))
 
     @property
     def unbeatable(self) -> bool:
@@ -51,12 +65,15 @@ class Oracle:
         low, high = self.noise.outcome_range or (-math.inf, math.inf)
         if self.tolerance >= high - low:
             return True
+        if self.catalogue is not None:
+            wide = self.tolerance**2 < 2 * self.catalogue.room[self.catalogue.of_arm[self.best]]
+            return self.tolerance > 0 and self.catalogue.n_categories == 1 and not wide
         return self.tolerance > 0 and not self.respond(np.ones(self.mu.size)).challengers.size
 
-    def respond(self, omega: Vector, start: Vector | None = None) -> Responses:
-        """Returns the best responses to `omega`; `start` holds guesses of the gammas."""
+    def respond(self, omega: Vector, start: Matrix | None = None) -> Responses:
+        """Returns the best responses to `omega`; `start` (n_arms, 2) holds guesses of the gammas."""
         decomposition = Decomposition.of(self.components, omega, self.sigma)
-        return decomposition.respond(self.mu, self.best, self.R, self.tolerance, start)
+        return decomposition.respond(self.mu, self.best, self.radii, self.tolerance, start)
 
     def renumbered(self) -> Oracle:
         """Returns the same oracle with its arms numbered in component order.
@@ -81,6 +98,8 @@ def closest_alternative(problem: Problem, mu: ArrayLike, omega: ArrayLike, best:
         argmin over lam of sum_a omega_a (mu_a - lam_a)^2 / (2 sigma_a^2)
         subject to lam' L lam <= R and lam_i >= lam_best + tolerance for some i != best.
 
+    Where each component c has its R, S_c(lam) <= R_c takes the place of lam' L lam <= R (theory, section 16).
+
     `mu` (n_arms,) may be rougher than R; `omega` (n_arms,) is non-negative, may hold zeros and need not sum
     to one, so that counts will do; `best` defaults to the arm of largest mean.
     """
@@ -94,9 +113,11 @@ def closest_alternative(problem: Problem, mu: ArrayLike, omega: ArrayLike, best:
     winner = int(oracle.components.order[np.argmin(oracle.components.ordered(responses.cost))])
     if not np.isfinite(responses.cost[winner]):
         raise InvalidInput(
-            f"`tolerance` = {problem.tolerance:g} with R = {problem.R:g} lets no other arm beat arm {best}: "
+            f"`tolerance` = {problem.tolerance:g} with {problem.described_R()} lets no other arm beat arm {best}: "
             "there is no alternative; lower the tolerance or raise R"
         )
-    return Alternative(
-        mu - responses.gap[winner], winner, float(responses.gamma[winner]), float(responses.cost[winner])
-    )
+    gamma: float | Vector = float(responses.gamma[winner, 0])
+    if problem.by_component:
+        gamma = np.zeros(problem.graph.n_components)
+        gamma[oracle.components.whole] = responses.prices[winner]  # none where R is infinite
+    return Alternative(mu - responses.gap[winner], winner, gamma, float(responses.cost[winner]))

@@ -5,7 +5,6 @@ Nothing here is proved or needs to be: bets and plans may rest on any belief for
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -13,11 +12,11 @@ import numpy as np
 from scipy.special import chdtri
 
 from spectralbai.blocks import Data
-from spectralbai.checks import Mask, Matrix, Vector
+from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.evidence import Evidence
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
-from spectralbai.spectral import Components, Decomposition, decompose
+from spectralbai.spectral import Catalogue, Components, Decomposition, Duels, decompose
 
 DOUBT = 0.1
 """Where the misfit is larger than it would be with this probability if R were right, challengers get the benefit of the
@@ -76,7 +75,7 @@ class Outlook:
         """What the best smooth explanation of the results costs."""
         if self.problem.unstructured:
             return 0.0
-        return self.decomposition.misfit(self.evidence.data.means, self.problem.R)
+        return self.decomposition.misfit(self.evidence.data.means, self.decomposition.components.radii)
 
     @cached_property
     def freedom(self) -> int:
@@ -84,34 +83,43 @@ class Outlook:
         return max(int((self.evidence.data.counts > 0).sum()) - self.decomposition.components.n_components, 1)
 
     @cached_property
-    def R(self) -> float:
-        """R, or the roughness of the results where they make R doubtful (theory 12.11)."""
-        R = self.problem.R
+    def radii(self) -> Vector:
+        """R, or the roughness of the results where they make R doubtful (theory 12.11, 16.8), in the form of
+        `Components.radii`."""
+        radii = self.decomposition.components.radii
         if self.misfit <= 0.5 * float(chdtri(self.freedom, DOUBT)):
-            return R
-        return max(R, self.decomposition.roughness(self.evidence.data.means) * (1 + 1e-9))
+            return radii
+        rough: Vector = self.decomposition.roughness(self.evidence.data.means, radii)
+        return np.maximum(radii, rough * (1 + 1e-9))
 
     @cached_property
     def mu(self) -> Vector:
         """The constrained estimate at this R and these variances, less the origin."""
-        return self.decomposition.project(self.evidence.data.means, self.R)
+        return self.decomposition.project(self.evidence.data.means, self.radii)
 
     def strength(self, leader: int, tolerance: float) -> Vector:
         """Returns the evidence against each challenger of a leader, in nats; 0 where there is none."""
-        found = self.decomposition.respond(self.evidence.data.means, leader, self.R, tolerance)
+        found = self.decomposition.respond(self.evidence.data.means, leader, self.radii, tolerance)
         return np.where(np.isfinite(found.cost), np.maximum(found.cost - found.misfit, 0.0), 0.0)
 
     def growth(self, leader: int, allocation: Vector) -> Vector:
         """Returns the evidence against each challenger of a leader that a pull by this allocation brings, if the
         estimate is right, in nats; inf for challengers that cannot win."""
-        oracle = Oracle(self.problem, self.mu, leader, self.sigma, self.R)
+        oracle = Oracle(self.problem, self.mu, leader, self.sigma, self.radii)
         return oracle.respond(allocation).cost
 
     @cached_property
     def _precision(self) -> Vector:
-        """Of each coordinate of the posterior, whose precision is diag(u) + (rank/R) L."""
-        parts = self.decomposition
-        stiffness = 0.0 if self.problem.unstructured else min(parts.components.rank / self.problem.R, STIFFEST)
+        """Of each coordinate of the posterior, whose precision is diag(u) + (rank/R) L, in each component if R is so
+        (theory 16.9)."""
+        parts, to = self.decomposition, self.decomposition.components
+        if self.problem.unstructured:
+            return parts.theta + 0.0 * parts.rough
+        if to.radii.size == 1:
+            stiffness = np.minimum(to.rank / to.radii, STIFFEST)
+        else:
+            ratio = np.divide(to.sizes - 1, to.radii, out=np.full_like(to.radii, STIFFEST), where=to.radii > 0)
+            stiffness = np.minimum(ratio, STIFFEST)[to.component]
         precision: Vector = parts.theta + stiffness * parts.rough
         return precision
 
@@ -140,9 +148,66 @@ class Outlook:
         return chances
 
 
+@dataclass(frozen=True, eq=False)
+class CatalogueOutlook(Outlook):
+    """The same for arms in categories: closed forms, no matrices (theory, section 17)."""
+
+    catalogue: Catalogue
+
+    @cached_property
+    def weights(self) -> Vector:
+        """Counts over variances."""
+        weights: Vector = self.evidence.data.counts / self.variances
+        return weights
+
+    @cached_property
+    def misfit(self) -> float:
+        means = self.evidence.data.means
+        lam = self.catalogue.project(self.weights, means, self.catalogue.room)
+        return float(0.5 * self.weights @ (means - lam) ** 2)
+
+    @cached_property
+    def freedom(self) -> int:
+        return max(int((self.weights > 0).sum()) - self.catalogue.n_categories, 1)
+
+    @cached_property
+    def room(self) -> Vector:
+        """Of each category: as its R says, or as the results need where they make the R doubtful (theory 12.11)."""
+        room = self.catalogue.room
+        if self.misfit <= 0.5 * float(chdtri(self.freedom, DOUBT)):
+            return room
+        return np.maximum(room, self.catalogue.spread(self.weights, self.evidence.data.means) * (1 + 1e-9))
+
+    @cached_property
+    def mu(self) -> Vector:
+        return self.catalogue.project(self.weights, self.evidence.data.means, self.room)
+
+    def duels(self, counts: Vector, leader: int, tolerance: float) -> Duels:
+        """Returns the bets of a leader for these numbers of results."""
+        return self.catalogue.duels(counts / self.variances, self.mu, leader, tolerance, self.room)
+
+    def strength(self, leader: int, tolerance: float) -> Vector:
+        return self.duels(self.evidence.data.counts, leader, tolerance).value
+
+    def growth(self, leader: int, allocation: Vector) -> Vector:
+        return self.duels(allocation, leader, self.problem.tolerance).value
+
+    @cached_property
+    def posterior(self) -> tuple[Vector, Vector]:
+        return self.catalogue.posterior(self.weights, self.evidence.data.means)
+
+    @cached_property
+    def chances(self) -> Vector:
+        draws = self.catalogue.draws(self.weights, self.evidence.data.means, DRAWS)
+        best = [int(np.argmax(mu)) for mu in draws]
+        chances: Vector = np.bincount(best, minlength=self.problem.n_arms) / DRAWS
+        return chances
+
+
 @lru_cache(maxsize=4)  # problems and data are immutable and compared by identity
 def _formed(problem: Problem, data: Data, best: int, origin: float) -> Outlook:
-    return Outlook(Evidence(problem, data, best, origin))
+    evidence, catalogue = Evidence(problem, data, best, origin), Catalogue.of(problem)
+    return Outlook(evidence) if catalogue is None else CatalogueOutlook(evidence, catalogue)
 
 
 @lru_cache(maxsize=8)
@@ -151,23 +216,42 @@ def _normals(n: int) -> Matrix:
     return np.random.default_rng(0).standard_normal((n, DRAWS))
 
 
+@dataclass(frozen=True, eq=False)
+class CategoryRivals:
+    """What `separable` is, a row at a time, where arms are in categories."""
+
+    of_arm: Indices
+    wide: Mask
+    """Categories inside which arms can be further apart than the tolerance."""
+
+    def __getitem__(self, leader: int) -> Mask:
+        rivals: Mask = (self.of_arm != self.of_arm[leader]) | self.wide[self.of_arm[leader]]
+        return rivals
+
+
 @lru_cache(maxsize=32)
-def separable(problem: Problem) -> Mask:
+def separable(problem: Problem) -> Mask | CategoryRivals:
     """Returns, per (leader, challenger), whether smooth means can let the challenger beat the leader by the tolerance.
 
-    In one component it needs tolerance^2 < R c' L^+ c, c = e_b - e_i (theory 3.9), by more than rounding: the oracle
-    may find no alternative where the two are equal, and nobody would ever bet against that arm.
+    In one component it needs tolerance^2 < R c' L^+ c, c = e_b - e_i and R that of the component if it has one
+    (theory 3.9), by more than rounding: the oracle may find no alternative where the two are equal, and nobody would
+    ever bet against that arm.
     """
-    n_arms = problem.n_arms
+    n_arms, catalogue = problem.n_arms, Catalogue.of(problem)
+    if catalogue is not None:
+        wide = problem.tolerance * (1 + EQUAL) < np.sqrt(2 * catalogue.room)
+        return CategoryRivals(catalogue.of_arm, wide)
     if problem.unstructured or problem.tolerance == 0:
         return np.ones((n_arms, n_arms), dtype=bool)
     # Squares of differences over the roughness of each coordinate, as in the oracle: a pseudo-inverse loses resistances
     # that differ by many orders of magnitude.
     parts = decompose(problem, np.ones(n_arms))
     basis, curved = parts.basis, parts.rough > 0
+    reach = np.sqrt(parts.components.radii)
+    reach = np.full(n_arms, reach[0]) if reach.size == 1 else reach[parts.components.of_arm]
     far: Mask = problem.components[:, None] != problem.components[None, :]
     for b in range(n_arms):
         mates = np.flatnonzero(~far[b])
         resistance = (basis[mates][:, curved] - basis[b, curved]) ** 2 @ (1 / parts.rough[curved])
-        far[b, mates] = problem.tolerance * (1 + EQUAL) < math.sqrt(problem.R) * np.sqrt(resistance)
+        far[b, mates] = problem.tolerance * (1 + EQUAL) < reach[b] * np.sqrt(resistance)
     return far

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Indices, Vector, check_number, check_vector
+from spectralbai.checks import Indices, Mask, Vector, check_number, check_vector
 from spectralbai.errors import InvalidInput
-from spectralbai.graph import Graph
+from spectralbai.graph import Graph, number_by_first
 from spectralbai.noise import Binary, Bounded, Noise, SubGaussian
 
 UNIT = np.float64(1.0)
@@ -25,8 +25,9 @@ class Problem:
     """What is known before any trial: mu' L mu <= R, what outcomes are like, and which answers are right."""
 
     graph: Graph
-    R: float
-    """Bound on the smoothness mu' L mu, from 0 to `math.inf` (ignore the graph)."""
+    R: float | Vector
+    """Bound on the smoothness mu' L mu, from 0 to `math.inf` (ignore the graph); or one bound for each component, in
+    the order of their first arms (theory, section 16)."""
     tolerance: float
     """Any arm whose mean is within `tolerance` of the best is a right answer."""
     noise: Noise
@@ -35,16 +36,17 @@ class Problem:
     def __init__(
         self,
         graph: Graph,
-        R: float,
+        R: ArrayLike,
         sigma: ArrayLike = UNIT,
         tolerance: float = 0.0,
         noise: Noise | None = None,
     ) -> None:
-        """`sigma` is the standard deviation (or sub-Gaussian constant) of one outcome, a number or one per arm;
-        `noise`, given instead, says what else outcomes are, and is what `dataclasses.replace` hands on."""
+        """`R` is one number, or one per component of the graph. `sigma` is the standard deviation (or sub-Gaussian
+        constant) of one outcome, a number or one per arm; `noise`, given instead, says what else outcomes are, and is
+        what `dataclasses.replace` hands on."""
         if not isinstance(graph, Graph):
             raise InvalidInput(f"`graph` must be a spectralbai.Graph, got {type(graph).__name__}; use Graph.from_edges")
-        R = check_number("R", R, "non-negative (math.inf ignores the graph)", low=0.0, strict=False, allow_inf=True)
+        R = _check_R(R, graph)
         tolerance = check_number("tolerance", tolerance, "a finite non-negative number", low=0.0, strict=False)
         if noise is None:
             noise = SubGaussian.of(sigma, graph.n_arms)
@@ -66,7 +68,7 @@ class Problem:
     def bounded(
         cls,
         graph: Graph,
-        R: float,
+        R: ArrayLike,
         low: float = 0.0,
         high: float = 1.0,
         tolerance: float = 0.0,
@@ -93,37 +95,78 @@ class Problem:
         return self.graph.n_arms
 
     @property
+    def by_component(self) -> bool:
+        """Whether each component has an R of its own."""
+        return isinstance(self.R, np.ndarray)
+
+    @cached_property
     def unstructured(self) -> bool:
         """Whether the graph says nothing: no edges, or R infinite."""
-        return math.isinf(self.R) or self.graph.n_edges == 0
+        return self.graph.n_edges == 0 or bool(np.isinf(self.radii[self._bounding]).all())
 
     @property
+    def rigid(self) -> bool:
+        """Whether R = 0 for some component of several arms, which are then equal."""
+        return bool((self.radii[self._bounding] == 0).any())
+
+    @cached_property
+    def _bounding(self) -> Mask:
+        """Which entries of `radii` say something: not those of components of one arm."""
+        return self.graph.sizes > 1 if self.by_component else np.ones(1, dtype=bool)
+
+    @cached_property
     def components(self) -> Indices:
-        """The component of each arm, (n_arms,); its own where the graph says nothing."""
-        return np.arange(self.n_arms) if self.unstructured else self.graph.components
+        """The component of each arm, (n_arms,); its own where the graph says nothing of it."""
+        if self.unstructured:
+            return np.arange(self.n_arms)
+        labels = self.graph.components
+        if np.isfinite(self.radii).all():
+            return labels
+        alone = np.isinf(self.radii)[labels]
+        names = np.where(alone, labels.max() + 1 + np.arange(self.n_arms), labels)
+        return number_by_first(names)
+
+    @property
+    def radii(self) -> Vector:
+        """R as a vector: of one number, or of one per component of the graph."""
+        return np.atleast_1d(self.R)
+
+    def described_R(self) -> str:
+        """Returns R in words, such as "R = 0.1"."""
+        return f"R = {R_in_words(self.radii[self._bounding] if self.by_component else self.R)}"
 
     def smoothness(self, mu: ArrayLike) -> float:
         """Returns S(mu) = mu' L mu."""
         return self.graph.smoothness(mu)
 
+    def roughness(self, mu: Vector) -> Vector:
+        """Returns what R bounds, for means already checked: S(mu), or S of each component."""
+        if self.by_component:
+            return self.graph.roughness_by_component(mu)
+        return np.array([self.graph.roughness(mu)])
+
     def check_smooth(self, mu: ArrayLike) -> Vector:
         """Returns `mu` as a vector of means that satisfies the hypothesis S(mu) <= R."""
         mu = check_vector("mu", mu, self.n_arms)
-        smoothness = self.smoothness(mu)
-        if smoothness > self.R * (1 + ROUNDING):
+        if not self.smooth(mu):
+            rough = self.roughness(mu)
+            c = int(np.argmax(rough > self.radii * (1 + ROUNDING)))
+            where = f" in component {c}, that of arm {int(np.argmax(self.graph.components == c))}"
             raise InvalidInput(
-                f"`mu` must satisfy S(mu) <= R, got S(mu) = {smoothness:.6g} and R = {self.R:.6g}; raise R or smooth mu"
+                f"`mu` must satisfy S(mu) <= R, got S(mu) = {rough[c]:.6g} and R = {self.radii[c]:.6g}"
+                f"{where if self.by_component else ''}; raise R or smooth mu"
             )
         return mu
 
-    def room_for(self, mu: Vector) -> float:
+    def room_for(self, mu: Vector) -> float | Vector:
         """Returns R, raised to S(mu) where rounding alone makes mu rougher than R."""
-        smoothness = self.graph.roughness(mu)
-        return smoothness if self.R < smoothness <= self.R * (1 + ROUNDING) else self.R
+        rough, R = self.roughness(mu), self.radii
+        room = np.where((rough > R) & (rough <= R * (1 + ROUNDING)), rough, R)
+        return room if self.by_component else float(room[0])
 
     def smooth(self, mu: Vector) -> bool:
         """Whether S(mu) <= R, but for rounding."""
-        return self.graph.roughness(mu) <= self.R * (1 + ROUNDING)
+        return bool((self.roughness(mu) <= self.radii * (1 + ROUNDING)).all())
 
     def best_arm(self, mu: Vector) -> int:
         """Returns the best arm; with tolerance 0 it must be unique."""
@@ -136,3 +179,31 @@ class Problem:
                 "set a tolerance > 0 if either will do"
             )
         return best
+
+
+def R_in_words(R: float | Sequence[float] | Vector) -> str:
+    """Returns one R, or those of the components of several arms, in words."""
+    if isinstance(R, float):
+        return f"{R:g}"
+    low, high = min(R, default=0.0), max(R, default=0.0)
+    return f"{low:g} for each component" if low == high else f"{low:g} to {high:g}, one per component"
+
+
+def _check_R(R: ArrayLike, graph: Graph) -> float | Vector:
+    rule = "non-negative (math.inf ignores the graph)"
+    if isinstance(R, str) or not hasattr(R, "__len__"):
+        return check_number("R", R, rule, low=0.0, strict=False, allow_inf=True)
+    n, given = graph.n_components, list(R)  # type: ignore[arg-type]
+    if len(given) != n:
+        raise InvalidInput(
+            f"`R` must be one number, or one for each of the {n} components of the graph, got {len(given)} numbers; "
+            "the components are numbered by their first arms"
+        )
+    radii = np.array(
+        [check_number(f"R[{c}]", each, rule, low=0.0, strict=False, allow_inf=True) for c, each in enumerate(given)]
+    )
+    if n == 1:  # the same hypothesis
+        return float(radii[0])
+    radii[graph.sizes == 1] = 0.0  # it says nothing there
+    radii.setflags(write=False)
+    return radii

@@ -21,7 +21,7 @@ STORED = {
     stored["name"]: stored
     for stored in json.loads((Path(__file__).parents[1] / "data" / "allocations.json").read_text())
 }
-CASES = ["plain", "level", "close", "sigma", "tolerance", "weights", "rough", "disconnected"]
+CASES = ["plain", "level", "close", "sigma", "tolerance", "weights", "rough", "disconnected", "R each", "R each, tight"]
 
 
 def case(name: str) -> tuple[Problem, np.ndarray]:
@@ -29,7 +29,7 @@ def case(name: str) -> tuple[Problem, np.ndarray]:
     edges = [(0, 1, 1.0), (1, 2, 2.0), (2, 3, 0.5), (0, 3, 1.0), (3, 4, 1.5)]
     if name == "weights":
         edges = [(a, b, 10.0**exponent) for (a, b, _), exponent in zip(edges, (-6, 6, 0, 3, -3), strict=True)]
-    if name == "disconnected":
+    if name in ("disconnected", "R each", "R each, tight"):
         edges = [(0, 1, 1.0), (2, 3, 1.0), (3, 4, 2.0)]
     graph = Graph.from_edges(5, edges)
     mu = rng.uniform(size=5)
@@ -39,7 +39,9 @@ def case(name: str) -> tuple[Problem, np.ndarray]:
     if name == "level":
         mu += 1e6
     sigma = np.array([0.1, 1.0, 3.0, 0.5, 10.0]) if name == "sigma" else np.ones(5)
-    R = graph.smoothness(mu) * (1.0 if name in ("plain", "level", "rough") else 1.5)
+    R: float | np.ndarray = graph.smoothness(mu) * (1.0 if name in ("plain", "level", "rough") else 1.5)
+    if name.startswith("R each"):
+        R = graph.roughness_by_component(mu) * (1.0 if name.endswith("tight") else 1.5)
     return Problem(graph, R, sigma, 0.1 if name == "tolerance" else 0.0), mu
 
 
@@ -48,6 +50,12 @@ def edges_of(responses: Responses) -> list[tuple[int, int, Fraction]]:
     return [
         (int(a), int(b), Fraction(float(w))) for (a, b), w in zip(components.pairs, components.weights, strict=True)
     ]
+
+
+def bounds_of(responses: Responses) -> list[int]:
+    """Returns which R is about each arm."""
+    of_arm = responses.decomposition.components.of_arm
+    return [0] * of_arm.size if responses.radii.size == 1 else [int(c) for c in of_arm]
 
 
 def rational(values: np.ndarray) -> list[Fraction]:
@@ -71,22 +79,24 @@ def exact_dual(responses: Responses, i: int) -> Fraction:
     n_arms, best, mu = responses.means.size, responses.best, rational(responses.means)
     sigma = rational(responses.decomposition.sigma)
     u = [w / s**2 for w, s in zip(rational(responses.omega), sigma, strict=True)]
-    gamma, nu = Fraction(float(responses.gamma[i])), Fraction(float(responses.nu[i]))
-    assert gamma >= 0
+    prices, nu = rational(responses.prices[i]), Fraction(float(responses.nu[i]))
+    assert min(prices) >= 0
     assert nu >= 0
+    bound = bounds_of(responses)
     matrix = [[u[a] if a == b else Fraction(0) for b in range(n_arms)] for a in range(n_arms)]
     for a, b, w in edges_of(responses):
         for x, y in ((a, b), (b, a)):
-            matrix[x][x] += 2 * gamma * w
-            matrix[x][y] -= 2 * gamma * w
+            matrix[x][x] += 2 * prices[bound[a]] * w
+            matrix[x][y] -= 2 * prices[bound[a]] * w
     rhs = [x * m for x, m in zip(u, mu, strict=True)]
     rhs[best] -= nu
     rhs[i] += nu
     lam = exact_solve(matrix, rhs)
-    smooth = sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(responses)), Fraction(0))
+    rough = sum((prices[bound[a]] * w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(responses)), Fraction(0))
+    allowed = sum((price * R for price, R in zip(prices, rational(responses.radii), strict=True)), Fraction(0))
     cost = sum((x * (m - y) ** 2 / 2 for x, m, y in zip(u, mu, lam, strict=True)), Fraction(0))
     short = lam[best] - lam[i] + Fraction(responses.tolerance)
-    return cost + gamma * (smooth - Fraction(responses.R)) + nu * short
+    return cost + rough - allowed + nu * short
 
 
 def exact_upper(responses: Responses, p: np.ndarray) -> Fraction:
@@ -96,9 +106,10 @@ def exact_upper(responses: Responses, p: np.ndarray) -> Fraction:
     mixed = [Fraction(0)] * len(mu)
     for i, share, gap in zip(responses.challengers, shares, feasible_gaps(responses), strict=True):
         lam = [m - g for m, g in zip(mu, rational(gap), strict=True)]
-        assert sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in edges_of(responses)), Fraction(0)) <= Fraction(
-            responses.R
-        )
+        bound = bounds_of(responses)
+        for c, R in enumerate(rational(responses.radii)):
+            own = ((a, b, w) for a, b, w in edges_of(responses) if bound[a] == c)
+            assert sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in own), Fraction(0)) <= R
         assert lam[i] >= lam[responses.best] + Fraction(responses.tolerance)
         mixed = [x + share * ((m - y) / s) ** 2 / 2 for x, m, y, s in zip(mixed, mu, lam, sigma, strict=True)]
     return max(mixed) / sum(shares)
@@ -181,7 +192,7 @@ def test_upper_bounds_come_from_alternatives_that_are_exactly_feasible(name: str
 
 @pytest.mark.parametrize("roughened", [1e-15, 1e-12, 1e-9])
 def test_alternatives_that_rounding_made_too_rough_are_mended(roughened: float) -> None:
-    for name in ("plain", "tolerance", "disconnected"):
+    for name in ("plain", "tolerance", "disconnected", "R each", "R each, tight"):
         problem, mu = case(name)
         oracle = Oracle(problem, mu, int(np.argmax(mu)))
         honest = oracle.respond(np.full(mu.size, 1 / mu.size))
@@ -200,6 +211,18 @@ def test_alternatives_that_cannot_be_mended_are_not_used() -> None:
     assert responses.challengers.tolist() == [1]
     assert np.isinf(feasible_gaps(responses)).all()
     assert certified_upper(feasible_gradients(responses), np.ones(1)) == np.inf
+
+
+def test_alternatives_too_rough_in_one_of_two_components_are_not_used_either() -> None:
+    graph = Graph.from_edges(4, [(0, 1), (2, 3)])
+    problem = Problem(graph, [0.01, 1.0], tolerance=0.1 * (1 - 1e-14))
+    mu = np.array([0.5, 0.45, 0.1, 0.0])
+    responses = Oracle(problem, mu, 0).respond(np.full(4, 0.25))
+    gap = responses.gap.copy()
+    gap[1, :2] = 0.1, -0.1
+    found = feasible_gaps(replaced(responses, gap=gap))
+    assert responses.challengers.tolist() == [1, 2, 3]
+    assert np.isinf(found[0]).all() and np.isfinite(found[1:]).all()
 
 
 @pytest.mark.parametrize("seed", range(12))

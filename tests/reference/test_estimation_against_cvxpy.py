@@ -12,7 +12,7 @@ from spectralbai import Graph, Problem, estimate
 from spectralbai.checks import Vector
 
 
-def random_data(seed: int, relative_R: float, zeros: float) -> tuple[Problem, Vector, Vector]:
+def random_data(seed: int, relative_R: float, zeros: float, several: bool) -> tuple[Problem, Vector, Vector]:
     """Returns (problem, counts, means), two components, each with an observation."""
     rng = np.random.default_rng(seed)
     n_arms = int(rng.integers(4, 12))
@@ -23,7 +23,8 @@ def random_data(seed: int, relative_R: float, zeros: float) -> tuple[Problem, Ve
     counts = np.ceil(10 ** rng.uniform(0, 3, n_arms))
     counts[2:][rng.random(n_arms - 2) < zeros] = 0.0
     sigma = 10 ** rng.uniform(-0.3, 0.3, n_arms)
-    return Problem(graph, relative_R * graph.smoothness(means), sigma=sigma), counts, means
+    R = relative_R * (graph.roughness_by_component(means) * [1.0, 0.1] if several else graph.smoothness(means))
+    return Problem(graph, R, sigma=sigma), counts, means
 
 
 def cone_estimate(problem: Problem, counts: Vector, means: Vector) -> Vector:
@@ -41,9 +42,10 @@ def cone_estimate(problem: Problem, counts: Vector, means: Vector) -> Vector:
             )
 
     lam = cp.Variable(problem.n_arms)
-    rough = cp.norm(cp.multiply(root_w, lam[a] - lam[b]))
+    parts = [problem.graph.components[a] == c for c in range(2)] if problem.by_component else [a >= 0]
+    rough = [cp.norm(cp.multiply(root_w[own], lam[a[own]] - lam[b[own]])) for own in parts]
     misfit = cp.norm(cp.multiply(root / root.max(), lam - means))
-    solve(misfit, [rough <= np.sqrt(problem.R)])
+    solve(misfit, [each <= np.sqrt(R) for each, R in zip(rough, problem.radii, strict=True)])
     seen = np.flatnonzero(counts > 0)
     solve(cp.sum_squares(cp.multiply(root_w, lam[a] - lam[b])), [lam[seen] == lam.value[seen]])
     return np.array(lam.value)
@@ -52,7 +54,8 @@ def cone_estimate(problem: Problem, counts: Vector, means: Vector) -> Vector:
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("zeros", [0.0, 0.5])
 @pytest.mark.parametrize("relative_R", [0.01, 0.5, 2.0])
-def test_the_estimate_is_what_the_cone_solver_finds(seed: int, zeros: float, relative_R: float) -> None:
-    problem, counts, means = random_data(seed, relative_R, zeros)
+@pytest.mark.parametrize("several", [False, True])
+def test_the_estimate_is_what_the_cone_solver_finds(seed: int, zeros: float, relative_R: float, several: bool) -> None:
+    problem, counts, means = random_data(seed, relative_R, zeros, several)
     mu = estimate(problem, counts, np.where(counts > 0, means, np.nan))
     np.testing.assert_allclose(mu, cone_estimate(problem, counts, means), atol=2e-5)

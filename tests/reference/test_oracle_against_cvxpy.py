@@ -24,10 +24,12 @@ def cone_cost(problem: Problem, mu: Vector, omega: Vector, best: int, challenger
     deviation = cp.Variable(problem.n_arms)
     lam = np.where(root > 0, mu, 0.0) + cp.multiply(unit, deviation)
     a, b = problem.graph.pairs.T
-    root_w = np.sqrt(problem.graph.weights / problem.R)
     constraints = [lam[challenger] >= lam[best] + problem.tolerance]
-    if len(root_w):
-        constraints.append(cp.norm(cp.multiply(root_w, lam[a] - lam[b])) <= 1)
+    for c, R in enumerate(problem.radii):
+        own = problem.graph.components[a] == c if problem.by_component else np.ones(a.size, dtype=bool)
+        root_w = np.sqrt(problem.graph.weights[own] / R)
+        if own.any() and np.isfinite(R):
+            constraints.append(cp.norm(cp.multiply(root_w, lam[a[own]] - lam[b[own]])) <= 1)
     objective = cp.Minimize(cp.norm(cp.multiply(root * unit / np.sqrt(2 * scale), deviation)))
     program = cp.Problem(objective, constraints)
     with warnings.catch_warnings():
@@ -44,6 +46,7 @@ def random_case(
     tolerance: float,
     sigma_decades: float,
     n_components: int,
+    several: bool = False,
 ) -> tuple[Problem, Vector, Vector, int]:
     rng = np.random.default_rng(seed)
     n_arms = int(rng.integers(4, 9))
@@ -60,7 +63,10 @@ def random_case(
     omega[int(rng.integers(n_arms))] = 1.0
     sigma = 10 ** rng.uniform(-sigma_decades, sigma_decades, n_arms)
     best = int(np.argmax(mu)) if seed % 3 else int(rng.integers(n_arms))
-    return Problem(graph, relative_R * graph.smoothness(mu), sigma=sigma, tolerance=tolerance), mu, omega, best
+    R = relative_R * (graph.roughness_by_component(mu) if several else graph.smoothness(mu))
+    if several:  # one of them is much wider, or leaves the component free
+        R = R * np.append(rng.choice([5.0, np.inf]), 10 ** rng.uniform(-1, 0.1, n_components - 1))
+    return Problem(graph, R, sigma=sigma, tolerance=tolerance), mu, omega, best
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -87,6 +93,29 @@ def test_every_challenger_costs_what_the_cone_solver_finds(
     n_components: int,
 ) -> None:
     problem, mu, omega, best = random_case(seed, relative_R, decades, zeros, tolerance, sigma_decades, n_components)
+    compare(problem, mu, omega, best)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("decades", "zeros", "tolerance", "sigma_decades", "n_components"),
+    [(1.0, 0.0, 0.0, 0.0, 2), (1.0, 0.4, 0.3, 0.5, 2), (6.0, 0.3, 0.0, 0.0, 2), (12.0, 0.0, 0.1, 0.0, 3)],
+)
+@pytest.mark.parametrize("relative_R", [0.05, 0.9, 1.2])
+def test_where_each_component_has_its_R_too(
+    seed: int,
+    relative_R: float,
+    decades: float,
+    zeros: float,
+    tolerance: float,
+    sigma_decades: float,
+    n_components: int,
+) -> None:
+    compare(*random_case(seed, relative_R, decades, zeros, tolerance, sigma_decades, n_components, several=True))
+
+
+def compare(problem: Problem, mu: Vector, omega: Vector, best: int) -> None:
+    """Compares the cost of every challenger with that of the cone solver."""
     responses = Oracle(problem, mu, best).respond(omega)
     largest = float((omega / problem.sigma**2).max())
     for challenger in range(problem.n_arms):

@@ -138,7 +138,7 @@ def test_responses_on_two_components_are_those_of_the_smaller_problem(seed: int)
     problem, counts, means, best = random_components(seed)
     found = decompose(problem, counts)
     cost, misfit = found.respond_pairs(means, best, problem.R, problem.tolerance)
-    whole = found.respond(means, best, problem.R, problem.tolerance).cost
+    whole = found.respond(means, best, problem.radii, problem.tolerance).cost
     assert (cost <= whole * (1 + 1e-9) + 1e-9).all(), "leaving components out can only cost less"
     assert cost[best] == np.inf
     component = found.components.of_arm
@@ -154,7 +154,8 @@ def test_responses_on_two_components_are_those_of_the_smaller_problem(seed: int)
 def test_misfit_and_roughness_of_results(seed: int) -> None:
     problem, counts, means, best = random_components(seed)
     found = decompose(problem, counts)
-    misfit, roughness = found.misfit(means, problem.R), found.roughness(means)
+    radii = found.components.radii
+    misfit, roughness = found.misfit(means, radii), found.roughness(means, radii)
     assert misfit == pytest.approx(Oracle(problem, means, best).respond(counts).misfit, rel=1e-7, abs=1e-9)
     assert found.misfit(means, roughness * (1 + 1e-9)) <= 1e-9 * (1 + misfit)
     if misfit > 1e-9:
@@ -170,11 +171,11 @@ def test_one_decomposition_serves_other_means_leaders_tolerances_and_R(seed: int
     for mu in (means, other):
         for R in (problem.R, 3 * problem.R):
             there = Problem(problem.graph, R, problem.sigma)
-            np.testing.assert_array_equal(found.project(mu, R), estimate(there, counts, mu))
+            np.testing.assert_array_equal(found.project(mu, np.array([R])), estimate(there, counts, mu))
             for best in (0, means.size - 1):
                 for tolerance in (0.0, 0.2):
                     oracle = Oracle(Problem(problem.graph, R, problem.sigma, tolerance), mu, best)
-                    here, fresh = found.respond(mu, best, R, tolerance), oracle.respond(counts)
+                    here, fresh = found.respond(mu, best, np.array([R]), tolerance), oracle.respond(counts)
                     np.testing.assert_array_equal(here.cost, fresh.cost)
                     np.testing.assert_array_equal(here.gap, fresh.gap)
 

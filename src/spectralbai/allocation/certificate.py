@@ -27,23 +27,26 @@ def certified_lower(responses: Responses) -> float:
     """Returns a lower bound of f(omega) = min_i f_i(omega), hence of 1/T* (theory 4.2).
 
     The Lagrangian bounds f_i from below at *any* multipliers, so inexact roots do no harm; what the computed
-    minimiser leaves of its gradient, r, costs at most r' M^-1 r / 2, of which twice is subtracted.
+    minimiser leaves of its gradient, r, costs at most r' M^-1 r / 2, of which twice is subtracted. There is one gamma
+    for each R (theory 16.6).
     """
     decomposition, best, rows = responses.decomposition, responses.best, responses.challengers
     here = np.arange(rows.size)
-    gap, gamma, nu = responses.gap[rows], responses.gamma[rows], responses.nu[rows]
+    gap, nu = responses.gap[rows], responses.nu[rows]
+    gamma = responses.prices[rows]
     smooth, slope = _smoothness(responses, gap)
-    R = responses.R if np.isfinite(responses.R) else 0.0  # no edges then: S = 0 and gamma = 0
+    radii = np.where(np.isfinite(responses.radii), responses.radii, 0.0)  # no edges then: S = 0 and gamma = 0
     moved = gap[here, rows] - gap[:, best]
     lead = responses.means[best] - responses.means[rows] + responses.tolerance
-    residual = -decomposition.u * gap + 2 * gamma[:, None] * slope
+    residual = -decomposition.u * gap + 2 * responses.at_arms(gamma) * slope
     residual[:, best] += nu
     residual[here, rows] -= nu
-    den = decomposition.theta + 2 * gamma[:, None] * decomposition.rough
+    den = decomposition.theta + 2 * responses.at_coordinates(gamma) * decomposition.rough
     seen = np.divide((residual @ decomposition.basis) ** 2, den, out=np.zeros_like(den), where=den > 0).sum(axis=1)
     cost = responses.cost[rows]
-    value = cost + gamma * (smooth - R) + nu * (moved + lead) - seen
-    return float((value - MARGIN * (cost + gamma * (smooth + R) + nu * (np.abs(moved) + np.abs(lead)))).min())
+    value = cost + (gamma * (smooth - radii)).sum(axis=1) + nu * (moved + lead) - seen
+    terms = cost + (gamma * (smooth + radii)).sum(axis=1) + nu * (np.abs(moved) + np.abs(lead))
+    return float((value - MARGIN * terms).min())
 
 
 def feasible_gaps(responses: Responses) -> Matrix:
@@ -54,7 +57,8 @@ def feasible_gaps(responses: Responses) -> Matrix:
     """
     mu, best, rows = responses.means, responses.best, responses.challengers
     basis, rough = responses.decomposition.basis, responses.decomposition.rough
-    component = responses.decomposition.components.of_arm
+    components, radii = responses.decomposition.components, responses.radii
+    component = components.of_arm
     here = np.arange(rows.size)
     lift = np.zeros((rows.size, mu.size))  # raises lam_i - lam_best by one at the least roughness
     same = component[rows] == component[best]
@@ -63,20 +67,22 @@ def feasible_gaps(responses: Responses) -> Matrix:
         q = basis[rows[same]] - basis[best]
         slack = np.divide(q, rough, out=np.zeros_like(q), where=rough > 0)
         lift[same] = (slack @ basis.T) / (q * slack).sum(axis=1, keepdims=True)
+    # The arm whose value each arm is shrunk towards: one for all, or one in each component that has its R.
+    pivot = np.array([best]) if radii.size == 1 else components.order[components.offsets[:-1]][component]
     lead = mu[best] - mu[rows] + responses.tolerance
     gap = responses.gap[rows]
     mended = np.zeros(rows.size, dtype=bool)
     for margin in (MARGIN, 1e3 * MARGIN, 1e6 * MARGIN):
         smooth, _ = _smoothness(responses, gap)
-        with np.errstate(divide="ignore"):
-            shrink = np.where(smooth > 0, np.minimum(np.sqrt(responses.R / smooth) * (1 - margin), 1.0), 1.0)
-        shape = (mu - mu[best]) - (gap - gap[:, [best]])
-        gap = np.where(mended[:, None], gap, gap + (1 - shrink)[:, None] * shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shrink = np.where(smooth > 0, np.minimum(np.sqrt(radii / smooth) * (1 - margin), 1.0), 1.0)
+        shape = (mu - mu[pivot]) - (gap - gap[:, pivot])
+        gap = np.where(mended[:, None], gap, gap + responses.at_arms(1 - shrink) * shape)
         short = lead + gap[here, rows] - gap[:, best]
         room = MARGIN * (np.abs(lead) + np.abs(gap[here, rows]) + np.abs(gap[:, best]))
         gap -= np.where(mended, 0.0, np.maximum(short + room, 0.0))[:, None] * lift
         short = lead + gap[here, rows] - gap[:, best]
-        mended = (_smoothness(responses, gap)[0] * (1 + MARGIN) <= responses.R) & (short <= -room / 2)
+        mended = (_smoothness(responses, gap)[0] * (1 + MARGIN) <= radii).all(axis=1) & (short <= -room / 2)
         if mended.all():
             break
     gap[~mended] = np.inf
@@ -98,8 +104,9 @@ def certified_upper(gradients: Matrix, p: Vector) -> float:
     return float((weights @ gradients[usable]).max() * (1 + MARGIN))
 
 
-def _smoothness(responses: Responses, gap: Matrix) -> tuple[Vector, Matrix]:
-    """Returns S(lam) and L lam for each row of lam = mu - gap, from the edges: sums of squares, free of cancellation.
+def _smoothness(responses: Responses, gap: Matrix) -> tuple[Matrix, Matrix]:
+    """Returns what R bounds, one column for each of `radii`, and L lam for each row of lam = mu - gap, from the edges:
+    sums of squares, free of cancellation.
 
     Differences come before the subtraction: neither a common level of the means nor small gaps cost accuracy.
     """
@@ -108,4 +115,9 @@ def _smoothness(responses: Responses, gap: Matrix) -> tuple[Vector, Matrix]:
     across = (mu[a] - mu[b]) - (gap[:, a] - gap[:, b])
     flow = components.weights * across
     slope = flow @ components.incidence
-    return (flow * across).sum(axis=1), slope
+    if responses.radii.size == 1:
+        return (flow * across).sum(axis=1, keepdims=True), slope
+    smooth = np.zeros((len(gap), responses.radii.size))
+    joined = np.flatnonzero(components.sizes > 1)
+    smooth[:, joined] = np.add.reduceat(flow * across, components.edge_offsets[joined], axis=1)
+    return smooth, slope

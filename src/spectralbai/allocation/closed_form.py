@@ -31,9 +31,16 @@ def balance(oracle: Oracle, needs: Vector) -> tuple[Vector, float]:
     The minimum is over challengers with `needs` (n_arms,) > 0, whose means are below the best one plus the tolerance.
     """
     others = (np.arange(oracle.mu.size) != oracle.best) & (needs > 0)
-    noise = oracle.sigma[others] ** 2
     noise_best = float(oracle.sigma[oracle.best] ** 2)
     lead = (oracle.mu[oracle.best] - oracle.mu[others] + oracle.tolerance) ** 2 / needs[others]
+    omega = np.zeros(oracle.mu.size)
+    omega[oracle.best], omega[others], value = balance_leads(lead, oracle.sigma[others] ** 2, noise_best)
+    return omega, value
+
+
+def balance_leads(lead: Vector, noise: Vector, noise_best: float) -> tuple[float, Vector, float]:
+    """Returns the shares of the leader and of its rivals that maximise the least of 1/2 lead_a / (noise_best/omega_best
+    + noise_a/omega_a), and that value; `lead` holds squares."""
     # c = 2 f / omega_best; in units of its largest value, where x_a of the closest arm is infinite
     largest = float(lead.min()) / noise_best
 
@@ -47,7 +54,5 @@ def balance(oracle: Oracle, needs: Vector) -> tuple[Vector, float]:
     upper_fraction = float((lead * x_closest / (noise + noise_best * x_closest)).min() / largest)
     c = largest * brentq(excess, 0.0, min(upper_fraction * (1 + 1e-12), 1 - 1e-15), xtol=1e-300, rtol=1e-15)
     x = noise * c / (lead - noise_best * c)
-    omega = np.zeros(oracle.mu.size)
-    omega[oracle.best] = 1 / (1 + x.sum())
-    omega[others] = x * omega[oracle.best]  # (5.3)
-    return omega, float(omega[oracle.best]) * c / 2
+    best = float(1 / (1 + x.sum()))
+    return best, x * best, best * c / 2  # (5.3)

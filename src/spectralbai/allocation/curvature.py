@@ -25,10 +25,12 @@ def curvature(responses: Responses, p: Vector, ratio: float = NODE_RATIO) -> Mat
         ratio,
         int(to.position[responses.best]),
         to.ordered(responses.gap / decomposition.sigma**2, axes=2),
+        responses.radii.size == 1,
         to.ordered(responses.gamma),
         to.ordered(responses.nu),
         to.ordered(responses.coef),
         *decomposition.factors,
+        to.component,
     )
     return to.restored(hessian, axes=2)
 
@@ -39,7 +41,8 @@ def curvature_kernel(
     ratio: float,
     best: int,
     e: Matrix,
-    gamma: Vector,
+    one: bool,
+    gamma: Matrix,
     nu: Vector,
     coef: Matrix,
     u: Vector,
@@ -47,97 +50,187 @@ def curvature_kernel(
     theta: Vector,
     rough: Vector,
     offsets: Indices,
+    component: Indices,
 ) -> Matrix:
+    """Returns what `curvature` does; `one` says that one R is for all components."""
     n_arms = p.size
-    n_components = offsets.size - 1
     hessian = np.zeros((n_arms, n_arms))
 
-    # gamma = 0: M = diag(u)
-    n_priced = 0
-    for i in range(n_arms):
-        if p[i] > 0.0 and gamma[i] > 0.0:
-            n_priced += 1
-        elif p[i] > 0.0:
-            for a in range(n_arms):
-                hessian[a, a] += p[i] * e[i, a] ** 2 / u[a]
-
-    # gamma > 0: sum_k M(node_k)^-1 * (sum_i share_ik p_i e_i e_i'), entrywise, component by component
-    order = np.argsort(gamma)
-    first = n_arms - 1
-    while first >= 0 and gamma[order[first]] > 0.0:
-        first -= 1
-    nodes = np.empty(n_arms)
-    n_nodes = 0
-    for k in range(first + 1, n_arms):
-        value = gamma[order[k]]
-        if p[order[k]] <= 0.0 or (n_nodes > 0 and value <= nodes[n_nodes - 1]):
-            continue
-        nodes[n_nodes] = max(value, min(nodes[n_nodes - 1] * ratio, gamma[order[n_arms - 1]])) if n_nodes > 0 else value
-        n_nodes += 1
-    share = np.empty((n_arms, n_arms))
-    for k in range(n_nodes):
-        count = 0
-        for i in range(n_arms):
-            if p[i] <= 0.0 or gamma[i] <= 0.0:
-                continue
-            hat = 0.0  # piecewise linear hat function of node k at gamma_i
-            if gamma[i] == nodes[k]:
-                hat = 1.0
-            elif gamma[i] < nodes[k] and k > 0 and gamma[i] > nodes[k - 1]:
-                hat = (gamma[i] - nodes[k - 1]) / (nodes[k] - nodes[k - 1])
-            elif gamma[i] > nodes[k] and k + 1 < n_nodes and gamma[i] < nodes[k + 1]:
-                hat = (nodes[k + 1] - gamma[i]) / (nodes[k + 1] - nodes[k])
-            if hat > 0.0:
-                for a in range(n_arms):
-                    share[count, a] = np.sqrt(hat * p[i]) * e[i, a]
-                count += 1
-        for c in range(n_components):
-            low, high = offsets[c], offsets[c + 1]
+    # M^-1, component by component: the challengers that move it, and their prices in it
+    live, price = np.flatnonzero(p > 0.0), gamma[:, 0].copy()
+    nodes = _nodes(price[live], price.max(), ratio)
+    for c in range(offsets.size - 1):
+        low, high = offsets[c], offsets[c + 1]
+        if not one and c == component[best]:
+            live, price = np.flatnonzero(p > 0.0), gamma[:, 0].copy()
+            nodes = _nodes(price[live], price.max(), ratio)
+        elif not one:
+            live, price = low + np.flatnonzero(p[low:high] > 0.0), gamma[:, 1].copy()
+            nodes = _nodes(price[live], price[low:high].max(), ratio)
+        for i in live:
+            if price[i] <= 0.0:  # M = diag(u)
+                for a in range(low, high):
+                    hessian[a, a] += p[i] * e[i, a] ** 2 / u[a]
+        # gamma > 0: sum_k M(node_k)^-1 * (sum_i share_ik p_i e_i e_i'), entrywise
+        share = np.empty((live.size, high - low))
+        for k in range(nodes.size):
+            count = 0
+            for i in live:
+                hat = 0.0  # piecewise linear hat function of node k at the price
+                if price[i] <= 0.0:
+                    continue
+                if price[i] == nodes[k]:
+                    hat = 1.0
+                elif price[i] < nodes[k] and k > 0 and price[i] > nodes[k - 1]:
+                    hat = (price[i] - nodes[k - 1]) / (nodes[k] - nodes[k - 1])
+                elif price[i] > nodes[k] and k + 1 < nodes.size and price[i] < nodes[k + 1]:
+                    hat = (nodes[k + 1] - price[i]) / (nodes[k + 1] - nodes[k])
+                if hat > 0.0:
+                    for a in range(low, high):
+                        share[count, a - low] = np.sqrt(hat * p[i]) * e[i, a]
+                    count += 1
             block = basis[low:high, low:high].copy()
             scaled = np.empty((high - low, high - low))
             for a in range(high - low):
                 for j in range(high - low):
                     scaled[a, j] = block[a, j] / (theta[low + j] + 2.0 * nodes[k] * rough[low + j])
-            part = share[:count, low:high].copy()
+            part = share[:count].copy()
             inverse = scaled @ block.T
             outer = part.T @ part
             for a in range(high - low):
                 for j in range(high - low):
                     hessian[low + a, low + j] += inverse[a, j] * outer[a, j]
 
-    # minus the directions in which lam may not move: G = [e_best - e_i, L lam], made orthonormal for M^-1
+    # minus the directions in which lam may not move
     rows = np.flatnonzero(p > 0.0)  # one row per arm unless many are left out, when it pays to skip them
     if 4 * rows.size > 3 * n_arms:
         rows = np.arange(n_arms)
+    if one:
+        directions = _held(rows, p, best, gamma, nu, coef, basis, theta, rough)
+    else:
+        directions = _held_apart(rows, p, best, gamma, nu, coef, basis, theta, rough, offsets, component)
+    each = directions.shape[0] // max(rows.size, 1)
+    fixed = np.empty(directions.shape)
+    for c in range(offsets.size - 1):
+        low, high = offsets[c], offsets[c + 1]
+        moved = directions[:, low:high].copy() @ basis[low:high, low:high].copy().T
+        for row in range(directions.shape[0]):
+            i = rows[row // each]
+            for a in range(low, high):
+                fixed[row, a] = moved[row, a - low] * e[i, a] * np.sqrt(max(p[i], 0.0))
+    left: Matrix = hessian - fixed.T @ fixed
+    return left
+
+
+@njit
+def _nodes(prices: Vector, largest: float, ratio: float) -> Vector:
+    """Returns the prices at which M^-1 is computed: from the least positive one, at least `ratio` apart."""
+    nodes = np.empty(prices.size)
+    n_nodes = 0
+    for value in np.sort(prices):
+        if value <= 0.0 or (n_nodes > 0 and value <= nodes[n_nodes - 1]):
+            continue
+        nodes[n_nodes] = max(value, min(nodes[n_nodes - 1] * ratio, largest)) if n_nodes > 0 else value
+        n_nodes += 1
+    return nodes[:n_nodes].copy()
+
+
+@njit
+def _held(
+    rows: Indices,
+    p: Vector,
+    best: int,
+    gamma: Matrix,
+    nu: Vector,
+    coef: Matrix,
+    basis: Matrix,
+    theta: Vector,
+    rough: Vector,
+) -> Matrix:
+    """Returns M^-1 G of each row, G = [e_best - e_i, L lam] made orthonormal for M^-1, in coordinates."""
+    n_arms = p.size
     directions = np.zeros((2 * rows.size, n_arms))
     for row in range(rows.size):
         i = rows[row]
         if p[i] <= 0.0:
             continue
+        price = gamma[i, 0]
         g11 = g12 = g22 = 0.0
         for j in range(n_arms):
-            den = theta[j] + 2.0 * gamma[i] * rough[j]
+            den = theta[j] + 2.0 * price * rough[j]
             q = basis[best, j] - basis[i, j] if nu[i] > 0.0 else 0.0
-            bend = rough[j] * coef[i, j] if gamma[i] > 0.0 else 0.0
+            bend = rough[j] * coef[i, j] if price > 0.0 else 0.0
             g11 += q * q / den
             g12 += q * bend / den
             g22 += bend * bend / den
         slope = g12 / g11 if g11 > 0.0 else 0.0
         rest = g22 - slope * g12
         for j in range(n_arms):
-            den = theta[j] + 2.0 * gamma[i] * rough[j]
+            den = theta[j] + 2.0 * price * rough[j]
             q = basis[best, j] - basis[i, j] if nu[i] > 0.0 else 0.0
-            bend = rough[j] * coef[i, j] if gamma[i] > 0.0 else 0.0
+            bend = rough[j] * coef[i, j] if price > 0.0 else 0.0
             if g11 > 0.0:
                 directions[2 * row, j] = q / (den * np.sqrt(g11))
             if rest > 1e-10 * g22:
                 directions[2 * row + 1, j] = (bend - slope * q) / (den * np.sqrt(rest))
-    fixed = np.empty((2 * rows.size, n_arms))
-    for c in range(n_components):
-        low, high = offsets[c], offsets[c + 1]
-        moved = directions[:, low:high].copy() @ basis[low:high, low:high].copy().T
-        for row in range(2 * rows.size):
-            i = rows[row // 2]
-            for a in range(low, high):
-                fixed[row, a] = moved[row, a - low] * e[i, a] * np.sqrt(max(p[i], 0.0))
-    return hessian - fixed.T @ fixed
+    return directions
+
+
+@njit
+def _held_apart(
+    rows: Indices,
+    p: Vector,
+    best: int,
+    gamma: Matrix,
+    nu: Vector,
+    coef: Matrix,
+    basis: Matrix,
+    theta: Vector,
+    rough: Vector,
+    offsets: Indices,
+    component: Indices,
+) -> Matrix:
+    """Returns M^-1 G of each row where each component has its R: G = [L lam in the best arm's component, L lam in the
+    challenger's, e_best - e_i], made orthonormal for M^-1 (theory 16.7). The first two already are orthogonal."""
+    n_arms = p.size
+    directions = np.zeros((3 * rows.size, n_arms))
+    for row in range(rows.size):
+        i = rows[row]
+        if p[i] <= 0.0:
+            continue
+        last = directions[3 * row + 2]
+        whole = 0.0  # q' M^-1 q
+        for side in range(2):
+            c = component[best] if side == 0 else component[i]
+            if side == 1 and c == component[best]:
+                break
+            low, high = offsets[c], offsets[c + 1]
+            price = gamma[i, side]
+            cross = bent = 0.0
+            for j in range(low, high):
+                den = theta[j] + 2.0 * price * rough[j]
+                q = basis[best, j] - basis[i, j] if nu[i] > 0.0 else 0.0
+                bend = rough[j] * coef[i, j] if price > 0.0 else 0.0
+                whole += q * q / den
+                cross += q * bend / den
+                bent += bend * bend / den
+            slope = cross / bent if bent > 0.0 else 0.0
+            for j in range(low, high):
+                den = theta[j] + 2.0 * price * rough[j]
+                q = basis[best, j] - basis[i, j] if nu[i] > 0.0 else 0.0
+                bend = rough[j] * coef[i, j] if price > 0.0 else 0.0
+                if bent > 0.0:
+                    directions[3 * row + side, j] = bend / (den * np.sqrt(bent))
+                last[j] = (q - slope * bend) / den
+        rest = 0.0
+        for side in range(2):
+            c = component[best] if side == 0 else component[i]
+            if side == 1 and c == component[best]:
+                break
+            for j in range(offsets[c], offsets[c + 1]):
+                rest += last[j] ** 2 * (theta[j] + 2.0 * gamma[i, side] * rough[j])
+        if rest > 1e-10 * whole:
+            last /= np.sqrt(rest)
+        else:
+            last[:] = 0.0
+    return directions

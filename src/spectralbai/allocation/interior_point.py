@@ -145,7 +145,7 @@ class _Game(NamedTuple):
     """What an oracle knows, as the compiled step takes it."""
 
     best: int
-    R: float
+    radii: Vector
     tolerance: float
     mu: Vector
     sigma: Vector
@@ -160,7 +160,7 @@ class _Game(NamedTuple):
         to = oracle.components
         mu, sigma = to.ordered(oracle.mu), to.ordered(oracle.sigma)
         edges = to.ends, to.weights, to.edge_offsets
-        return cls(oracle.best, oracle.R, oracle.tolerance, mu, sigma, to.offsets, to.component, *edges)
+        return cls(oracle.best, oracle.radii, oracle.tolerance, mu, sigma, to.offsets, to.component, *edges)
 
 
 class _Answers(NamedTuple):
@@ -171,12 +171,13 @@ class _Answers(NamedTuple):
     basis: Matrix
     theta: Vector
     rough: Vector
-    gamma: Vector
+    gamma: Matrix
     nu: Vector
     coef: Matrix
     gap: Matrix
     cost: Vector
     misfit: float
+    rests: Vector
 
     @classmethod
     def of(cls, found: Responses) -> _Answers:
@@ -193,14 +194,16 @@ class _Answers(NamedTuple):
             found.gap,
             found.cost,
             found.misfit,
+            found.rests,
         )
 
     def responses(self, oracle: Oracle) -> Responses:
         """Returns the best responses of the oracle that these are."""
         factors = Factors(self.u, self.basis, self.theta, self.rough, oracle.components.offsets)
         decomposition = Decomposition(oracle.components, self.omega, oracle.sigma, self.u, factors)
-        told = oracle.mu, oracle.best, oracle.R, oracle.tolerance
-        return Responses(decomposition, *told, self.gamma, self.nu, self.coef, self.gap, self.cost, self.misfit)
+        told = oracle.mu, oracle.best, oracle.radii, oracle.tolerance
+        prices = self.gamma, self.nu
+        return Responses(decomposition, *told, *prices, self.coef, self.gap, self.cost, self.misfit, self.rests)
 
 
 class _Cuts(NamedTuple):
@@ -245,6 +248,7 @@ def _step(
         NODE_RATIO,
         game.best,
         answers.gap / game.sigma**2,
+        game.radii.size == 1,
         answers.gamma,
         answers.nu,
         answers.coef,
@@ -253,13 +257,14 @@ def _step(
         answers.theta,
         answers.rough,
         game.offsets,
+        game.component,
     )
     after = newton_step(point, cuts.cost / scale, cuts.gradient / scale, hessian / scale)
     u = after.omega / game.sigma**2
     basis, theta, rough = diagonalise(u, game.offsets, game.ends, game.weights, game.edge_offsets)
-    gamma, nu, coef, gap, cost, misfit = respond_all(
+    gamma, nu, coef, gap, cost, misfit, rests = respond_all(
         game.best,
-        game.R,
+        game.radii,
         game.tolerance,
         game.mu,
         u,
@@ -270,7 +275,7 @@ def _step(
         game.component,
         answers.gamma,
     )
-    return after, _Answers(after.omega, u, basis, theta, rough, gamma, nu, coef, gap, cost, misfit)
+    return after, _Answers(after.omega, u, basis, theta, rough, gamma, nu, coef, gap, cost, misfit, rests)
 
 
 @njit

@@ -26,7 +26,8 @@ class Cell:
     policy: str
     delta: float
     n_arms: int
-    R: float
+    R: float | tuple[float, ...]
+    """One for all components, or one for each."""
     tolerance: float
     rule: str
     proved: bool
@@ -87,7 +88,7 @@ def summarise(results: Results) -> list[Cell]:
                 policy=policy,
                 delta=delta,
                 n_arms=problem.n_arms,
-                R=problem.R,
+                R=tuple(problem.radii.tolist()) if problem.by_component else float(problem.radii[0]),
                 tolerance=problem.tolerance,
                 rule=rows[0].rule,
                 proved=rows[0].proved,

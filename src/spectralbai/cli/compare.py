@@ -113,17 +113,23 @@ def _as_csv(columns: Sequence[str], records: Iterable[dict[str, Any]]) -> str:
     writer = csv.DictWriter(text, columns, lineterminator="\n")
     writer.writeheader()
     for record in records:
-        writer.writerow(
-            {key: str(value).lower() if isinstance(value, bool) else value for key, value in record.items()}
-        )
+        writer.writerow({key: _in_a_cell(value) for key, value in record.items()})
     return text.getvalue()
+
+
+def _in_a_cell(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def _rows_as_csv(rows: Sequence[Row]) -> bytes:
     from spectralbai.campaign.results import COLUMNS
 
-    return _as_csv(COLUMNS, ({**asdict(row), "counts": " ".join(map(str, row.counts))} for row in rows)).encode()
+    return _as_csv(COLUMNS, (asdict(row) for row in rows)).encode()
 
 
 def _finite(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_finite(each) for each in value]
     return None if isinstance(value, float) and math.isnan(value) else "inf" if value == math.inf else value

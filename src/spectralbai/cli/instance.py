@@ -16,8 +16,10 @@ from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from spectralbai.checks import Vector
     from spectralbai.graph import Graph
     from spectralbai.problem import Problem
+    from spectralbai.records import Table
 
 
 def instance(
@@ -40,6 +42,13 @@ def instance(
         ),
     ] = None,
     edges: Annotated[Path | None, typer.Option(help="CSV of label, label and perhaps weight.", metavar="FILE")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of --arms with categories: the options of one are alike. Each gets an R of its own.",
+            metavar="COLUMN",
+        ),
+    ] = None,
     label: Annotated[
         str | None, typer.Option(help="Column of --arms with the labels; the first if not given.", metavar="COLUMN")
     ] = None,
@@ -72,13 +81,16 @@ def instance(
       spectralbai instance --arms doses.csv --features dose,form --step 0.1 --observations pilot.csv
       spectralbai instance --edges similar.csv --R 0.01 --low 0 --high 1
       spectralbai instance --edges similar.csv --R 0.01 --binary
+      spectralbai instance --arms catalogue.csv --by category --step 0.02 --binary
+
+    With --by, --R is the bound of every category, and --step says how far two options of one differ, as the root of the
+    mean square over all its pairs; with neither, --observations of some options tells it.
 
     Every feature counts the same: numbers and dates get standard deviation 1, and categories as much variance.
     """
-    from spectralbai.history import implied_R
     from spectralbai.instance import Instance
 
-    _check_options(arms, features, edges, guess, R, step)
+    _check_options(arms, features, edges, by, guess, R, step)
     _check_noise(sigma, observations, low, high, binary)
     if not out.name or out.suffix == ".png":
         raise InvalidInput(
@@ -94,25 +106,13 @@ def instance(
     file = Output("--out", out, INSTANCE, force)
     drawing = None if file.is_stream else Output("--out", picture, PICTURE, force)
     with progress("reading"):
-        labels, graph, mu, remarks = _read(arms, features, neighbors, edges, label, guess)
-    if R is None and step is not None:
-        R = implied_R(graph, step)
-        if math.isinf(R):
-            raise InvalidInput(f"--step must be a number whose square is finite, got {step:g}")
-        remarks.append(
-            f"R = {R:g}: neighbours differ by at most {step:g}, and the weights of {graph.n_edges} edges sum to "
-            f"{graph.weights.sum():g}"
-        )
-    elif R is None:
-        R = math.inf
-        remarks.append(
-            'R = inf: the graph says nothing yet; choose --R or --step, with the help of "spectralbai plan '
-            '--observations"'
-        )
+        labels, graph, mu, remarks = _read(arms, features, neighbors, edges, by, label, guess)
     if observations is not None:
         sigma, remark = _estimated_sigma(observations, labels)
         remarks.append(remark)
-    problem = _problem(graph, R, sigma, low, high, binary, tolerance)
+    radii, chosen = _radii(graph, labels, by, R, step, observations, sigma)
+    remarks.append(chosen)
+    problem = _problem(graph, radii, sigma, low, high, binary, tolerance)
     made = Instance(problem, mu, labels)
     if made.mu is not None:
         problem.noise.check_means("--guess", made.mu)
@@ -120,13 +120,16 @@ def instance(
         with progress("drawing"):
             drawing.write(plots.as_png(plots.plot_graph(made)))
     file.write((json.dumps(made.as_dict(), indent=1, ensure_ascii=False) + "\n").encode())
-    if mu is not None:
-        rough = problem.smoothness(mu)
+    if made.mu is not None:
+        rough = problem.roughness(made.mu)
+        over = rough > problem.radii
         remarks.append(
-            f"S of the guesses is {rough:g}" + (f", above R = {R:g}: raise R, or guess again" if rough > R else "")
+            f"S of the guesses is {rough.sum():g}"
+            + (f", above R = {problem.radii[over][0]:g}: raise R, or guess again" if over.any() else "")
         )
     parts = f" in {graph.n_components} parts that the edges do not join" if graph.n_components > 1 else ""
-    print_plain(f"{graph.n_arms} options, {graph.n_edges} edges{parts}", *remarks, err=drawing is None)
+    shape = f"{graph.n_edges} edges{parts}" if by is None else f"{graph.n_components} categories"
+    print_plain(f"{graph.n_arms} options, {shape}", *[each for each in remarks if each], err=drawing is None)
     if drawing is not None:
         typer.echo(f"The instance is in {out}, its graph in {picture}; next: spectralbai plan {out}")
 
@@ -135,20 +138,24 @@ def _check_options(
     arms: Path | None,
     features: str | None,
     edges: Path | None,
+    by: str | None,
     guess: str | None,
     R: float | None,
     step: float | None,
 ) -> None:
     if arms is None and edges is None:
         raise InvalidInput("--arms or --edges is needed: a CSV file of options, or of pairs of similar ones")
-    if arms is None and (features is not None or guess is not None):
-        raise InvalidInput("--features and --guess name columns of --arms, which is missing")
-    if edges is None and features is None:
+    if arms is None and not (features is None and guess is None and by is None):
+        raise InvalidInput("--features, --by and --guess name columns of --arms, which is missing")
+    makers = {"--features": features is not None, "--edges": edges is not None, "--by": by is not None}
+    named = [name for name, there in makers.items() if there]
+    if not named:
         raise InvalidInput(
-            "--features is needed to tell which options are alike, such as --features dose,age; or give --edges"
+            "--features is needed to tell which options are alike, such as --features dose,age; or give --edges, or "
+            "--by a column of categories"
         )
-    if edges is not None and features is not None:
-        raise InvalidInput("--features and --edges both make the graph; keep one")
+    if len(named) > 1:
+        raise InvalidInput(f"{' and '.join(named)} both make the graph; keep one")
     if R is not None and step is not None:
         raise InvalidInput("--R and --step both set R; keep one")
 
@@ -179,6 +186,7 @@ def _read(
     features: str | None,
     neighbors: int | None,
     edges: Path | None,
+    by: str | None,
     label: str | None,
     guess: str | None,
 ) -> tuple[tuple[str, ...], Graph, list[float] | None, list[str]]:
@@ -190,13 +198,16 @@ def _read(
     from spectralbai.records import arms_from, edges_from
 
     labels, mu = None, None
+    graph: Graph
     remarks: list[str] = []
     if arms is not None:
         names = [name.strip() for name in (features or "").split(",") if name.strip()]
         with read_table(arms) as table:
             labels = arms_from(table, label)
             mu = table.numbers(guess).tolist() if guess is not None else None
-            if edges is None:
+            if by is not None:
+                graph = Graph.from_categories(_categories(table, by, labels))
+            elif edges is None:
                 if not names:
                     raise InvalidInput(f'--features names no column, got "{features}"; name some, such as dose,age')
                 read = features_from(table, names, label)
@@ -211,6 +222,73 @@ def _read(
             graph = Graph.from_edges(len(labels), pairs)
     assert labels is not None
     return labels, graph, mu, remarks
+
+
+def _categories(table: Table, by: str, labels: tuple[str, ...]) -> list[str]:
+    """Returns the category of each option."""
+    cells = table.column(by)
+    for cell, line in zip(cells, table.lines, strict=True):
+        if not cell:
+            raise InvalidInput(f'line {line}, column "{by}": the cell is empty; name a category, or remove the row')
+    if len(set(cells)) == len(labels):
+        raise InvalidInput(f'the column "{by}" is different for every option: it tells nothing of which are alike')
+    return cells
+
+
+def _radii(
+    graph: Graph,
+    labels: tuple[str, ...],
+    by: str | None,
+    R: float | None,
+    step: float | None,
+    observations: Path | None,
+    sigma: float | None,
+) -> tuple[float | Vector, str]:
+    """Returns R, or one for each category, and how it came about."""
+    import numpy as np
+
+    from spectralbai.history import implied_R, implied_radii, rounded_up, step_inside
+    from spectralbai.records import observations_from
+
+    if by is None:
+        if R is not None:
+            return R, ""
+        if step is None:
+            return math.inf, (
+                'R = inf: the graph says nothing yet; choose --R or --step, with the help of "spectralbai plan '
+                '--observations"'
+            )
+        whole = implied_R(graph, step)
+        if math.isinf(whole):
+            raise InvalidInput(f"--step must be a number whose square is finite, got {step:g}")
+        return whole, (
+            f"R = {whole:g}: neighbours differ by at most {step:g}, and the weights of {graph.n_edges} edges sum to "
+            f"{graph.weights.sum():g}"
+        )
+    if R is not None:
+        return np.full(graph.n_components, R), f"R = {R:g} for each category"
+    how = ""
+    if step is None:
+        if observations is None or sigma is None:
+            raise InvalidInput(
+                "--step is needed: how far two options of one category differ; or --R, or --observations of some of "
+                "them"
+            )
+        with read_table(observations) as table:
+            estimated, upper = step_inside(graph, *observations_from(table, labels), sigma)
+        step = rounded_up(upper)
+        if step <= 0:
+            raise InvalidInput(
+                f"the outcomes of {observations} show no difference between options of one category; give --step, the "
+                "largest that you think possible"
+            )
+        how = f", as observed (about {estimated:.2g}, and the upper end is on the safe side)"
+    radii = implied_radii(graph, step)
+    if not np.isfinite(radii).all():
+        raise InvalidInput(f"--step must be a number whose square is finite, got {step:g}")
+    several = radii[graph.sizes > 1]
+    ends = f"{several.min():g}" if several.min() == several.max() else f"{several.min():g} to {several.max():g}"
+    return radii, f"R = {ends}, one for each category: two options of one differ by {step:g}{how}"
 
 
 def _estimated_sigma(file: Path, labels: tuple[str, ...]) -> tuple[float, str]:
@@ -233,7 +311,13 @@ def _estimated_sigma(file: Path, labels: tuple[str, ...]) -> tuple[float, str]:
 
 
 def _problem(
-    graph: Graph, R: float, sigma: float | None, low: float | None, high: float | None, binary: bool, tolerance: float
+    graph: Graph,
+    R: float | Vector,
+    sigma: float | None,
+    low: float | None,
+    high: float | None,
+    binary: bool,
+    tolerance: float,
 ) -> Problem:
     from spectralbai.problem import Problem
 

@@ -147,12 +147,15 @@ def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance
 
 def _setting(made: Plan) -> Iterator[str]:
     problem = made.instance.problem
-    yield f"{problem.n_arms} arms, {problem.graph.n_edges} edges, {problem.noise.described()}"
-    yield f"R = {problem.R:g}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
+    yield f"{problem.n_arms} arms, {problem.graph.described()}, {problem.noise.described()}"
+    yield f"{problem.described_R()}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
     if made.source == "random signals":
         rough = max(problem.smoothness(mu) for mu in made.signals)
+        full = max(made.signals, key=problem.smoothness)
         size = (
-            "with S(mu) = R" if rough > 0.99 * problem.R else f"with S(mu) up to {rough:.3g}, all that the range allows"
+            "with S(mu) = R"
+            if (problem.roughness(full) >= 0.99 * problem.radii).all()
+            else f"with S(mu) up to {rough:.3g}, all that the range allows"
         )
         yield f"means: {len(made.signals)} random smooth signals {size}; numbers are averages over them"
     else:
@@ -210,7 +213,7 @@ def _budget(found: Budget) -> Iterator[str | Table]:
     from spectralbai.planning.budget import PROBABILITIES
 
     problem, given = found.instance.problem, found.given
-    yield f"{problem.n_arms} arms, {problem.graph.n_edges} edges, {problem.noise.described()}, R = {problem.R:g}"
+    yield f"{problem.n_arms} arms, {problem.graph.described()}, {problem.noise.described()}, {problem.described_R()}"
     means = {
         "guess": "your guess",
         "observations": "what the observations leave plausible",
@@ -307,10 +310,13 @@ def _choices(made: Plan) -> Iterator[str | Table]:
             "Another R (too small a one can give a wrong answer or be refuted by the data; too large a one only costs "
             "trials):"
         )
-        yield _variations("R", made.by_R)
+        yield _variations("times R" if made.instance.problem.by_component else "R", made.by_R)
     yield ""
-    yield "Another tolerance:"
-    yield _variations("tolerance", made.by_tolerance)
+    if made.by_tolerance:
+        yield "Another tolerance:"
+        yield _variations("tolerance", made.by_tolerance)
+    else:
+        yield "For so many arms other values of R and of the tolerance are tried one at a time: --R, --tolerance"
 
 
 def _variations(name: str, variations: Sequence[Variation]) -> Table:

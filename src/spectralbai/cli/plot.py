@@ -94,7 +94,9 @@ def _check_distinct(cells: Sequence[Cell], kind: str) -> None:
     """Refuses two instances at one place of the x-axis."""
     at: dict[float, str] = {}
     for cell in cells:
-        x = cell.R if kind == "R" else cell.n_arms
+        if kind == "R" and isinstance(cell.R, tuple):
+            raise InvalidInput(f'--kind R: "{cell.instance}" has an R for each component; choose others by --instance')
+        x = cell.n_arms if kind != "R" or isinstance(cell.R, tuple) else cell.R
         other = at.setdefault(x, cell.instance)
         if other != cell.instance:
             raise InvalidInput(

@@ -46,7 +46,9 @@ def solve(
     file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     tol: Annotated[float, typer.Option(help="Relative gap of the certified bounds at which to stop.")] = 1e-6,
-    solver: Annotated[str, typer.Option(help="auto, mirror-ascent, closed-form, interior-point or binary.")] = "auto",
+    solver: Annotated[
+        str, typer.Option(help="auto, mirror-ascent, closed-form, interior-point, binary or catalogue.")
+    ] = "auto",
     max_iterations: Annotated[
         int | None, typer.Option(help="Most oracle calls; the solver's own limit if not given.", metavar="N")
     ] = None,
@@ -94,7 +96,7 @@ def _as_dict(answer: Answer) -> dict[str, Any]:
         "n_arms": problem.n_arms,
         "labels": list(answer.instance.labels),
         "mu": answer.mu.tolist(),
-        "R": _finite(problem.R),
+        "R": [_finite(R) for R in problem.radii.tolist()] if problem.by_component else _finite(problem.radii.item()),
         "smoothness": problem.smoothness(answer.mu),
         "sigma": problem.sigma.tolist(),
         "divergence": problem.noise.divergence,
@@ -134,14 +136,14 @@ def _print_tables(answer: Answer) -> None:
 
     summary = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     sigmas = {f"{sigma:g}" for sigma in problem.sigma.tolist()}
-    graph = f"{_count(problem.n_arms, 'arm')}, {_count(problem.graph.n_edges, 'edge')}"
+    graph = f"{_count(problem.n_arms, 'arm')}, {problem.graph.described()}"
     noise = f"sigma {sigmas.pop() if len(sigmas) == 1 else 'per arm'}"
     if problem.outcome_range is not None:
         noise = problem.noise.described()
     summary.add_row("problem", f"{graph}, {noise}, tolerance {problem.tolerance:g}")
     if problem.noise.divergence is None:
         summary.add_row("", "T* is that of Gaussian outcomes whose sigma is half of the range: no bound for scores")
-    summary.add_row("smoothness", f"S(mu) = {problem.smoothness(mu):.6g}, R = {problem.R:g}")
+    summary.add_row("smoothness", f"S(mu) = {problem.smoothness(mu):.6g}, {problem.described_R()}")
     summary.add_row("best arm", labels[with_graph.best])
     summary.add_row("T_R*", f"{with_graph.characteristic_time:.6g} samples per unit of log(1/delta)")
     summary.add_row("T_inf*", f"{answer.without_graph.characteristic_time:.6g} without the graph")

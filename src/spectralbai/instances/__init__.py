@@ -5,6 +5,7 @@ from collections.abc import Callable
 from spectralbai.instance import Instance
 from spectralbai.instances.generators import (
     barabasi_albert,
+    catalogue,
     cliques,
     complete,
     grid,
@@ -23,6 +24,7 @@ KINDS: dict[str, Callable[..., Instance]] = {
     "star": star,
     "complete": complete,
     "cliques": cliques,
+    "catalogue": catalogue,
     "stochastic_block": stochastic_block,
     "barabasi_albert": barabasi_albert,
     "nearest_neighbors": nearest_neighbors,

@@ -107,15 +107,35 @@ def cliques(
     graph = topologies.cliques(n_cliques, size, n_lone=int(lone_best))
     best = check_number("best", best, "a finite number", low=-np.inf, strict=True)
     mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
-    best_arm = graph.n_arms - 1 if lone_best else int(rng.integers(graph.n_arms))
-    highest = float(np.delete(mu, best_arm).max())
-    if best <= highest:
-        raise InvalidInput(
-            f"`best` must be above the mean of every other arm, got {best} and another mean of {highest:.6g}; raise "
-            "best"
-        )
-    mu[best_arm] = best
+    _raise_to(mu, best, graph.n_arms - 1 if lone_best else int(rng.integers(graph.n_arms)))
     return _instance(graph, mu, slack, sigma, tolerance)
+
+
+def catalogue(
+    n_categories: int,
+    size: int,
+    *,
+    lone_best: bool = True,
+    levels: tuple[float, float] = (0.2, 0.6),
+    spread: float = 0.01,
+    best: float = 0.9,
+    slack: float = 1.5,
+    sigma: ArrayLike = 1.0,
+    tolerance: float = 0.0,
+    seed: int = 0,
+) -> Instance:
+    """Returns the means of `cliques`, as categories with an R for each: slack times its own roughness.
+
+    The best arm has mean `best`: a last arm in a category of its own, or, if not `lone_best`, an arm drawn at random.
+    """
+    rng = _generator(seed)
+    n_categories, size = check_integer("n_categories", n_categories, 1), check_integer("size", size, 1)
+    labels = [f"category {c}" for c in range(n_categories) for _ in range(size)] + ["alone"] * bool(lone_best)
+    graph = Graph.from_categories(labels)
+    mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
+    _raise_to(mu, best, graph.n_arms - 1 if lone_best else int(rng.integers(graph.n_arms)))
+    slack = check_number("slack", slack, "a finite positive number", low=0.0, strict=True)
+    return Instance(Problem(graph, slack * graph.roughness_by_component(mu), sigma, tolerance), mu)
 
 
 def stochastic_block(
@@ -171,6 +191,17 @@ def nearest_neighbors(
     """Returns a smooth signal on the graph of the nearest neighbours among random points of the unit square."""
     rng = _generator(seed)
     return smooth_instance(topologies.nearest_neighbors(n_arms, neighbors, rng), lead, slack, sigma, tolerance, rng)
+
+
+def _raise_to(mu: Vector, best: float, arm: int) -> None:
+    """Gives an arm the mean `best`, which must be the largest."""
+    highest = float(np.delete(mu, arm).max())
+    if best <= highest:
+        raise InvalidInput(
+            f"`best` must be above the mean of every other arm, got {best} and another mean of {highest:.6g}; raise "
+            "best"
+        )
+    mu[arm] = best
 
 
 def _generator(seed: int) -> np.random.Generator:

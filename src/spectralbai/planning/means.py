@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -18,6 +17,8 @@ from spectralbai.noise import Drawing, SubGaussian
 from spectralbai.planning.pilot import Pilot
 from spectralbai.problem import Problem
 
+MANY_ARMS = 500
+"""Arms from which on plans leave out what takes long."""
 SIGNALS = 8
 """Random signals drawn where the means are not guessed."""
 
@@ -52,7 +53,12 @@ class Means:
 
     def in_theory(self, problem: Problem) -> Problem:
         """Returns the problem whose characteristic time tells most: with the spread of the scores, where it is
-        known."""
+        known; with that of binary outcomes where arms are many, as their own bounds need few."""
+        if problem.noise.divergence == "binary" and problem.n_arms > MANY_ARMS:
+            assert problem.outcome_range is not None
+            low, high = problem.outcome_range
+            variance = float(np.mean([((mu - low) * (high - mu)).mean() for mu in self.signals]))
+            return replace(problem, noise=SubGaussian.of(np.sqrt(variance), problem.n_arms))
         if self.pilot is None or self.pilot.spread is None:
             return problem
         return replace(problem, noise=SubGaussian.of(self.pilot.spread, problem.n_arms))
@@ -79,11 +85,12 @@ def tied(mu: Vector) -> bool:
 
 
 def _random_signals(problem: Problem, seed: int) -> tuple[Vector, ...]:
-    """Returns smooth signals with S = R exactly; components have levels of their own, in the range or within a
-    sigma."""
-    if math.isinf(problem.R) or problem.R == 0:
+    """Returns smooth signals with S = R exactly, in each component if R is so; components have levels of their own,
+    in the range or within a sigma."""
+    if np.isinf(problem.radii).any() or problem.rigid:
         raise InvalidInput(
-            f'"mu" is missing and R = {problem.R:g} says nothing of the means; guess mu, give observations, or choose R'
+            f'"mu" is missing and {problem.described_R()} says nothing of the means; guess mu, give observations, or '
+            "choose R"
         )
     graph = problem.graph
     if graph.n_edges == 0:
@@ -94,7 +101,9 @@ def _random_signals(problem: Problem, seed: int) -> tuple[Vector, ...]:
     for k in range(SIGNALS):
         rng = np.random.default_rng((seed, k))
         mu = smooth(graph, 0.0, rng)
-        mu = mu * math.sqrt(problem.R / graph.smoothness(mu)) * (1 - 1e-9)
+        rough = problem.roughness(mu)
+        scale = np.sqrt(np.divide(problem.radii, rough, out=np.zeros_like(rough), where=rough > 0))
+        mu = mu * (scale[graph.components] if problem.by_component else scale) * (1 - 1e-9)
         if graph.n_components > 1:
             level = rng.standard_normal(graph.n_components) * float(problem.sigma.mean())
             centres = np.bincount(graph.components, mu) / np.bincount(graph.components)

@@ -82,7 +82,7 @@ class Pilot:
                 f'every arm needs an observation, got none of "{instance.labels[missing[0]]}"; observe it, or guess '
                 '"mu"'
             )
-        if problem.R == 0:
+        if problem.rigid:
             raise InvalidInput("`R` must be positive to plan from observations, got 0; choose another")
         sigma = sigma_from(pulled, values) if (data.counts >= 2).any() else None
         roughness = roughness_from(problem.graph, problem.sigma, data.counts, data.means + origin, instance.labels)

@@ -17,7 +17,7 @@ from spectralbai.errors import InvalidInput
 from spectralbai.html import paragraph, table
 from spectralbai.instance import Instance
 from spectralbai.planning.forecast import BATCH, LONGEST, Forecast, rule_of_thumb, simulate
-from spectralbai.planning.means import Means, Source, tied
+from spectralbai.planning.means import MANY_ARMS, Means, Source, tied
 from spectralbai.planning.pilot import Pilot, Range
 from spectralbai.policy import Race, SpectralRace
 from spectralbai.problem import Problem
@@ -38,6 +38,7 @@ class Variation:
     """What to expect if one choice were another."""
 
     value: float
+    """The other choice; where each component has its R, the factor by which all are multiplied."""
     forecast: Forecast | None
     """None where R is below the roughness of the means: the guarantee is void then."""
 
@@ -183,9 +184,12 @@ def plan(
     if means.pilot is None:
         means.check_told_apart(problem, instance.labels)
     deltas = (delta, *(each for each in DELTAS if each != delta))
-    radii = [factor * problem.R for factor in R_FACTORS] if math.isfinite(problem.R) else []
+    radii = [(factor, factor * problem.R) for factor in R_FACTORS] if np.isfinite(problem.radii).any() else []
     tolerances = sorted({problem.tolerance, *(share * means.spread for share in TOLERANCE_SHARES)})
+    if problem.n_arms > MANY_ARMS:  # what other choices would bring takes too long there
+        radii, tolerances = [], []
     fewer = min(runs, BATCH)
+    times: dict[Problem, tuple[float, float]] = {}  # problems are compared by identity
     most = (len(deltas) + 1) * runs + (len(radii) + len(tolerances)) * fewer
     done = 0
 
@@ -199,7 +203,9 @@ def plan(
         if problem.tolerance == 0 and any(map(tied, means.signals)):  # no number of trials would do
             count(runs)
             return Forecast(delta, math.inf, math.inf)
-        time, upper = _time(means.in_theory(problem), means.signals)
+        if problem not in times:
+            times[problem] = _time(means.in_theory(problem), means.signals)
+        time, upper = times[problem]
         bound = samples_needed(upper, delta)
         raced: list[Run] = []
         if bound <= LONGEST:
@@ -207,13 +213,15 @@ def plan(
             raced = simulate(policy, means.signals, runs, seed, executor, count, means.drawing)
         else:
             count(runs)
-        return Forecast.of(delta, time, math.nan if problem.noise.divergence is None else bound, raced)
+        divergence = problem.noise.divergence
+        known = divergence is not None and means.in_theory(problem).noise.divergence == divergence
+        return Forecast.of(delta, time, bound if known else math.nan, raced)
 
     def varied(value: float, other: Problem) -> Variation:
-        if (other.R, other.tolerance) == (problem.R, problem.tolerance):
+        if np.array_equal(other.radii, problem.radii) and other.tolerance == problem.tolerance:
             count(fewer)
             return Variation(value, ours[0])
-        if any(other.smoothness(mu) > other.R * (1 + 1e-9) for mu in means.signals):
+        if any((other.roughness(mu) > other.radii * (1 + 1e-9)).any() for mu in means.signals):
             count(fewer)
             return Variation(value, None)
         try:
@@ -236,7 +244,7 @@ def plan(
         ours[0],
         theirs,
         tuple(sorted(ours, key=lambda each: -each.delta)),
-        tuple(varied(R, replace(problem, R=R)) for R in radii),
+        tuple(varied(factor if isinstance(R, np.ndarray) else R, replace(problem, R=R)) for factor, R in radii),
         tuple(varied(each, replace(problem, tolerance=each)) for each in tolerances),
         means.pilot,
         None if means.pilot is None else _range(means.pilot, problem, ours[0]),

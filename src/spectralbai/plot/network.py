@@ -7,15 +7,20 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
 
 from spectralbai.checks import Matrix, Vector
-from spectralbai.graph import Graph
+from spectralbai.graph import Categories, Graph
 from spectralbai.instance import Instance
 from spectralbai.plot.style import boxes_for_unknown_signs, legend_above, new_axes, shortened, words
 
 MOST_LABELS = 150
 """Arms that a label is tried for."""
+MOST_RIMS = 400
+"""Arms from which on dots are too small for a rim, and only those named have a label."""
+MOST_CATEGORIES = 60
+"""Categories up to which each has its name."""
 BESIDE = (
     ((0, 1), "center", "bottom"),
     ((1, 0), "left", "center"),
@@ -50,13 +55,19 @@ def plot_graph(
     graph, mu = instance.problem.graph, instance.mu
     ax = ax or new_axes(size=(5.2, 4.4 if graph.n_arms <= 40 else 5.6))
     places = layout(graph)
-    widths = 0.5 + 1.5 * graph.weights / graph.weights.max() if graph.n_edges else []
-    ax.add_collection(LineCollection(list(places[graph.pairs]), colors="0.75", linewidths=widths, zorder=1))
+    if isinstance(graph, Categories):
+        _draw_categories(ax, graph, places)
+    else:
+        widths = 0.5 + 1.5 * graph.weights / graph.weights.max() if graph.n_edges else []
+        ax.add_collection(LineCollection(list(places[graph.pairs]), colors="0.75", linewidths=widths, zorder=1))
     share = np.full(graph.n_arms, 1 / graph.n_arms) if omega is None else np.array(omega)
     area = (25 + 400 * share / share.max()) * min(1.0, 12 / graph.n_arms)
+    if graph.n_arms > MOST_RIMS:
+        area = np.maximum(area, 1.0)
     colours = np.zeros(graph.n_arms) if mu is None else mu
+    rim = 0.7 if graph.n_arms <= MOST_RIMS else 0.0  # black rims would hide the colours of many small dots
     arms = ax.scatter(
-        places[:, 0], places[:, 1], s=area, c=colours, cmap="cividis", edgecolors="black", linewidths=0.7, zorder=2
+        places[:, 0], places[:, 1], s=area, c=colours, cmap="cividis", edgecolors="black", linewidths=rim, zorder=2
     )
     if mu is not None:
         best = int(np.argmax(mu)) if best is None else best
@@ -66,7 +77,8 @@ def plot_graph(
         assert ax.figure is not None
         ax.figure.colorbar(arms, ax=ax, label=colour_is, shrink=0.8)
     if omega is not None:
-        ax.set_xlabel(f"area: {area_is}\nlines: edges, wider if heavier")
+        lines = "circles: categories" if isinstance(graph, Categories) else "lines: edges, wider if heavier"
+        ax.set_xlabel(f"area: {area_is}\n{lines}")
     ax.set_xticks([])
     ax.set_yticks([])
     ax.set_aspect("equal", "datalim")
@@ -75,9 +87,33 @@ def plot_graph(
         spine.set_visible(False)
     if mu is not None:
         legend_above(ax)
-    first = [*([] if best is None else [best]), *named, *_extremes_first(colours)]
+    first = [*([] if best is None else [best]), *named]
+    if graph.n_arms <= MOST_RIMS:
+        first += _extremes_first(colours)
     _write_labels(ax, [words(shortened(label)) for label in instance.labels], places, area, first)
     return ax
+
+
+def _draw_categories(ax: Axes, graph: Categories, places: Matrix) -> None:
+    """Draws a circle around the arms of each category, with its name below."""
+    named = graph.n_components <= MOST_CATEGORIES
+    for category, name in enumerate(graph.categories):
+        own = places[graph.of_arm == category]
+        radius = 0.5 * np.sqrt(len(own)) + 0.35
+        centre = own.mean(axis=0) if len(own) > 1 else own[0]
+        if len(own) > 1:
+            ax.add_patch(Circle(tuple(centre), radius, fill=False, edgecolor="0.75", linewidth=0.8, zorder=1))
+        if named:
+            ax.annotate(
+                words(shortened(name)),
+                (centre[0], centre[1] - radius),
+                xytext=(0, -2),
+                textcoords="offset points",
+                fontsize=7,
+                color="0.35",
+                ha="center",
+                va="top",
+            )
 
 
 def _extremes_first(values: Vector) -> Iterator[int]:
@@ -129,15 +165,25 @@ def layout(graph: Graph) -> Matrix:
     order = np.argsort(-sizes, kind="stable")
     x = y = row_height = 0.0
     limit = 1.3 * np.sqrt(np.sum((np.sqrt(sizes) + 1) ** 2))
+    gap = 1.2 + 0.15 * np.sqrt(sizes.max()) * isinstance(graph, Categories)  # with room for the names of categories
     for component in order:
         arms = np.flatnonzero(components == component)
         side = np.sqrt(arms.size)
         if x + side > limit and x > 0:
-            x, y, row_height = 0.0, y - row_height - 1.2, 0.0
-        places[arms] = _spring(graph, arms) * side + (x + side / 2, y - side / 2)
+            x, y, row_height = 0.0, y - row_height - gap, 0.0
+        inside = _sunflower(arms.size) if isinstance(graph, Categories) else _spring(graph, arms)
+        places[arms] = inside * side + (x + side / 2, y - side / 2)
         x += side + 1.2
         row_height = max(row_height, side)
     return places
+
+
+def _sunflower(n: int) -> Matrix:
+    """Returns n places evenly in the disc of diameter 1, as the seeds of a sunflower."""
+    seeds = np.arange(n) + 0.5
+    angle = np.pi * (1 + np.sqrt(5)) * seeds
+    places: Matrix = 0.5 * np.sqrt(seeds / n)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
+    return places if n > 1 else np.zeros((1, 2))
 
 
 def _spring(graph: Graph, arms: np.ndarray, steps: int = 300) -> Matrix:

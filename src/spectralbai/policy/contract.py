@@ -68,7 +68,7 @@ class Policy:
             raise InvalidInput(f"`problem` must be a spectralbai.Problem, got {type(self.problem).__name__}")
         if self.ignores_graph:
             object.__setattr__(self, "problem", replace(self.problem, R=math.inf))
-        if self.problem.R == 0:
+        if self.problem.rigid:
             raise InvalidInput(
                 "`R` must be positive, got 0; the arms of a component are then equal: keep one of each, with R = "
                 "math.inf"
@@ -79,6 +79,8 @@ class Policy:
             check_delta(delta)
         if self.mean_range is not None:
             check_interval("mean_range", self.mean_range)
+        for each in self._rules.values():
+            each.check(self.problem)
         if self.in_blocks and self.sampling.most_at_once is not None:
             raise InvalidInput(
                 f"`stopping` = {self.rules[0][0]} bets on blocks of pulls, and {type(self).__name__} looks at every "
@@ -538,7 +540,11 @@ class Policy:
         if withdrawn:
             components = components.copy()
             components[list(withdrawn)] = -1
-        return np.array([np.argmax(components == c) for c in self._missing(issued)], dtype=np.intp)
+        missing = self._missing(issued)
+        if not missing.size:
+            return missing
+        found, first = np.unique(components, return_index=True)
+        return first[np.isin(found, missing)]
 
     def _memory(self, state: State, name: str) -> Memory:
         """Returns what a rule remembers: nothing yet where a state of an earlier version did not have the rule."""

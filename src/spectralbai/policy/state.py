@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from spectralbai import runs
 from spectralbai.blocks import Block, Data
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
@@ -121,9 +122,9 @@ class State:
                     "threshold": _as_json(w.threshold),
                     "stopped_at": w.stopped_at,
                     "consistent": w.consistent,
-                    "candidates": None if w.candidates is None else list(w.candidates),
+                    "candidates": None if w.candidates is None else runs.as_json(w.candidates),
                     "doubted": w.doubted,
-                    "lacking": None if w.lacking is None else list(w.lacking),
+                    "lacking": None if w.lacking is None else runs.as_json(w.lacking),
                 }
                 for w in self.watches
             ],
@@ -191,9 +192,9 @@ def _watch(w: dict[str, Any]) -> Watch:
         float(w["threshold"]),
         w["stopped_at"],
         w["consistent"],
-        None if candidates is None else tuple(candidates),
+        None if candidates is None else tuple(runs.from_json(candidates)),
         w.get("doubted", False),
-        None if lacking is None else tuple(lacking),
+        None if lacking is None else tuple(runs.from_json(lacking)),
     )
 
 

@@ -15,11 +15,13 @@ from spectralbai.compiled import njit
 from spectralbai.errors import InvalidInput
 from spectralbai.memory import Memory
 from spectralbai.oracle import Oracle
-from spectralbai.outlook import Outlook
+from spectralbai.outlook import CatalogueOutlook, Outlook
 from spectralbai.problem import Problem
+from spectralbai.sampling.catalogue_race import aim
 from spectralbai.sampling.contract import SamplingRule, View, least_block
 from spectralbai.sampling.optimal import TIED
 from spectralbai.sampling.tracking import floor, project_on_floor
+from spectralbai.spectral import Catalogue
 
 PLAN_TOL, PLAN_STEPS = 0.05, 30
 """Relative gap asked of a plan, and the oracle calls it may take."""
@@ -58,7 +60,7 @@ class Racing(SamplingRule[Plan]):
     uses_delta: ClassVar[bool] = True
 
     def start(self, problem: Problem) -> Plan:
-        return Plan(np.full(problem.n_arms, 1 / problem.n_arms), least_block(problem.n_arms, 0))
+        return Plan(np.full(problem.n_arms, 1 / problem.n_arms), least_block(_options(problem), 0))
 
     def plan(self, memory: Plan, view: View) -> Plan:
         if view.lacking is None:
@@ -68,11 +70,18 @@ class Racing(SamplingRule[Plan]):
         needs = np.where(view.lacking > 0, np.maximum(view.lacking, 1.0), 0.0)
         needs[leader] = 0.0
         racing = needs > 0
-        omega, gain = _aimed(outlook, leader, needs)
-        size, least = least_block(view.problem.n_arms, samples), least_block(view.problem.n_arms, 0)
+        if isinstance(outlook, CatalogueOutlook):
+            allowed = np.ones(needs.size, dtype=bool)
+            allowed[list(view.withdrawn)] = False
+            omega, gain, options = aim(outlook, leader, needs, allowed, samples, FLOOR_SHARE)
+            explored = _with_optimism(omega, outlook, leader, racing, samples)
+        else:
+            omega, gain = _aimed(outlook, leader, needs)
+            options = view.problem.n_arms
+            explored = _explored(omega, outlook, leader, racing, samples)
+        size, least = least_block(options, samples), least_block(options, 0)
         if gain > 0:
             size = max(least, min(size, math.ceil(AHEAD / gain)))
-        explored = _explored(omega, outlook, leader, racing, samples)
         if view.withdrawn:
             explored[list(view.withdrawn)] = 0.0
             if explored.sum() <= 0:
@@ -84,7 +93,7 @@ class Racing(SamplingRule[Plan]):
         if issued == view.evidence.samples:
             return memory.size
         # Opened ahead: where results are long in coming, blocks grow with what is out, so that they stay few.
-        return max(memory.size, least_block(view.problem.n_arms, issued))
+        return max(memory.size, least_block(_options(view.problem), issued))
 
     def pulls(
         self, memory: Plan, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
@@ -100,11 +109,17 @@ class Racing(SamplingRule[Plan]):
         return memory.omega
 
 
+def _options(problem: Problem) -> int:
+    """Returns the number of options among which blocks are shared before there is a plan: arms, or categories."""
+    catalogue = Catalogue.of(problem)
+    return problem.n_arms if catalogue is None else catalogue.n_categories
+
+
 def _aimed(outlook: Outlook, leader: int, needs: Vector) -> tuple[Vector, float]:
     """Returns the allocation that fills the accounts soonest, and what a pull brings, in parts of what is needed."""
     problem, mu, racing = outlook.problem, outlook.mu, needs > 0
     sigma = outlook.sigma
-    oracle = Oracle(problem, mu, leader, sigma, outlook.R)
+    oracle = Oracle(problem, mu, leader, sigma, outlook.radii)
     renumbered, ordered = oracle.renumbered(), oracle.components.ordered(needs)
     first = opening(renumbered)
     if racing.any() and TIED < first.cost[ordered > 0].min() < np.inf:
@@ -122,13 +137,7 @@ def _aimed(outlook: Outlook, leader: int, needs: Vector) -> tuple[Vector, float]
 
 def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
     """Returns the allocation with shares for the most promising rival and for every arm still racing (13.2, 13.3)."""
-    mean, variance = outlook.posterior
-    upper = mean + np.sqrt(2 * math.log(max(samples, 2)) * variance)
-    upper[~racing] = -np.inf
-    rival = int(np.argmax(upper))
-    if upper[rival] > mean[leader]:
-        omega = (1 - OPTIMISM) * omega
-        omega[rival] += OPTIMISM
+    omega = _with_optimism(omega, outlook, leader, racing, samples)
     open_arms = np.array(racing)
     open_arms[leader] = True
     explored = np.array(omega)
@@ -137,6 +146,19 @@ def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, sample
         least = FLOOR_SHARE * floor(omega.size, samples)
         explored[open_arms] = mass * project_on_floor(explored[open_arms] / mass, least)
     return explored
+
+
+def _with_optimism(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
+    """Returns the allocation with a share for the rival of highest upper bound, where that exceeds the leader's mean
+    (13.2)."""
+    mean, variance = outlook.posterior
+    upper = mean + np.sqrt(2 * math.log(max(samples, 2)) * variance)
+    upper[~racing] = -np.inf
+    rival = int(np.argmax(upper))
+    if upper[rival] > mean[leader]:
+        omega = (1 - OPTIMISM) * omega
+        omega[rival] += OPTIMISM
+    return omega
 
 
 @njit

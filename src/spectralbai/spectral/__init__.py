@@ -1,6 +1,7 @@
 """The weights of the arms and the Laplacian, decomposed together: what best responses and estimates are made of."""
 
+from spectralbai.spectral.categories import Catalogue, Duels
 from spectralbai.spectral.components import Components
 from spectralbai.spectral.decomposition import Decomposition, Factors, Responses, decompose
 
-__all__ = ["Components", "Decomposition", "Factors", "Responses", "decompose"]
+__all__ = ["Catalogue", "Components", "Decomposition", "Duels", "Factors", "Responses", "decompose"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
@@ -36,25 +37,49 @@ class Components:
     """Weights of these edges."""
     edge_offsets: Indices
     """Component c holds the edges edge_offsets[c] to edge_offsets[c + 1] - 1."""
+    whole: Indices
+    """The component of the graph that each component is, or is a part of where an infinite R makes it fall apart."""
+    radii: Vector
+    """The R of the problem as the compiled kernels take it: of one number, which all components share, or of one number
+    per component, 0 where it has one arm."""
 
     @classmethod
     @lru_cache(maxsize=32)  # problems are immutable and compared by identity
     def from_problem(cls, problem: Problem) -> Components:
-        """Returns the components of the problem's graph, or of the edgeless one if R is infinite."""
-        n_arms = problem.n_arms
+        """Returns the components of the problem's graph; arms of a component of infinite R are on their own."""
+        labels, graph = problem.components, problem.graph
         if problem.unstructured:
-            labels, pairs, weights = np.arange(n_arms), np.zeros((0, 2), dtype=np.intp), np.zeros(0)
+            pairs, weights = np.zeros((0, 2), dtype=np.intp), np.zeros(0)
         else:
-            labels, pairs, weights = problem.graph.components, problem.graph.pairs, problem.graph.weights
+            pairs, weights = graph.pairs, graph.weights
+            if problem.by_component:
+                bounding = np.isfinite(problem.radii)[graph.components[pairs[:, 0]]]
+                pairs, weights = pairs[bounding], weights[bounding]
         order = np.argsort(labels, kind="stable")
         position = np.empty_like(order)
-        position[order] = np.arange(n_arms)
+        position[order] = np.arange(labels.size)
         offsets = np.searchsorted(labels[order], np.arange(labels.max() + 2))
         ends = position[pairs]
         edge_component = labels[pairs[:, 0]]
         by_component = np.argsort(edge_component, kind="stable")
         edge_offsets = np.searchsorted(edge_component[by_component], np.arange(labels.max() + 2))
-        return cls(order, position, offsets, labels[order], ends[by_component], weights[by_component], edge_offsets)
+        whole = graph.components[order[offsets[:-1]]]
+        # Where the graph says nothing, one infinite R stands for all.
+        R = math.inf if problem.by_component and problem.unstructured else problem.R
+        radii = _radii(R, whole, np.diff(offsets))
+        edges = ends[by_component], weights[by_component], edge_offsets
+        return cls(order, position, offsets, labels[order], *edges, whole, radii)
+
+    def effective(self, R: float | Vector) -> Vector:
+        """Returns an R like that of the problem, one number or one per component of the graph, in the form of
+        `radii`."""
+        shared = self.radii.size == 1 and not isinstance(R, float)
+        return self.radii if shared else _radii(R, self.whole, self.sizes)
+
+    @cached_property
+    def of_edge(self) -> Indices:
+        """Component of each edge."""
+        return np.repeat(np.arange(self.n_components), np.diff(self.edge_offsets))
 
     @cached_property
     def sizes(self) -> Indices:
@@ -108,6 +133,13 @@ class Components:
     def restored(self, x: NDArray[Any], axes: int = 1) -> NDArray[Any]:
         """Returns `x`, whose first `axes` axes are in component order, arm by arm again."""
         return x if self.in_order else _permuted(x, self.position, axes)
+
+
+def _radii(R: float | Vector, whole: Indices, sizes: Indices) -> Vector:
+    if not isinstance(R, np.ndarray):
+        return np.array([R], dtype=np.float64)
+    radii: Vector = np.where(sizes > 1, R[whole], 0.0)
+    return radii
 
 
 def _permuted(x: NDArray[Any], by: Indices, axes: int) -> NDArray[Any]:

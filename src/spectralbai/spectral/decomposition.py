@@ -87,35 +87,42 @@ class Decomposition:
         centre, _, y = secular.centre_means(ordered, u, basis, theta, offsets)
         return centre[self.components.of_arm] + ordered[0], y
 
-    def project(self, means: Vector, R: float) -> Vector:
-        """Returns the closest means with S <= R, the least rough where weights of 0 leave a choice (theory 3.10)."""
-        return self.components.restored(secular.project(R, self.components.ordered(means), *self.factors))
+    def project(self, means: Vector, radii: Vector) -> Vector:
+        """Returns the closest means with S <= R, the least rough where weights of 0 leave a choice (theory 3.10).
 
-    def misfit(self, means: Vector, R: float) -> float:
+        Here and below `radii` is R in the form of `Components.radii`.
+        """
+        return self.components.restored(secular.project(radii, self.components.ordered(means), *self.factors))
+
+    def misfit(self, means: Vector, radii: Vector) -> float:
         """Returns the least cost of means with S <= R (theory 6.1)."""
-        return float(secular.misfit(R, self.components.ordered(means), *self.factors))
+        return float(secular.misfit(radii, self.components.ordered(means), *self.factors))
 
-    def roughness(self, means: Vector) -> float:
-        """Returns the least S of means that cost nothing: S(means) if every arm has weight."""
-        return float(secular.roughness(self.components.ordered(means), *self.factors))
+    def roughness(self, means: Vector, radii: Vector) -> Vector:
+        """Returns the least S of means that cost nothing, S(means) if every arm has weight: one number for each of
+        `radii`."""
+        return secular.roughness(radii, self.components.ordered(means), *self.factors)
 
-    def respond(self, means: Vector, best: int, R: float, tolerance: float, start: Vector | None = None) -> Responses:
-        """Returns the best responses of all challengers of `best`; `start` holds guesses of their gammas."""
+    def respond(
+        self, means: Vector, best: int, radii: Vector, tolerance: float, start: Matrix | None = None
+    ) -> Responses:
+        """Returns the best responses of all challengers of `best`; `start` (n_arms, 2) holds guesses of their
+        gammas."""
         to = self.components
-        gamma, nu, coef, gap, cost, misfit = secular.respond_all(
+        gamma, nu, coef, gap, cost, misfit, rests = secular.respond_all(
             int(to.position[best]),
-            R,
+            radii,
             tolerance,
             to.ordered(means),
             *self.factors,
             to.component,
-            np.zeros(means.size) if start is None else to.ordered(start),
+            np.zeros((means.size, 2)) if start is None else to.ordered(start),
         )
         return Responses(
             self,
             means,
             best,
-            R,
+            radii,
             tolerance,
             to.restored(gamma),
             to.restored(nu),
@@ -123,12 +130,13 @@ class Decomposition:
             to.restored(gap, axes=2),
             to.restored(cost),
             misfit,
+            rests,
         )
 
     def respond_pairs(self, means: Vector, best: int, R: float, tolerance: float) -> tuple[Vector, Vector]:
         """Returns (cost, misfit) of each challenger when only its own component and that of `best` count (theory 6.8).
 
-        The cost is infinite for a challenger that cannot win, and for `best`.
+        R is one number for all components. The cost is infinite for a challenger that cannot win, and for `best`.
         """
         to = self.components
         cost, misfit = secular.respond_pairs(
@@ -148,10 +156,12 @@ class Responses:
     decomposition: Decomposition
     means: Vector
     best: int
-    R: float
+    radii: Vector
+    """R in the form of `Components.radii`."""
     tolerance: float
-    gamma: Vector
-    """Price of smoothness of each challenger: the multiplier of S(lam) <= R."""
+    gamma: Matrix
+    """Price of smoothness of each challenger, the multiplier of S(lam) <= R, in the component of the best arm and in
+    its own: (n_arms, 2). The two are equal where one R is for all components, or the components are the same."""
     nu: Vector
     """Multiplier of lam_best + tolerance <= lam_i."""
     coef: Matrix
@@ -162,6 +172,9 @@ class Responses:
     """f_i(omega)."""
     misfit: float
     """The least cost of any smooth means: 0 if the means are smooth."""
+    rests: Vector
+    """Price of smoothness of these closest means in each component: that of components which a challenger does not
+    move, where each has its R."""
 
     @property
     def omega(self) -> Vector:
@@ -177,6 +190,34 @@ class Responses:
     def challengers(self) -> Indices:
         """The challengers that can win."""
         return np.flatnonzero(np.isfinite(self.cost))
+
+    @cached_property
+    def prices(self) -> Matrix:
+        """Multipliers of all constraints S <= R, one row per challenger and one column for each of `radii`."""
+        if self.radii.size == 1:
+            return self.gamma[:, :1]
+        component, rows = self.decomposition.components.of_arm, np.arange(self.means.size)
+        prices = np.tile(self.rests, (rows.size, 1))
+        prices[rows, component] = self.gamma[:, 1]
+        prices[:, component[self.best]] = self.gamma[:, 0]
+        return prices
+
+    @property
+    def smoothness(self) -> Matrix:
+        """S of the alternatives, from their coordinates: one row per challenger, one column for each of `radii`."""
+        rough, offsets = self.decomposition.rough, self.decomposition.components.offsets
+        if self.radii.size == 1:
+            return ((self.coef**2) @ rough)[:, None]
+        smooth: Matrix = np.add.reduceat(self.coef**2 * rough, offsets[:-1], axis=1)
+        return smooth
+
+    def at_coordinates(self, values: Matrix) -> Matrix:
+        """Returns `values`, a column for each of `radii`, as columns for the coordinates, or one for all of them."""
+        return values if self.radii.size == 1 else values[:, self.decomposition.components.component]
+
+    def at_arms(self, values: Matrix) -> Matrix:
+        """Returns `values`, a column for each of `radii`, as columns for the arms, or one for all of them."""
+        return values if self.radii.size == 1 else values[:, self.decomposition.components.of_arm]
 
     @cached_property
     def gradient(self) -> Matrix:

@@ -1,10 +1,13 @@
 """Root searches for the price of smoothness gamma, compiled: one challenger, every challenger, or none.
 
-Arms stand in component order. All kernels that call one another stand in this file: the cache of compiled code follows
-the file it was made from.
+R comes as `radii`: of one number, a bound on S of all components together, or of one number for each component, which
+then go their own ways (docs/theory.md, section 16). Arms stand in component order. All kernels that call one another
+stand in this file: the cache of compiled code follows the file it was made from.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -147,40 +150,246 @@ def centre_means(
 
 
 @njit
-def project(R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices) -> Vector:
+def rest(radii: Vector, y: Vector, theta: Vector, rough: Vector, offsets: Indices, coef: Vector) -> Vector:
+    """Returns the price of smoothness of each component at the closest means with S <= R, whose coordinates go to
+    `coef`."""
+    gamma = np.zeros(offsets.size - 1)
+    if radii.size == 1:
+        gamma[:] = solve_secular(0.0, radii[0], y, theta, rough, np.zeros(y.size), -1.0, coef)[0]
+        return gamma
+    for c in range(gamma.size):
+        low, high = offsets[c], offsets[c + 1]
+        if high - low > 1:
+            gamma[c] = solve_secular(
+                0.0,
+                radii[c],
+                y[low:high],
+                theta[low:high],
+                rough[low:high],
+                np.zeros(high - low),
+                -1.0,
+                coef[low:high],
+            )[0]
+    return gamma
+
+
+@njit
+def project(
+    radii: Vector, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices
+) -> Vector:
     """Returns the closest means with S <= R, the least rough where u = 0 leaves a choice."""
     centre, centred, y = centre_means(mu, u, basis, theta, offsets)
     coef = np.zeros(mu.size)
-    gamma = solve_secular(0.0, R, y, theta, rough, np.zeros(mu.size), -1.0, coef)[0]
+    gamma = rest(radii, y, theta, rough, offsets, coef)
     lam = basis @ coef
     for c in range(offsets.size - 1):
         for a in range(offsets[c], offsets[c + 1]):
             lam[a] = (
-                mu[a] if gamma == 0.0 and u[a] > 0.0 else (lam[a] + centre[c]) + mu[0]
+                mu[a] if gamma[c] == 0.0 and u[a] > 0.0 else (lam[a] + centre[c]) + mu[0]
             )  # smooth enough: not even rounded
     return lam
 
 
 @njit
-def misfit(R: float, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices) -> float:
+def misfit(
+    radii: Vector, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices
+) -> float:
     """Returns the least cost of means with S <= R."""
     y = centre_means(mu, u, basis, theta, offsets)[2]
     coef = np.zeros(mu.size)
-    solve_secular(0.0, R, y, theta, rough, np.zeros(mu.size), -1.0, coef)
+    rest(radii, y, theta, rough, offsets, coef)
     return _coordinate_cost(y, theta, coef)
 
 
 @njit
-def roughness(mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices) -> float:
-    """Returns the least S of means that cost nothing."""
+def roughness(
+    radii: Vector, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices
+) -> Vector:
+    """Returns the least S of means that cost nothing: of all components together, or of each, as `radii` bounds it."""
     y = centre_means(mu, u, basis, theta, offsets)[2]
-    return secular(0.0, y, theta, rough, np.zeros(mu.size), -1.0, np.zeros(mu.size))[0]
+    smooth = np.zeros(radii.size)
+    for c in range(radii.size):
+        low, high = (0, mu.size) if radii.size == 1 else (offsets[c], offsets[c + 1])
+        none = np.zeros(high - low)
+        smooth[c] = secular(0.0, y[low:high], theta[low:high], rough[low:high], none, -1.0, none.copy())[0]
+    return smooth
+
+
+class Side(NamedTuple):
+    """One of the two components that a challenger of another component moves; a coordinate is one of the component."""
+
+    R: float
+    y: Vector
+    theta: Vector
+    rough: Vector
+    q: Vector
+    """Coordinates of e_best, or of -e_i."""
+    coef: Vector
+    """Coordinates of the alternative: what is sought. At first those of the closest means with S <= R."""
+
+
+@njit
+def move(side: Side, nu: float, start: float) -> tuple[float, float, float]:
+    """Returns (gamma, q.coef, -d(q.coef)/dnu) of the minimiser of cost + nu q.coef with S <= R, its coordinates in
+    `coef` (theory 16.3, 16.4); nu > 0, and `start` is a guess of gamma.
+
+    1/sqrt(S) is concave in gamma here, so that Newton's steps are on the left of the root from the second on.
+    """
+    R, y, theta, rough, q, coef = side
+    low, high = 0.0, np.inf
+    gamma = start if np.isfinite(start) else 0.0
+    for _ in range(ROOT_STEPS):
+        smooth = 0.0
+        slope = 0.0
+        free = 0.0  # q' L^-1 q over coordinates without weight, which gamma = 0 would let go to infinity
+        for j in range(1, y.size):
+            den = theta[j] + 2.0 * gamma * rough[j]
+            if den > 0.0:
+                coef[j] = (y[j] - nu * q[j]) / den
+                push = rough[j] * coef[j]
+                smooth += push * coef[j]
+                slope -= 4.0 * push * push / den
+            else:
+                free += q[j] * q[j] / rough[j]
+        if R == 0.0:
+            gamma = np.inf if smooth > 0.0 or free > 0.0 else 0.0
+            break
+        if free > 0.0:
+            # They alone have S = R at this price without the last factor: the root is to the right of it.
+            gamma = max(0.5 * nu * np.sqrt(free / R) * (1.0 - 1e-12), np.finfo(np.float64).tiny)
+            continue
+        if smooth <= R and gamma == 0.0:
+            break
+        if smooth > R:
+            low = gamma
+        else:
+            high = gamma
+        if abs(smooth - R) <= 4e-15 * R or high <= low * (1.0 + 4e-16):
+            break
+        guess = gamma + 2.0 * smooth * (np.sqrt(smooth / R) - 1.0) / -slope if slope < 0.0 else np.nan
+        if low < guess < high:
+            if guess == gamma:
+                break
+            gamma = guess
+        elif low == 0.0 and gamma > 0.0:
+            gamma = 0.0
+        elif np.isinf(high):
+            gamma = max(low * 16.0, np.finfo(np.float64).tiny)
+        else:
+            gamma = np.sqrt(low) * np.sqrt(high) if low > 0.0 else high / 16.0
+    along = gain = cross = bend = 0.0
+    for j in range(y.size):
+        den = theta[j] + (2.0 * gamma * rough[j] if rough[j] > 0.0 else 0.0)  # gamma may be inf
+        coef[j] = (y[j] - nu * q[j]) / den if den > 0.0 else 0.0
+        if den > 0.0:
+            push = rough[j] * coef[j]
+            along += q[j] * coef[j]
+            gain += q[j] * q[j] / den
+            cross += q[j] * push / den
+            bend += push * push / den
+    if gamma > 0.0 and bend > 0.0:
+        gain = max(gain - cross * cross / bend, q[0] * q[0] / theta[0])
+    return gamma, along, gain
+
+
+@njit
+def meet(
+    home: Side, away: Side, offset: float, rests: tuple[float, float], start: Vector
+) -> tuple[float, float, float]:
+    """Returns (gamma, gamma, nu) of the two components where lam_best + tolerance <= lam_i, coordinates in `coef`.
+
+    Each component has its own R. Given nu, each is a problem of its own, and lam_best - lam_i falls in nu: a root
+    search for nu, with one for the price of each component inside (theory 16.5). `offset` is what centred means violate
+    the constraint by, `rests` are the prices of the closest means with S <= R and `start` guesses of the answer's.
+    """
+    lead = offset
+    for side in (home, away):
+        for j in range(side.y.size):
+            lead += side.q[j] * side.coef[j]
+    if lead <= 0.0:
+        return rests[0], rests[1], 0.0
+    for side in (home, away):
+        if side.theta[0] == 0.0:  # a component without weight: its level is free
+            side.coef[0] = -lead / side.q[0]
+            return rests[0], rests[1], 0.0
+
+    # Arms without weight move for free as far as S <= R lets them.
+    room_home, room_away = _free_room(home, rests[0]), _free_room(away, rests[1])
+    if lead <= room_home + room_away:
+        _move_freely(home, lead * room_home / (room_home + room_away))
+        _move_freely(away, lead * room_away / (room_home + room_away))
+        return rests[0], rests[1], 0.0
+
+    low, high = 0.0, lead / (home.q[0] ** 2 / home.theta[0] + away.q[0] ** 2 / away.theta[0]) * (1.0 + 1e-12)
+    gamma_home, gamma_away = max(start[0], rests[0]), max(start[1], rests[1])
+    along_home, gain_home = _pressed(home, gamma_home)
+    along_away, gain_away = _pressed(away, gamma_away)
+    guess = (offset + along_home + along_away) / (gain_home + gain_away)
+    nu = guess if 0.0 < guess < high else high
+    for _ in range(ROOT_STEPS):
+        gamma_home, along_home, gain_home = move(home, nu, gamma_home)
+        gamma_away, along_away, gain_away = move(away, nu, gamma_away)
+        ahead = offset + along_home + along_away
+        if ahead > 0.0:
+            low = nu
+        else:
+            high = nu
+        if abs(ahead) <= 4e-16 * (abs(offset) + abs(along_home) + abs(along_away)) or high <= low * (1.0 + 4e-16):
+            break
+        guess = nu + ahead / (gain_home + gain_away)
+        if low < guess < high:
+            if guess == nu:
+                break
+            nu = guess
+        else:
+            nu = np.sqrt(low) * np.sqrt(high) if low > 0.0 else high / 16.0
+    return gamma_home, gamma_away, nu
+
+
+@njit
+def _pressed(side: Side, gamma: float) -> tuple[float, float]:
+    """Returns (q.coef at nu = 0, q' M^-1 q) at a given price of smoothness: what (3.5) is made of."""
+    along = gain = 0.0
+    for j in range(side.y.size):
+        den = side.theta[j] + (2.0 * gamma * side.rough[j] if side.rough[j] > 0.0 else 0.0)  # gamma may be inf
+        if den > 0.0:
+            along += side.q[j] * side.y[j] / den
+            gain += side.q[j] * side.q[j] / den
+    return along, gain
+
+
+@njit
+def _free_room(side: Side, rest: float) -> float:
+    """Returns how far q.coef can fall by moving arms without weight, from the closest means with S <= R."""
+    if rest > 0.0:
+        return 0.0
+    free = 0.0
+    smooth = 0.0
+    for j in range(1, side.y.size):
+        smooth += side.rough[j] * side.coef[j] ** 2
+        if side.theta[j] == 0.0:
+            free += side.q[j] ** 2 / side.rough[j]
+    return float(np.sqrt(free * max(side.R - smooth, 0.0)))
+
+
+@njit
+def _move_freely(side: Side, by: float) -> None:
+    """Lowers q.coef by moving arms without weight, at the least roughness."""
+    if by == 0.0:
+        return
+    free = 0.0
+    for j in range(1, side.y.size):
+        if side.theta[j] == 0.0:
+            free += side.q[j] ** 2 / side.rough[j]
+    for j in range(1, side.y.size):
+        if side.theta[j] == 0.0:
+            side.coef[j] = -by * side.q[j] / (side.rough[j] * free)
 
 
 @njit
 def respond_all(
     best: int,
-    R: float,
+    radii: Vector,
     tolerance: float,
     mu: Vector,
     u: Vector,
@@ -189,14 +398,16 @@ def respond_all(
     rough: Vector,
     offsets: Indices,
     component: Indices,
-    start: Vector,
-) -> tuple[Vector, Vector, Matrix, Matrix, Vector, float]:
-    """Returns (gamma, nu, coef, gap, cost, misfit) of every challenger from one decomposition (theory, section 3).
+    start: Matrix,
+) -> tuple[Matrix, Vector, Matrix, Matrix, Vector, float, Vector]:
+    """Returns (gamma, nu, coef, gap, cost, misfit, rests) of every challenger from one decomposition.
 
-    The row of the best arm holds the closest means with S <= R, whatever their best arm; `misfit` is their cost.
+    `gamma` holds two prices a row, of the components of the best arm and of the challenger: the same number where one R
+    is for all. The row of the best arm holds the closest means with S <= R, whatever their best arm; `misfit` is their
+    cost, and `rests` their price in each component.
     """
     n_arms = mu.size
-    gamma = np.zeros(n_arms)
+    gamma = np.zeros((n_arms, 2))
     nu = np.zeros(n_arms)
     coef = np.zeros((n_arms, n_arms))
     gap = np.zeros((n_arms, n_arms))
@@ -204,6 +415,11 @@ def respond_all(
     centre, centred, y = centre_means(mu, u, basis, theta, offsets)
 
     home = component[best]
+    one = radii.size == 1
+    R = radii[0] if one else radii[home]
+    rests = np.zeros(offsets.size - 1)
+    if not one:
+        rests = rest(radii, y, theta, rough, offsets, coef[best])
     q = np.zeros(n_arms)  # coordinates of e_best - e_i
     for i in range(n_arms):
         away = component[i]
@@ -226,7 +442,27 @@ def respond_all(
                 q[j] = basis[best, j]
             for j in range(offsets[away], offsets[away + 1]):
                 q[j] = -basis[i, j]
-        gamma[i], nu[i] = solve_secular(start[i], R, y, theta, rough, q, offset, coef[i])
+        if one:
+            gamma[i, 0], nu[i] = solve_secular(start[i, 0], R, y, theta, rough, q, offset, coef[i])
+            gamma[i, 1] = gamma[i, 0]
+            continue
+        if i == best:
+            gamma[i, :] = rests[home]
+            continue
+        coef[i] = coef[best]
+        low, high = offsets[home], offsets[home + 1]
+        if home == away:
+            gamma[i, 0], nu[i] = solve_secular(
+                start[i, 0], R, y[low:high], theta[low:high], rough[low:high], q[low:high], offset, coef[i, low:high]
+            )
+            gamma[i, 1] = gamma[i, 0]
+            continue
+        here = Side(R, y[low:high], theta[low:high], rough[low:high], q[low:high], coef[i, low:high])
+        low, high = offsets[away], offsets[away + 1]
+        there = Side(radii[away], y[low:high], theta[low:high], rough[low:high], q[low:high], coef[i, low:high])
+        gamma[i, 0], gamma[i, 1], nu[i] = meet(here, there, offset, (rests[home], rests[away]), start[i])
+    if one:
+        rests[:] = gamma[best, 0]
 
     for c in range(offsets.size - 1):
         low, high = offsets[c], offsets[c + 1]
@@ -243,7 +479,7 @@ def respond_all(
             cost[i] += 0.5 * u[a] * gap[i, a] ** 2
     misfit = cost[best]
     cost[best] = np.inf
-    return gamma, nu, coef, gap, cost, misfit
+    return gamma, nu, coef, gap, cost, misfit, rests
 
 
 @njit

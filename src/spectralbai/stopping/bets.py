@@ -49,18 +49,17 @@ class Table:
 
     def against_arms(self, leader: int, tolerance: float) -> Vector:
         """Returns the log payoffs of the bets against every arm, by one leader; 0 for the leader itself."""
-        R = self.outlook.R
-        found = self._decomposition.respond(self.outlook.mu, leader, R, tolerance)
+        radii = self.outlook.radii
+        found = self._decomposition.respond(self.outlook.mu, leader, radii, tolerance)
         evidence = self.outlook.strength(leader, tolerance)
         size = 2 * evidence / (2 * evidence + CAUTION)  # (12.7)
         size[leader] = 0.0
         size[~np.isfinite(found.cost)] = 0.0
-        # What rounding leaves of the projection inequality (12.3) is charged (12.6).
+        # What rounding leaves of the projection inequality (12.3) is charged (12.6), with one gamma for each R (16.10).
         lam = found.means - found.gap
-        reach = math.sqrt(R) if math.isfinite(R) else 0.0  # without a graph gamma is 0
+        reach = np.sqrt(np.where(np.isfinite(radii), radii, 0.0))  # without a graph gamma is 0
         held = (found.decomposition.u * found.gap * (lam - found.means[leader])).sum(axis=1)
-        smooth = (found.coef**2) @ found.decomposition.rough
-        slack = 2 * found.gamma * reach * np.sqrt(smooth) - found.nu * tolerance - held
+        slack = (2 * found.prices * reach * np.sqrt(found.smoothness)).sum(axis=1) - found.nu * tolerance - held
         return self._settle(lam, found.gap, size, slack)
 
     def against_R(self) -> float:
@@ -71,23 +70,34 @@ class Table:
         data, parts = self.outlook.evidence.data, self._decomposition
         size = np.array([2 * excess / (2 * excess + CAUTION)])
         nu = np.where(data.counts > 0, data.means, self.outlook.mu)
-        lam = parts.project(nu, self.problem.R)
+        radii = parts.components.radii
+        lam = parts.project(nu, radii)
         pull = parts.u * (nu - lam)
-        # On M_R, pull.mu is at most sqrt(R pull' L^+ pull), which lam attains but for rounding.
-        along, rough = pull @ parts.basis, parts.rough
-        most = math.sqrt(self.problem.R * (along[rough > 0] ** 2 / rough[rough > 0]).sum())
+        # On M_R, pull.mu is at most sqrt(R pull' L^+ pull), which lam attains but for rounding; with an R for each
+        # component, the sum of these over the components (16.11).
+        along, curved = pull @ parts.basis, parts.rough > 0
+        tense = along[curved] ** 2 / parts.rough[curved]
+        if radii.size == 1:
+            most = math.sqrt(radii[0] * tense.sum())
+        else:
+            most = float(np.sqrt(radii * np.bincount(parts.components.component[curved], tense, radii.size)).sum())
         slack = np.array([most - pull @ (lam - lam[0])])
         return float(self._settle(lam[None, :], (nu - lam)[None, :], size, slack)[0])
 
-    def _settle(self, lam: Matrix, gap: Matrix, size: Vector, slack: Vector) -> Vector:
-        """Returns the log payoffs of rows of bets towards `gap` = nu - lam, of sizes s, less what rounding may give."""
-        counts, variances = self.block.counts, self.outlook.variances
+    def _settle(
+        self, lam: Matrix, gap: Matrix, size: Vector, slack: Vector, arms: Indices | slice = slice(None)
+    ) -> Vector:
+        """Returns the log payoffs of rows of bets towards `gap` = nu - lam, of sizes s, less what rounding may give.
+
+        The columns are of all arms, or of `arms`, in ascending order and all that were pulled among them.
+        """
+        counts, variances = self.block.counts[arms], self.outlook.variances[arms]
         h = np.where(counts > 0, gap / variances, 0.0)
         known_range = self.problem.outcome_range
         if known_range is None:
             h *= size[:, None]
-            noise = 0.5 * h**2 @ (counts * self.problem.sigma**2)
-            pay = (h * (self._sums - counts * lam)).sum(axis=1) - noise  # (12.4)
+            noise = 0.5 * h**2 @ (counts * self.problem.sigma[arms] ** 2)
+            pay = (h * (self._sums[arms] - counts * lam)).sum(axis=1) - noise  # (12.4)
         else:
             low, high = (end - self.outlook.evidence.origin for end in known_range)
             size = _fit(h, lam, counts, variances, low, high, size)
@@ -95,7 +105,10 @@ class Table:
             results, times = np.unique(
                 np.stack([self.block.arms.astype(np.float64), self.block.outcomes]), axis=1, return_counts=True
             )
-            pay = _bounded_payoffs(h, lam, results[0].astype(np.intp), results[1], times.astype(np.float64))
+            columns = results[0].astype(np.intp)
+            if not isinstance(arms, slice):
+                columns = np.searchsorted(arms, columns)
+            pay = _bounded_payoffs(h, lam, columns, results[1], times.astype(np.float64))
         settled: Vector = pay - np.maximum(size * slack, 0.0)
         return settled
 

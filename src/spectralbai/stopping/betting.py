@@ -12,10 +12,11 @@ import numpy as np
 from spectralbai.blocks import Block
 from spectralbai.checks import Indices, Mask, Vector
 from spectralbai.evidence import Evidence
-from spectralbai.outlook import Outlook, separable
+from spectralbai.outlook import CatalogueOutlook, CategoryRivals, Outlook, separable
 from spectralbai.problem import Problem
 from spectralbai.stopping.accounts import Account, Accounts, Leaders, feed
 from spectralbai.stopping.bets import Table
+from spectralbai.stopping.category_bets import CategoryTable
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.reading import Reading
 
@@ -50,7 +51,7 @@ class Betting(StoppingRule[Accounts]):
         if (np.bincount(problem.components, block.data.counts) == 0).any():
             return memory  # opened before there was an estimate: nothing was bet
         outlook = Outlook.on(Evidence(problem, block.data, block.best, evidence.origin))
-        table = Table(block, outlook)
+        table = CategoryTable(block, outlook) if isinstance(outlook, CatalogueOutlook) else Table(block, outlook)
         against_R, leaders = memory.R, memory.leaders
         if not problem.unstructured:
             against_R = against_R.settled(np.array([table.against_R()]))
@@ -138,7 +139,7 @@ class EliminationReading(BettingReading):
 class LeaderReading(BettingReading):
     """With a tolerance: decided when some arm has beaten all others; `separable` says who can be better at all."""
 
-    separable: Mask
+    separable: Mask | CategoryRivals
 
     def decided(self, delta: float) -> bool:
         return self.consistent(delta) and self._winner(delta) is not None
@@ -167,14 +168,19 @@ class LeaderReading(BettingReading):
         rivals: Mask = self.separable[leader] & self.accounts.arms.left & (np.arange(self.promise.size) != leader)
         return rivals
 
+    def _may_be_alone(self, left: Indices) -> bool:
+        """Whether some arm may have no rival: in a catalogue, none has as long as several categories race."""
+        rivals = self.separable
+        return not isinstance(rivals, CategoryRivals) or not (rivals.of_arm[left] != rivals.of_arm[left[0]]).any()
+
     def _winner(self, delta: float) -> int | None:
         """Returns the most promising arm that has beaten all others, if there is one."""
         leaders = self.accounts.leaders
         assert leaders is not None
-        left = self.accounts.arms.left
-        hopeless = np.flatnonzero([left[b] and not self._rivals(b).any() for b in range(self.promise.size)])
+        left = np.flatnonzero(self.accounts.arms.left)
+        hopeless = [b for b in left.tolist() if not self._rivals(b).any()] if self._may_be_alone(left) else []
         beaten = leaders.peak >= -math.log(delta)
         winners = [
             int(b) for b, row in zip(leaders.leaders, beaten, strict=True) if row[self._rivals(int(b))].all()
-        ] + hopeless.tolist()
+        ] + hopeless
         return max(winners, key=lambda b: float(self.promise[b])) if winners else None

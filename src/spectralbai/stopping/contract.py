@@ -34,6 +34,9 @@ class StoppingRule(ABC, Generic[M]):
     proved: bool
     """Whether its risk is proved to be at most delta."""
 
+    def check(self, problem: Problem) -> None:
+        """Refuses problems that the rule is not made for."""
+
     @abstractmethod
     def start(self, problem: Problem) -> M:
         """Returns the memory before any result."""

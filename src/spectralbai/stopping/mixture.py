@@ -10,6 +10,7 @@ import numpy as np
 
 from spectralbai.blocks import Block, Data
 from spectralbai.checks import Vector
+from spectralbai.errors import InvalidInput
 from spectralbai.evidence import Evidence
 from spectralbai.memory import Memory
 from spectralbai.problem import Problem
@@ -60,6 +61,12 @@ class Mixture(StoppingRule[Split]):
     """Interval known to hold the means, if any, such as the range of the outcomes, which is the default: informs the
     prior, never the validity."""
 
+    def check(self, problem: Problem) -> None:
+        if problem.by_component:
+            raise InvalidInput(
+                "`stopping` = 'mixture' needs one R for all components, got one for each; use stopping='betting'"
+            )
+
     def start(self, problem: Problem) -> Split:
         return Split()
 
@@ -85,13 +92,14 @@ class Mixture(StoppingRule[Split]):
         decomposition, means = decompose(problem, later.counts), later.means
         components, u = decomposition.components, decomposition.u
         before, level = split.counts / problem.sigma**2, self._level(problem, evidence.origin)
-        integrals = log_integrals(components, before, split.means, u, means, problem.R, level, np.array(PRIOR_SCALES))
-        total_misfit = decomposition.misfit(means, problem.R)
-        R = max(problem.R, evidence.doubtful_roughness)
+        prior_R = float(components.radii[0])
+        integrals = log_integrals(components, before, split.means, u, means, prior_R, level, np.array(PRIOR_SCALES))
+        total_misfit = decomposition.misfit(means, components.radii)
+        R = max(prior_R, evidence.doubtful_roughness)
         total_penalty = -float(integrals.sum())
         allowed, allowed_alone = graph_penalties(integrals, components.sizes), None
         if integrals.size <= 2:
-            cost = decomposition.respond(means, best, R, problem.tolerance).cost
+            cost = decomposition.respond(means, best, np.array([R]), problem.tolerance).cost
             rows = np.flatnonzero(np.isfinite(cost))
             statistic = cost[rows]
             penalty, misfit = np.full(rows.size, total_penalty), np.full(rows.size, total_misfit)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Row, Select, bindparam, delete, exc, func, insert, select, update
 
+from spectralbai import runs
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.study.definition import Definition
@@ -89,11 +90,11 @@ def openings_of(state: State, now: float) -> list[Opening]:
 
 
 def _as_text(values: Sequence[float] | None) -> str | None:
-    return None if values is None else json.dumps(values)
+    return None if values is None else json.dumps(runs.as_json(values))
 
 
 def _as_tuple(text: str | None) -> tuple[Any, ...] | None:
-    return None if text is None else tuple(json.loads(text))
+    return None if text is None else tuple(runs.from_json(json.loads(text)))
 
 
 class Progress(NamedTuple):

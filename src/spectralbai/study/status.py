@@ -11,6 +11,7 @@ import numpy as np
 
 from spectralbai import html
 from spectralbai.decimals import Decimals
+from spectralbai.problem import Problem, R_in_words
 from spectralbai.study.comparison import Comparison
 from spectralbai.study.definition import Definition
 from spectralbai.study.records import Check, Snapshot, Ticket, as_time, finite, in_words
@@ -76,8 +77,8 @@ class Status:
     R, at risk delta; nothing is decided then."""
     goal: Goal
     delta: float
-    R: float | None
-    """None where the graph is not used: R infinite, or no edges."""
+    R: float | tuple[float, ...] | None
+    """One for all components, or one for each; None where the graph is not used: R infinite, or no edges."""
     tolerance: float
     stopping: str
     proved: bool
@@ -134,7 +135,7 @@ class Status:
             )
         if self.state == "inconsistent":
             return (
-                f"The data contradict R = {self.R:g}, as they would with probability at most {self.delta:g} if it "
+                f"The data contradict {self._smoothness}, as they would with probability at most {self.delta:g} if it "
                 "were right, "
                 f"after {in_words(self.stopped_at or 0, 'result')}. Nothing is decided: the means are rougher than "
                 "promised. "
@@ -150,7 +151,7 @@ class Status:
             doubt = (
                 ""
                 if self.consistent is not False
-                else f" But results told since contradict R = {self.R:g}, without which no risk holds."
+                else f" But results told since contradict {self._smoothness}, without which no risk holds."
             )
             after = in_words(self.stopped_at or 0, "result")
             of_left = " of the arms not withdrawn" if self.risk > self.delta else ""
@@ -263,6 +264,12 @@ class Status:
         return f"{math.exp(-arm.lacking) / self.delta:.2g} of {1 / self.delta:.4g}" if arm.lacking > 0 else "beaten"
 
     @property
+    def _smoothness(self) -> str:
+        """R in words, as in "the data contradict R = 0.1"."""
+        several = self.R if isinstance(self.R, float) else [R for R in self.R or () if R > 0]
+        return f"R = {R_in_words(several)}"
+
+    @property
     def agreement(self) -> str:
         """Whether the data agree with R, in words."""
         if self.consistent is None:
@@ -309,6 +316,7 @@ class Status:
             "advice": list(self.advice),
             "risk": self.risk,
             **{field.name: getattr(self, field.name) for field in fields(self)},
+            "R": [R if math.isfinite(R) else "inf" for R in self.R] if isinstance(self.R, tuple) else self.R,
             "arms": [asdict(arm) for arm in self.arms],
             "pending": [ticket.as_dict() for ticket in self.pending],
         }
@@ -331,14 +339,14 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
         low, high = low - np.inf, high + np.inf
         candidates, lacking, out_at = () if candidates == () else None, None, [None] * len(labels)
     out = np.bincount([ticket.arm for ticket in at.pending], minlength=len(labels))
-    received, noise = state.received, definition.instance.problem.noise
+    received, noise, samples = state.received, definition.instance.problem.noise, state.samples
     means = sign * (received.means + state.origin)
     shares = noise.shares(means)
     arms = tuple(
         ArmStatus(
             label,
-            int(state.counts[arm]),
-            float(state.counts[arm]) / max(state.samples, 1),
+            int(received.counts[arm]),
+            float(received.counts[arm]) / max(samples, 1),
             int(out[arm]),
             finite(means[arm]) if received.counts[arm] else None,
             None if shares is None else round(shares[arm] * received.counts[arm]),
@@ -368,7 +376,7 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
         state="ended" if ended else verdict.progress,
         goal=definition.goal,
         delta=definition.delta,
-        R=None if definition.instance.problem.unstructured else definition.instance.problem.R,
+        R=_shown_R(definition.instance.problem),
         tolerance=definition.instance.problem.tolerance,
         stopping=definition.stopping,
         proved=verdict.proved,
@@ -399,16 +407,22 @@ def _room(definition: Definition, results: int, created: float, now: float) -> f
     return min(left, default=None)
 
 
+def _shown_R(problem: Problem) -> float | tuple[float, ...] | None:
+    if problem.unstructured:
+        return None
+    return tuple(problem.radii.tolist()) if problem.by_component else float(problem.radii[0])
+
+
 def _mean(arm: ArmStatus) -> tuple[float | None, float | None, float | None]:
     return arm.estimate, arm.low, arm.high
 
 
 def _eliminated(checks: tuple[Check, ...], n_arms: int) -> list[int | None]:
     """Returns the number of results when each arm was eliminated; None for those that were not."""
-    out_at: list[int | None] = [None] * n_arms
+    out_at = np.zeros(n_arms, dtype=np.intp)
     for check in checks:
         if check.candidates is not None:
-            left = set(check.candidates)
-            for arm in range(n_arms):  # after a withdrawal arms may come back
-                out_at[arm] = None if arm in left else check.samples if out_at[arm] is None else out_at[arm]
-    return out_at
+            out = np.ones(n_arms, dtype=bool)
+            out[list(check.candidates)] = False
+            out_at = np.where(out, np.where(out_at > 0, out_at, check.samples), 0)  # withdrawals may bring arms back
+    return [when or None for when in out_at.tolist()]

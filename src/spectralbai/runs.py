@@ -1,0 +1,46 @@
+"""Long lists in JSON, written by runs: thousands of arms have few different values as long as most were never tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+LONG = 1000
+"""Lists of more entries are written by runs where that is shorter."""
+
+
+def runs_of(values: NDArray[Any]) -> list[tuple[Any, int]] | None:
+    """Returns (value, how many times) for each run of equal values; None where a plain list will do."""
+    if values.ndim != 1 or values.size <= LONG:
+        return None
+    same = values[1:] == values[:-1]
+    if values.dtype.kind == "f":
+        same |= np.isnan(values[1:]) & np.isnan(values[:-1])
+    starts = np.flatnonzero(np.append(True, ~same))
+    if 4 * starts.size > values.size:
+        return None
+    lengths = np.diff(starts, append=values.size)
+    return list(zip(values[starts].tolist(), lengths.tolist(), strict=True))
+
+
+def as_json(values: Sequence[float]) -> list[Any] | dict[str, Any]:
+    """Returns numbers as a list, or, for a long one, as an object of runs; ascending whole numbers as ranges."""
+    array = np.asarray(values)
+    if array.size > LONG and array.dtype.kind == "i":
+        ends = np.flatnonzero(np.append(np.diff(array) != 1, True))
+        firsts = array[np.append(0, ends[:-1] + 1)]
+        return {"ranges": list(zip(firsts.tolist(), array[ends].tolist(), strict=True))}
+    runs = runs_of(array)
+    return list(values) if runs is None else {"runs": runs}
+
+
+def from_json(found: Any) -> list[Any]:
+    """Returns the numbers that `as_json` wrote."""
+    if not isinstance(found, dict):
+        return list(found)
+    if "ranges" in found:
+        return [number for first, last in found["ranges"] for number in range(first, last + 1)]
+    return [value for value, times in found["runs"] for _ in range(times)]

@@ -1,0 +1,72 @@
+"""Bets on a block where arms are in categories: an arm needs no pull of its own to be bet against (theory, 17)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.outlook import CatalogueOutlook
+from spectralbai.stopping.bets import CAUTION, Table
+
+ROWS = 4096
+"""Arms whose bets are worked out at a time, which limits the memory."""
+
+
+@dataclass(frozen=True, eq=False)
+class CategoryTable(Table):
+    """A block at its closing; a row of bets has entries for the arms that the block pulled, and no others."""
+
+    outlook: CatalogueOutlook
+
+    def against_arms(self, leader: int, tolerance: float) -> Vector:
+        evidence = self.outlook.strength(leader, tolerance)
+        size = 2 * evidence / (2 * evidence + CAUTION)  # (12.7)
+        found = self.outlook.duels(self.block.counts, leader, tolerance)
+        pay = np.zeros(size.size)
+        rows = np.flatnonzero((size > 0) & (found.value > 0))
+        pulled = np.flatnonzero(self.block.counts)
+        u = self.block.counts[pulled] / self.outlook.variances[pulled]
+        nu = self.outlook.mu[pulled]
+        top = self.outlook.mu[leader]
+        for part in np.split(rows, range(ROWS, rows.size, ROWS)):
+            z = self._directions(part, found.own[part], found.mixture[part], leader)
+            gap = (found.lead[part] / found.variance[part])[:, None] * z / u
+            lam = nu - gap
+            # On "i is the best", z.mu is at most this (17.5); lam attains it but for rounding, which is charged.
+            most = (1 - found.own[part]) * found.margin[part] - tolerance
+            slack = (found.lead[part] / found.variance[part]) * (most - (z * (lam - top)).sum(axis=1))
+            pay[part] = self._settle(lam, gap, size[part], slack, pulled)
+        return pay
+
+    def _directions(self, arms: Indices, own: Vector, mixture: Vector, leader: int) -> Matrix:
+        """Returns, for each arm, what stands for the leader less what stands for the arm, over the pulled arms."""
+        pulled = np.flatnonzero(self.block.counts)
+        category = self.outlook.catalogue.of_arm
+        u = self.block.counts / self.outlook.variances
+        share = u / self.outlook.catalogue.total(u)[category].clip(1e-300)
+        at_home = np.where(category[pulled] == category[leader], share[pulled], 0.0)
+        z: Matrix = mixture[:, None] * at_home
+        z[:, pulled == leader] += 1 - mixture[:, None]
+        z -= (1 - own)[:, None] * np.where(category[arms][:, None] == category[pulled], share[pulled], 0.0)
+        z -= own[:, None] * (arms[:, None] == pulled)
+        return z
+
+    def against_R(self) -> float:
+        excess = self.outlook.misfit - self.outlook.freedom / 2
+        if excess <= 0:
+            return 0.0  # no reason to doubt R, and no bet
+        catalogue, data = self.outlook.catalogue, self.outlook.evidence.data
+        u = self.block.counts / self.outlook.variances
+        nu = np.where(data.counts > 0, data.means, self.outlook.mu)
+        lam = catalogue.project(u, nu, catalogue.room)
+        pulled = np.flatnonzero(self.block.counts)
+        lam = np.where(catalogue.total(u)[catalogue.of_arm] > 0, lam, nu)
+        pull = u * (nu - lam)
+        # On S_c <= R_c, pull.mu is at most sqrt(room_c) |pull_c| in each category, as its sum there is 0.
+        most = np.sqrt(catalogue.room * catalogue.total(pull**2)).sum()
+        level = (catalogue.total(u * lam) / np.maximum(catalogue.total(u), 1e-300))[catalogue.of_arm]
+        slack = np.array([most - pull @ (lam - level)])
+        size = np.array([2 * excess / (2 * excess + CAUTION)])
+        return float(self._settle(lam[None, pulled], (nu - lam)[None, pulled], size, slack, pulled)[0])
