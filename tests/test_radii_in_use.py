@@ -105,14 +105,14 @@ def test_mirror_ascent_agrees() -> None:
 
 
 def test_a_component_of_R_zero_is_one_arm_and_the_others_keep_their_R() -> None:
-    graph = Graph.from_edges(7, [(0, 1), (1, 2), (3, 4), (4, 5)])
-    mu, sigma = np.array([0.9, 0.8, 0.85, 0.3, 0.3, 0.3, 0.5]), np.array([1.0, 1, 1, 2, 0.5, 1, 1])
-    rigid, nearly = (solve_allocation(Problem(graph, [0.05, R, 0.0], sigma), mu) for R in (0.0, 1e-12))
+    graph = Graph.from_edges(8, [(0, 1), (1, 2), (3, 4), (4, 5), (6, 7)])
+    mu, sigma = np.array([0.9, 0.8, 0.85, 0.3, 0.3, 0.3, 0.75, 0.75]), np.array([1.0, 1, 1, 2, 0.5, 1, 1, 1])
+    rigid, nearly = (solve_allocation(Problem(graph, [0.05, R, 1e-4], sigma), mu) for R in (0.0, 1e-12))
     assert_certified(rigid)
     assert rigid.lower == pytest.approx(nearly.lower, rel=1e-4)
     assert rigid.omega[[3, 5]].tolist() == [0.0, 0.0] and rigid.omega[4] > 0 and rigid.best == 0
     with pytest.raises(InvalidInput, match="so arm 0 cannot be the only best one of its component"):
-        solve_allocation(Problem(graph, [0.0, 1.0, 0.0]), [0.9, 0.9, 0.9, 0.3, 0.3, 0.3, 0.5])
+        solve_allocation(Problem(graph, [0.0, 1.0, 1.0]), [0.9, 0.9, 0.9, 0.3, 0.3, 0.3, 0.5, 0.5])
 
 
 def test_an_R_for_each_category_takes_far_fewer_samples_than_their_sum_for_all() -> None:
