@@ -24,6 +24,7 @@ bench: $(READY)
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.campaign
 	$(BIN)/python -m benchmarks.study
+	$(BIN)/python -m benchmarks.catalogue
 
 verify: verify-risk verify-intervals verify-plans verify-kills
 

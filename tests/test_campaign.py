@@ -6,6 +6,7 @@ import json
 import math
 import os
 import random
+import re
 import shutil
 import signal
 import sqlite3
@@ -90,6 +91,21 @@ def test_a_race_has_runs_of_its_own_for_every_risk_and_rules_go_by_name(tmp_path
     assert seeds["spectral-race", 0.2] != seeds["spectral-race", 0.05] and seeds["mixed", 0.2] == seeds["mixed", 0.05]
     with pytest.raises(InvalidInput, match='policy "spectral-race" .* must be betting for a race'):
         parse(text.replace('kind = "spectral-race"', 'kind = "spectral-race"\nstopping = "mixture"'))
+
+
+def test_each_component_may_have_an_R_and_several_of_them_be_swept() -> None:
+    groups = HEAD + '[[instances]]\nkind = "cliques"\nn_cliques = 2\nsize = 3\nlone_best = false\n'
+    one = parse(groups + "R_by_component = [0.5, inf]\n" + TAS)
+    assert one.instances[0].instance.problem.radii.tolist() == [0.5, math.inf]
+    swept = parse(groups + "sweep = { R_by_component = [[0.5, 1.0], [2.0, 3.0]] }\n" + TAS)
+    assert [each.instance.problem.radii.tolist() for each in swept.instances] == [[0.5, 1.0], [2.0, 3.0]]
+    for line, message in (
+        ("R_by_component = 0.5", "R_by_component must be a list of numbers, one per component, got 0.5"),
+        ("R_by_component = [0.5]", "one for each of the 2 components of the graph, got 1 numbers"),
+        ("R = 1.0\nR_by_component = [0.5, 1.0]", "R and R_by_component are both given; keep one"),
+    ):
+        with pytest.raises(InvalidInput, match=re.escape(message)):
+            parse(groups + line + "\n" + TAS)
 
 
 def test_a_sweep_makes_an_instance_per_value_and_R_overrides() -> None:

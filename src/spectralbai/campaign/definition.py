@@ -195,13 +195,17 @@ def _instances(
         yield replace(one, name=one.name + suffix)
 
 
+CHANGES = ("R", "R_by_component", "noise")
+"""Keys that change an instance, whatever it is made from."""
+
+
 def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], Instance] | None) -> NamedInstance:
-    name, kind, file, R, noise = (table.pop(key, None) for key in ("name", "kind", "file", "R", "noise"))
+    name, kind, file, R, radii, noise = (table.pop(key, None) for key in ("name", "kind", "file", *CHANGES))
     try:
         if file is not None:
             if kind is not None:
                 raise InvalidInput("kind and file are both given; keep one")
-            _check_keys("the table", table, ("name", "file", "R", "noise"), ())
+            _check_keys("the table", table, ("name", "file", *CHANGES), ())
             if not isinstance(file, str):
                 raise InvalidInput(f"file must be a path in quotes, got {file!r}")
             if read_instance is None:
@@ -211,11 +215,17 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
             generator = KINDS[_one_of("kind", kind, KINDS)]
             parameters = inspect.signature(generator).parameters
             required = [key for key, parameter in parameters.items() if parameter.default is parameter.empty]
-            _check_keys("the table", table, tuple(parameters), tuple(required), others=("name", "kind", "R", "noise"))
+            _check_keys("the table", table, tuple(parameters), tuple(required), others=("name", "kind", *CHANGES))
             instance = generator(**table)
         if R is not None:
             number = check_number("R", R, "a positive number or inf", low=0.0, strict=True, allow_inf=True)
             instance = Instance(replace(instance.problem, R=number), instance.mu, instance.labels)
+        if radii is not None:
+            if R is not None:
+                raise InvalidInput("R and R_by_component are both given; keep one")
+            if not isinstance(radii, list):
+                raise InvalidInput(f"R_by_component must be a list of numbers, one per component, got {radii!r}")
+            instance = Instance(replace(instance.problem, R=radii), instance.mu, instance.labels)
         if instance.mu is None:
             raise InvalidInput('"mu" is missing, the mean of each arm to simulate from; add it to the file')
         instance.problem.best_arm(instance.mu)

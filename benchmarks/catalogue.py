@@ -1,0 +1,167 @@
+"""Catalogues: how time and memory grow with the number of options, and how many trials they take.
+
+`python -m benchmarks.catalogue [--quick]` drives studies on SQLite with 20 categories, a lone best option at .9 and
+R_c = 1.5 S_c, from 500 to 20,001 options, each size in a process of its own; then races of the target instances.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import resource
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+import spectralbai as sb
+from spectralbai.planning import plan
+
+CATEGORIES = 20
+TRIALS = 150
+
+
+class Measured(NamedTuple):
+    """Seconds, and megabytes, for one number of options."""
+
+    n_arms: int
+    first_ask: float
+    ask: float
+    """The slowest of a hundred, the first one apart."""
+    tell: float
+    """The same of results that close no block."""
+    closing: float
+    """The slowest result that closes a block: bets are settled, and the next block is planned."""
+    status: float
+    quick_plan: float
+    solve: float
+    gap: float
+    """Relative gap of the bounds of T*."""
+    memory: float
+    storage: float
+
+
+def measured(size: int, spread: float) -> Measured:
+    """Returns the times of a study of 20 categories of `size` options, and of a plan for it."""
+    made = sb.instances.catalogue(CATEGORIES, size, spread=spread)
+    assert made.mu is not None
+    mean_of = dict(zip(made.labels, made.mu.tolist(), strict=True))
+    rng = np.random.default_rng(0)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "studies.db")
+        started = time.perf_counter()
+        study = sb.Study.create("shop", sb.Instance(made.problem), delta=0.01, storage=f"sqlite:///{file}")
+        tickets = study.ask(1)
+        first = time.perf_counter() - started
+        asked, told, closed = [], [], []
+        for _ in range(TRIALS):
+            outcome = mean_of[tickets[0].label] + float(rng.standard_normal())
+            before = study.snapshot().state.data.samples
+            now = time.perf_counter()
+            study.tell(tickets[0], outcome)
+            took = time.perf_counter() - now
+            (closed if study.snapshot().state.data.samples > before else told).append(took)
+            now = time.perf_counter()
+            tickets = study.ask(1)
+            asked.append(time.perf_counter() - now)
+        now = time.perf_counter()
+        study.status()
+        status = time.perf_counter() - now
+        storage = file.stat().st_size / 1e6
+        study.close()
+    now = time.perf_counter()
+    plan(made, 0.01, runs=0)
+    quick_plan = time.perf_counter() - now
+    now = time.perf_counter()
+    solved = sb.solve_allocation(made.problem, made.mu, tol=1e-3)
+    solve = time.perf_counter() - now
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    slowest = (np.quantile(told, 0.99), np.quantile(asked, 0.99), max(closed))
+    return Measured(
+        made.problem.n_arms, first, slowest[1], slowest[0], slowest[2], status, quick_plan, solve, solved.gap, memory,
+        storage,
+    )  # fmt: skip
+
+
+def race(size: int, spread: float, R: float | None, seed: int) -> tuple[int, bool, int]:
+    """Returns (samples, whether the answer is right, options tried) of one race; `R` stands in for those of the
+    categories."""
+    made = sb.instances.catalogue(CATEGORIES, size, spread=spread)
+    assert made.mu is not None
+    problem = made.problem if R is None else sb.Problem(made.problem.graph, R)
+    run = sb.simulate.run(sb.SpectralRace(problem, 0.01), made.mu, seed)
+    return run.tau, run.correct, int((run.counts > 0).sum())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="up to 2,001 options, and few races")
+    quick = parser.parse_args().quick
+    console = Console()
+    sizes = ((25, 0.006), (100, 0.003)) if quick else ((25, 0.006), (100, 0.003), (400, 0.002), (1000, 0.002))
+    rows = []
+    for size, spread in sizes:
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:  # memory of one size only
+            rows.append(pool.submit(measured, size, spread).result())
+    table = Table(title="seconds; p99 of ask and tell, the slowest closing", box=None)
+    names = (
+        "options",
+        "first ask",
+        "ask",
+        "tell",
+        "closing",
+        "status",
+        "plan --quick",
+        "solve",
+        "gap",
+        "MB",
+        "MB stored",
+    )
+    for name in names:
+        table.add_column(name, justify="right")
+    for row in rows:
+        table.add_row(
+            f"{row.n_arms:,}", *(f"{value:.3f}" for value in row[1:9]), *(f"{value:.1f}" for value in row[9:])
+        )
+    growth = [
+        math.log(last / first) / math.log(rows[-1].n_arms / rows[0].n_arms)
+        for first, last in zip(rows[0][1:], rows[-1][1:], strict=True)
+    ]
+    table.add_row("growth", *(f"{each:.2f}" for each in growth))
+    console.print(table)
+    console.print("growth: the exponent e of options^e between the first and the last row")
+
+    table = Table(title="samples to a decision, delta = .01", box=None)
+    for name in ("instance", "R", "bound, at least", "samples", "se", "wrong", "options tried"):
+        table.add_column(name, justify="right")
+    targets = [(100, 0.003, None, 5 if quick else 20), (100, 0.003, math.inf, 1 if quick else 2)]
+    targets += [] if quick else [(1000, 0.002, None, 5)]
+    for size, spread, R, runs in targets:
+        made = sb.instances.catalogue(CATEGORIES, size, spread=spread)
+        assert made.mu is not None
+        problem = made.problem if R is None else sb.Problem(made.problem.graph, R)
+        bound = sb.lower_bound(problem, made.mu, 0.01)
+        with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+            ended = list(pool.map(race, *zip(*((size, spread, R, seed) for seed in range(runs)), strict=True)))
+        taus = np.array([tau for tau, _, _ in ended])
+        error = taus.std(ddof=1) / math.sqrt(runs) if runs > 1 else math.nan
+        table.add_row(
+            f"20 x {size:,}, spread {spread:g}",
+            "1.5 S each" if R is None else f"{R:g}",
+            f"{bound:,.0f}",
+            f"{taus.mean():,.0f}",
+            f"{error:,.0f}",
+            str(sum(not right for _, right, _ in ended)),
+            f"{np.mean([tried for _, _, tried in ended]):,.0f}",
+        )
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()
