@@ -218,6 +218,27 @@ def test_no_smooth_means_gain_by_the_bets_against_R(kind: str) -> None:
         checked += 1
 
 
+def test_arms_that_stood_in_for_the_leader_have_led() -> None:
+    """Without one of them the bets need not be fair: at its withdrawal all accounts start anew."""
+    graph = Graph.from_categories(["home"] * 5 + ["away"] * 3)
+    problem = Problem(graph, [1e-4, 1e-4])
+    counts = np.array([9.0, 9, 9, 9, 0, 9, 9, 0])
+    data = Data(counts, counts * np.repeat([1.0, 0.0], [5, 3]), counts)
+    block = Block(np.array([0, 1, 2, 5, 6]), np.array([9.0, 9, 9, -9, -9]), data, 0)
+    rule = sb.stopping.RULES["betting"]
+    after = rule.observe(rule.start(problem), block, Evidence(problem, data, 0, 0.0))
+    assert isinstance(after, Accounts) and after.led is not None
+    assert np.flatnonzero(after.led).tolist() == [0, 1, 2], "the arms of its category that the block pulled"
+    assert after.arms.peak[7] > 2.0
+    undone = after.without(1)
+    assert (undone.arms.peak[[0, 2, 3, 4, 5, 6, 7]] == -math.log(2)).all()
+    assert after.without(3).arms.peak[7] > 1.0, "no bet leant on an arm that was not pulled"
+
+    lone = Block(np.array([0, 5, 6]), np.array([9.0, -9, -9]), data, 0)
+    after = rule.observe(rule.start(problem), lone, Evidence(problem, data, 0, 0.0))
+    assert isinstance(after, Accounts) and after.led is not None and np.flatnonzero(after.led).tolist() == [0]
+
+
 # The tight null.
 
 DELTA, ALARM, RUNS, BLOCKS = 0.2, 0.24, 3000, 150
