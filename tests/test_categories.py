@@ -19,7 +19,8 @@ from spectralbai import Graph, Problem, SpectralRace, simulate
 from spectralbai.blocks import Block, Data
 from spectralbai.checks import Matrix, Vector
 from spectralbai.evidence import Evidence
-from spectralbai.intervals import pooled_intervals, pools_of
+from spectralbai.history import roughness_from
+from spectralbai.intervals import graph_precision, pooled_intervals, pools_of
 from spectralbai.outlook import CatalogueOutlook, Outlook
 from spectralbai.policy import State
 from spectralbai.spectral import Catalogue, Duels, categories
@@ -398,3 +399,17 @@ def test_a_wrong_R_of_a_category_is_refuted() -> None:
     wrong = replace(problem, R=problem.radii * 1e-4)
     ended = [simulate.run(SpectralRace(wrong, 0.01), mu, seed, max_samples=20_000).status for seed in range(10)]
     assert ended.count("inconsistent") >= 7
+
+
+def test_matrices_that_do_not_fit_in_memory_are_refused_at_once() -> None:
+    n = 400_000
+    problem, start = Problem(Graph.from_edges(n, []), math.inf), np.zeros(n)
+    start[0] = 1.0
+    remedy = "of memory, and this machine has .* GB; put the arms in categories, with an R for each, and use the race"
+    with pytest.raises(sb.InvalidInput, match=f"the matrices of 400,000 arms would need about 16,000.0 GB {remedy}"):
+        sb.closest_alternative(problem, start, np.ones(n))
+    with pytest.raises(sb.InvalidInput, match=f"would need about 8,000.0 GB {remedy}"):
+        graph_precision(problem, np.ones(n))
+    pair = Graph.from_edges(n, [(0, 1)])
+    with pytest.raises(sb.InvalidInput, match="an estimate of the roughness of 400,000 arms would need .*; give R"):
+        roughness_from(pair, 1.0, np.ones(n), start)
