@@ -106,6 +106,14 @@ def test_right_answers_that_are_not_tried_are_bounded() -> None:
             assert play.respond(rivals, float(shares[-1]), u).cost.min() <= bound
 
 
+def test_the_bound_of_an_answer_allows_for_mates_of_less_noise() -> None:
+    """They fall with the answer, and are cheaper to watch."""
+    problem = sb.Problem(sb.Graph.from_categories(list("aabb")), [1e-6, 1e-6], [5.0, 0.1, 0.1, 0.1])
+    mu = np.array([1.0, 0.9999, 0.0, 0.0])
+    reached = Oracle(problem, mu, 0).respond(np.array([0.0, 0.5, 0.25, 0.25])).cost[2:].min()
+    assert reached <= shift_bound(problem, mu, np.array([0]))
+
+
 def test_the_solver_by_category_is_refused_elsewhere() -> None:
     problem = sb.Problem(sb.Graph.from_edges(3, [(0, 1)]), 0.5)
     with pytest.raises(sb.InvalidInput, match="needs arms in categories, with an R for each; use solver='auto'"):

@@ -19,7 +19,8 @@ from spectralbai import Graph, Problem, SpectralRace, simulate
 from spectralbai.blocks import Block, Data
 from spectralbai.checks import Matrix, Vector
 from spectralbai.evidence import Evidence
-from spectralbai.intervals import pooled_intervals, pools_of
+from spectralbai.history import roughness_from
+from spectralbai.intervals import graph_precision, pooled_intervals, pools_of
 from spectralbai.outlook import CatalogueOutlook, Outlook
 from spectralbai.policy import State
 from spectralbai.spectral import Catalogue, Duels, categories
@@ -218,6 +219,27 @@ def test_no_smooth_means_gain_by_the_bets_against_R(kind: str) -> None:
         checked += 1
 
 
+def test_arms_that_stood_in_for_the_leader_have_led() -> None:
+    """Without one of them the bets need not be fair: at its withdrawal all accounts start anew."""
+    graph = Graph.from_categories(["home"] * 5 + ["away"] * 3)
+    problem = Problem(graph, [1e-4, 1e-4])
+    counts = np.array([9.0, 9, 9, 9, 0, 9, 9, 0])
+    data = Data(counts, counts * np.repeat([1.0, 0.0], [5, 3]), counts)
+    block = Block(np.array([0, 1, 2, 5, 6]), np.array([9.0, 9, 9, -9, -9]), data, 0)
+    rule = sb.stopping.RULES["betting"]
+    after = rule.observe(rule.start(problem), block, Evidence(problem, data, 0, 0.0))
+    assert isinstance(after, Accounts) and after.led is not None
+    assert np.flatnonzero(after.led).tolist() == [0, 1, 2], "the arms of its category that the block pulled"
+    assert after.arms.peak[7] > 2.0
+    undone = after.without(1)
+    assert (undone.arms.peak[[0, 2, 3, 4, 5, 6, 7]] == -math.log(2)).all()
+    assert after.without(3).arms.peak[7] > 1.0, "no bet leant on an arm that was not pulled"
+
+    lone = Block(np.array([0, 5, 6]), np.array([9.0, -9, -9]), data, 0)
+    after = rule.observe(rule.start(problem), lone, Evidence(problem, data, 0, 0.0))
+    assert isinstance(after, Accounts) and after.led is not None and np.flatnonzero(after.led).tolist() == [0]
+
+
 # The tight null.
 
 DELTA, ALARM, RUNS, BLOCKS = 0.2, 0.24, 3000, 150
@@ -377,3 +399,17 @@ def test_a_wrong_R_of_a_category_is_refuted() -> None:
     wrong = replace(problem, R=problem.radii * 1e-4)
     ended = [simulate.run(SpectralRace(wrong, 0.01), mu, seed, max_samples=20_000).status for seed in range(10)]
     assert ended.count("inconsistent") >= 7
+
+
+def test_matrices_that_do_not_fit_in_memory_are_refused_at_once() -> None:
+    n = 400_000
+    problem, start = Problem(Graph.from_edges(n, []), math.inf), np.zeros(n)
+    start[0] = 1.0
+    remedy = "of memory, and this machine has .* GB; put the arms in categories, with an R for each, and use the race"
+    with pytest.raises(sb.InvalidInput, match=f"the matrices of 400,000 arms would need about 16,000.0 GB {remedy}"):
+        sb.closest_alternative(problem, start, np.ones(n))
+    with pytest.raises(sb.InvalidInput, match=f"would need about 8,000.0 GB {remedy}"):
+        graph_precision(problem, np.ones(n))
+    pair = Graph.from_edges(n, [(0, 1)])
+    with pytest.raises(sb.InvalidInput, match="an estimate of the roughness of 400,000 arms would need .*; give R"):
+        roughness_from(pair, 1.0, np.ones(n), start)

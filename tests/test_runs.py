@@ -44,3 +44,9 @@ def test_arrays_of_memories_survive(value: float) -> None:
     for one, other in ((read.counts, data.counts), (read.sums, data.sums), (read.squares, data.squares)):
         np.testing.assert_array_equal(one, other)
         assert one.dtype == other.dtype
+
+
+def test_zeros_keep_their_signs() -> None:
+    values = [0.0] * 800 + [-0.0] * 800
+    assert runs.as_json(values) == {"runs": [(0.0, 800), (-0.0, 800)]}
+    np.testing.assert_array_equal(np.signbit(runs.from_json(runs.as_json(values))), np.signbit(values))

@@ -114,6 +114,21 @@ def test_a_race_goes_on_without_an_arm_and_never_pulls_it(tolerance: float) -> N
         policy.withdraw(state, 9)
 
 
+def test_an_arm_that_was_to_have_all_pulls_can_be_withdrawn() -> None:
+    """After a decision the winner is all that a plan aims at."""
+    mu = np.array([9.0, 0.0, 1.0, 2.0])
+    for labels in (None, list("aabb")):
+        graph = sb.Graph.from_edges(4, [(0, 1)]) if labels is None else sb.Graph.from_categories(labels)
+        policy = sb.SpectralRace(sb.Problem(graph, 100.0 if labels is None else [100.0, 1.0]), 0.05)
+        state = policy.init()
+        while not policy.verdict(state).decided:
+            arms = policy.ask(state, 100)
+            state = policy.tell(state, arms, mu[arms])
+        for arm in (1, 0):
+            state = policy.withdraw(state, arm)
+        assert set(policy.ask(state, 100).tolist()) <= {2, 3}
+
+
 def test_the_only_arm_of_a_component_needs_a_result_first() -> None:
     policy = sb.SpectralRace(sb.Problem(sb.Graph.from_edges(3, []), 1.0), 0.05)
     with pytest.raises(sb.InvalidInput, match="neither the arm nor one connected with it has a result"):

@@ -138,3 +138,9 @@ def check_memory(what: str, needed: float, remedy: str) -> None:
             f"{what} would need about {needed / 1e9:,.1f} GB of memory, and this machine has "
             f"{installed / 1e9:,.1f} GB; {remedy}"
         )
+
+
+def check_matrices(n_arms: int, bytes_per_pair: int) -> None:
+    """Raises `InvalidInput` where matrices with so many bytes for each pair of arms do not fit in memory."""
+    remedy = "put the arms in categories, with an R for each, and use the race"
+    check_memory(f"the matrices of {n_arms:,} arms", bytes_per_pair * n_arms**2, remedy)

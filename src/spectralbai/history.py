@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import chdtri
 
-from spectralbai.checks import Indices, Vector, check_number, check_vector
+from spectralbai.checks import Indices, Vector, check_memory, check_number, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
 from spectralbai.problem import Problem
@@ -94,6 +94,9 @@ def roughness_from(
     plain = graph.smoothness(means - means.mean())
     if graph.n_edges == 0:
         return RoughnessEstimate(0.0, 0.0, 0.0, confidence)
+    check_memory(
+        f"an estimate of the roughness of {n_arms:,} arms", 50 * n_arms**2, "give R, or an R for each category"
+    )
     deviation = sigma / np.sqrt(counts)
     unit = float(graph.weights.max()) * float(deviation.max()) ** 2
     scaled = deviation / deviation.max()

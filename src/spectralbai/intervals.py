@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from spectralbai.blocks import Data
-from spectralbai.checks import Matrix, Vector
+from spectralbai.checks import Matrix, Vector, check_matrices
 from spectralbai.noise import Pools
 from spectralbai.problem import Problem
 from spectralbai.spectral import Catalogue, Components, decompose
@@ -30,6 +30,7 @@ STIFFEST = 1e10
 def graph_precision(problem: Problem, counts: Vector) -> Matrix:
     """Returns V = diag(counts / sigma^2) + L / R (theory 8.2), each component by its R if it has one (theory 16.12); a
     tiny R is raised to what arithmetic can tell from 0."""
+    check_matrices(problem.n_arms, 50)
     precision: Matrix = np.diag(counts / problem.sigma**2)
     if not problem.unstructured:
         least = 2 * problem.graph.weights.sum() / (STIFFEST * (1 / problem.sigma**2).sum())

@@ -19,6 +19,7 @@ def runs_of(values: NDArray[Any]) -> list[tuple[Any, int]] | None:
     same = values[1:] == values[:-1]
     if values.dtype.kind == "f":
         same |= np.isnan(values[1:]) & np.isnan(values[:-1])
+        same &= np.signbit(values[1:]) == np.signbit(values[:-1])  # 0.0 and -0.0 are equal, and not the same
     starts = np.flatnonzero(np.append(True, ~same))
     if 4 * starts.size > values.size:
         return None

@@ -269,8 +269,8 @@ def catalogue(
 def shift_bound(problem: Problem, mu: Vector, answers: Indices) -> float:
     """Returns an upper bound of 1/T* for these right answers; 0 if there are none.
 
-    An answer falls where all of another category rises alike, which is as smooth as before: this one alternative costs
-    at most lead^2 / (2 (sigma_answer + sigma_category)^2), the least sigma there.
+    All of the answer's category falls and all of another one rises, alike, which is as smooth as before: this one
+    alternative costs at most lead^2 / (2 (sigma_answer + sigma_other)^2), the least sigmas of the two categories.
     """
     found = Catalogue.of(problem)
     assert found is not None
@@ -282,9 +282,10 @@ def shift_bound(problem: Problem, mu: Vector, answers: Indices) -> float:
     first, second = np.argsort(-top)[:2] if top.size > 1 else (0, 0)
     if first == second:
         return math.inf
-    other = np.where(found.of_arm[answers] == first, second, first)
+    home = found.of_arm[answers]
+    other = np.where(home == first, second, first)
     lead = mu[answers] - top[other] + problem.tolerance
-    return float((lead**2 / (2 * (problem.sigma[answers] + least[other]) ** 2)).max() * (1 + MARGIN))
+    return float((lead**2 / (2 * (least[home] + least[other]) ** 2)).max() * (1 + MARGIN))
 
 
 def _first_shares(game: Game, rows: Indices, noise: Vector, usable: Mask) -> Vector:

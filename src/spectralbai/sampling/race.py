@@ -103,7 +103,8 @@ class Racing(SamplingRule[Plan]):
     def without(self, memory: Plan, arm: int) -> Plan:
         omega = memory.omega.copy()
         omega[arm] = 0.0
-        return Plan(omega / omega.sum(), memory.size)
+        # Where the arm had all pulls none are left; the policy then plans anew, as there is an estimate.
+        return Plan(omega / omega.sum() if omega.any() else omega, memory.size)
 
     def shares(self, memory: Plan, view: View) -> Vector:
         return memory.omega

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from spectralbai.checks import Indices, Vector
+from spectralbai.checks import Indices, Vector, check_matrices
 from spectralbai.problem import Problem
 
 
@@ -48,6 +48,7 @@ class Components:
     def from_problem(cls, problem: Problem) -> Components:
         """Returns the components of the problem's graph; arms of a component of infinite R are on their own."""
         labels, graph = problem.components, problem.graph
+        check_matrices(problem.n_arms, 100)  # what is done with components takes a dozen matrices
         if problem.unstructured:
             pairs, weights = np.zeros((0, 2), dtype=np.intp), np.zeros(0)
         else:

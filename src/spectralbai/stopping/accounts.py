@@ -161,7 +161,8 @@ class Accounts(Memory):
     leaders: Leaders | None
     """With a tolerance."""
     led: Mask | None = None
-    """Which arms have led: bets at tolerance 0 leant on them. None in states of earlier versions: any may have."""
+    """Which arms have led, alone or in a mixture of arms: bets at tolerance 0 leant on them. None in states of earlier
+    versions: any may have."""
     withdrawals: int = 0
     """Arms withdrawn so far."""
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from spectralbai.blocks import Block
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.compiled import njit
 from spectralbai.outlook import Outlook
 from spectralbai.problem import Problem
@@ -61,6 +61,11 @@ class Table:
         held = (found.decomposition.u * found.gap * (lam - found.means[leader])).sum(axis=1)
         slack = (2 * found.prices * reach * np.sqrt(found.smoothness)).sum(axis=1) - found.nu * tolerance - held
         return self._settle(lam, found.gap, size, slack)
+
+    def leant_on(self, leader: int) -> Mask:
+        """Returns the arms that bets of this leader at tolerance 0 take to be no better than any best arm."""
+        leant: Mask = np.arange(self.problem.n_arms) == leader
+        return leant
 
     def against_R(self) -> float:
         """Returns the log payoff of the bets against the hypothesis that the means are as smooth as R says (12.10)."""

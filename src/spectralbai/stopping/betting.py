@@ -68,7 +68,7 @@ class Betting(StoppingRule[Accounts]):
             leaders = leaders.settled(shares, pay, own)
         led = memory.led
         if led is not None:
-            led = led | (np.arange(led.size) == block.best)
+            led = led | table.leant_on(block.best)
         return Accounts(memory.arms.settled(pay, idle=block.best), against_R, leaders, led, memory.withdrawals)
 
     def withdraw(self, memory: Accounts, arm: int) -> Accounts:

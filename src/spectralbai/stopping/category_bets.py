@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.outlook import CatalogueOutlook
 from spectralbai.stopping.bets import CAUTION, Table
 
@@ -39,6 +39,13 @@ class CategoryTable(Table):
             slack = (found.lead[part] / found.variance[part]) * (most - (z * (lam - top)).sum(axis=1))
             pay[part] = self._settle(lam, gap, size[part], slack, pulled)
         return pay
+
+    def leant_on(self, leader: int) -> Mask:
+        leant = super().leant_on(leader)
+        if self.outlook.duels(self.block.counts, leader, 0.0).mixture.any():
+            of_arm = self.outlook.catalogue.of_arm
+            leant |= (self.block.counts > 0) & (of_arm == of_arm[leader])
+        return leant
 
     def _directions(self, arms: Indices, own: Vector, mixture: Vector, leader: int) -> Matrix:
         """Returns, for each arm, what stands for the leader less what stands for the arm, over the pulled arms."""
