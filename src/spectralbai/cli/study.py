@@ -317,7 +317,7 @@ def status(
 
     parts = (
         *_evidence(seen),
-        *_categories(seen, category, every),
+        *(() if search is not None else _categories(seen, category, every)),
         "",
         _filled(arms_of(seen, arms)) if arms else f'no arm has "{search}" in its label',
         *_not_shown(seen, arms, chosen),
