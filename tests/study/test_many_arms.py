@@ -316,3 +316,33 @@ def test_the_page_turns_and_searches(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--dump-dom", f"file://{page}"], capture_output=True, text=True, timeout=120)
     found = re.search(r"seen(\[\[.*?\]\])", done.stdout)
     assert found is not None and json.loads(found[1]) == [list(wanted) for _, *wanted in CASES]
+
+
+def test_withdrawn_arms_a_tolerance_and_the_least_mean_are_shown_by_category_too(tmp_path: Path) -> None:
+    instance = made(tolerance=0.1)
+    mu, rng = instance.mu, np.random.default_rng(3)
+    assert mu is not None
+    url = f"sqlite:///{tmp_path / 's.db'}"
+    with sb.Study.create("x", sb.Instance(instance.problem, None, instance.labels), 0.05, url, goal="min") as study:
+        for _ in range(4):
+            study.tell_many((ticket, float(rng.normal(-mu[ticket.arm], 0.3))) for ticket in study.ask(20))
+        study.withdraw("item 200")
+        status, report = study.status(), study.report("item 60")
+        page = report.as_html()
+    assert status.categories is not None
+    (alone,) = (each for each in status.categories if each.name == "alone")
+    assert (alone.withdrawn, alone.candidates, status.account_of(alone)) == (1, 0, "withdrawn")
+    assert status.categories[0].best == status.best == status.top[0].label and status.categories[-1] == alone
+    estimates = [each.estimate or 0.0 for each in status.categories[:-1] if each.candidates]
+    assert estimates[1:] == sorted(estimates[1:])  # the least is the best
+    captions = re.findall("<figcaption>(.*?)</figcaption>", page)
+    assert "The dashed line is the control" in captions[0] and "all of its arms are beaten" in captions[2]
+    json.dumps(report.as_dict(), allow_nan=False)
+
+
+def test_a_catalogue_without_results_has_categories_and_no_pictures(tmp_path: Path) -> None:
+    with sb.Study.create("x", made(), 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        status, page = study.status(), study.report().as_html()
+    assert status.categories is not None and {each.best for each in status.categories} == {None}
+    assert "<img" not in page and embedded(page)[0]["total"] == 201
+    assert {status.account_of(each) for each in status.categories} == {"-"}

@@ -187,7 +187,12 @@ class Report:
         if status.best is not None:
             words.append(f"* is the answer{'' if status.state == 'decided' else ' as it would be now'}.")
         words.append(
-            "An estimate differs from what its own results say on average where neighbours in the graph inform it."
+            "An estimate differs from what its own results say on average where "
+            + (
+                "neighbours in the graph inform it."
+                if status.categories is None
+                else "others of its category inform it."
+            )
         )
         words.append(self._about_intervals())
         return " ".join(words)

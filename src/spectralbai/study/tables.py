@@ -53,6 +53,8 @@ def arms_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> Table:
 
     def cells(arm: ArmStatus) -> Iterator[str]:
         yield arm.label + (" *" if arm.label == status.best else "")
+        if arm.category is not None:
+            yield arm.category
         if counted:
             hits = arm.hits or 0
             yield f"{hits:,} of {arm.results:,}" + (f" ({rate(hits / arm.results)})" if arm.results else "")
@@ -68,6 +70,7 @@ def arms_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> Table:
             yield status.account(arm)
 
     raw = ("raw rate",) if counted else ("results", "raw mean")
+    raw = raw if status.categories is None else ("category", *raw)
     headings = ("arm", *raw, "estimate", "interval", "share", "next", "pending", *(("account",) if raced else ()))
     return Table(headings, tuple(tuple(cells(arm)) for arm in (status.ranked if arms is None else arms)))
 
