@@ -1,12 +1,67 @@
-"""Tables as HTML, for pages and notebooks: whatever text comes in is escaped, and there are no scripts."""
+"""Tables as HTML, for pages and notebooks: whatever text comes in is escaped.
+
+There are no scripts, but for one of our own where a page has a table of thousands of rows.
+"""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from html import escape
+from typing import Any
 
 BOX = '<div class="box" style="overflow-x: auto">'
 """What is wider than the page scrolls in a box of its own."""
+PAGE_ROWS = 25
+"""Rows of a table that a page shows at a time."""
+SCRIPT = """<script>
+for (const part of document.querySelectorAll(".paged")) {
+  const data = JSON.parse(part.querySelector("script").textContent);
+  const controls = part.querySelector(".controls"), body = part.querySelector("tbody");
+  const search = controls.querySelector("input"), kind = controls.querySelector("select");
+  const [back, next] = controls.querySelectorAll("button"), where = controls.querySelector(".where");
+  const cell = (column, row) => Array.isArray(column) ? column[row] : column.different[column.which[row]];
+  const first = data.columns[0], total = data.total;
+  const words = Array.from({length: total}, (_, row) => cell(first, row).toLowerCase());
+  const number = new Intl.NumberFormat("en");
+  let found = [], from = 0;
+  const show = () => {
+    const shown = found.slice(from, from + data.rows);
+    body.replaceChildren(...shown.map(row => {
+      const line = document.createElement("tr");
+      data.columns.forEach((column, place) => {
+        const here = document.createElement("td");
+        here.textContent = cell(column, row);
+        here.style.textAlign = place ? "right" : "left";
+        line.append(here);
+      });
+      return line;
+    }));
+    back.disabled = from === 0;
+    next.disabled = from + data.rows >= found.length;
+    where.textContent = found.length
+      ? `${number.format(from + 1)} to ${number.format(from + shown.length)} of ${number.format(found.length)}`
+      : "none found";
+  };
+  const look = () => {
+    const text = search.value.trim().toLowerCase(), chosen = kind ? kind.value : "";
+    found = [];
+    for (let row = 0; row < total; row++)
+      if ((chosen === "" || data.kinds.which[row] === +chosen) && words[row].includes(text)) found.push(row);
+    from = 0;
+    show();
+  };
+  const turn = step => { from += step * data.rows; show(); };
+  search.addEventListener("input", look);
+  if (kind) kind.addEventListener("change", look);
+  back.addEventListener("click", () => turn(-1));
+  next.addEventListener("click", () => turn(1));
+  controls.hidden = false;
+  look();
+}
+</script>
+"""
+"""Makes every `paged` table of a page turn its pages and search; stands after the last of them."""
 
 
 def paragraph(text: str) -> str:
@@ -22,6 +77,43 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
         for row in rows
     )
     return f'{BOX}<table class="numbers">\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table></div>\n'
+
+
+def paged(headings: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[str] = (), kind_is: str = "") -> str:
+    """Returns a table of many rows that shows a page of them at a time, with a search in the first column.
+
+    `kinds` says of what kind each row is, to choose by; `kind_is` is what that is called. All rows are in the page, as
+    JSON that the script of `SCRIPT` reads; where scripts do not run, the first page is what there is.
+    """
+    names = list(dict.fromkeys(kinds))
+    choice = ""
+    if names:
+        options = "".join(f'<option value="{number}">{escape(name)}</option>' for number, name in enumerate(names))
+        choice = f'<label>{escape(kind_is)} <select><option value="">all</option>{options}</select></label>\n'
+    data = {
+        "columns": [_column(cells) for cells in zip(*rows, strict=True)],
+        "kinds": _column(kinds, names) if names else None,
+        "total": len(rows),
+        "rows": PAGE_ROWS,
+    }
+    content = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    return (
+        f'<div class="paged">\n<div class="controls" hidden>\n'
+        f'<label>{escape(headings[0])} <input type="search" placeholder="search"></label>\n{choice}'
+        '<span class="turn"><button type="button">&larr; back</button> '
+        '<button type="button">next &rarr;</button></span>\n'
+        '<span class="where" role="status"></span>\n</div>\n'
+        f'{table(headings, rows[:PAGE_ROWS])}<script type="application/json">{content}</script>\n</div>\n'
+    )
+
+
+def _column(cells: Sequence[str], values: Sequence[str] = ()) -> Any:
+    """Returns cells as the script reads them: a list or, where many are the same, the different ones and which of them
+    each is."""
+    places = {value: place for place, value in enumerate(values or dict.fromkeys(cells))}
+    if not values and 2 * len(places) > len(cells):
+        return list(cells)
+    return {"different": list(places), "which": [places[cell] for cell in cells]}
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> str:

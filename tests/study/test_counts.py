@@ -165,3 +165,18 @@ def test_the_order_of_trials_does_not_depend_on_their_outcomes() -> None:
         int(np.flatnonzero(few.in_order(f"seed {k}")[1][few.in_order(f"seed {k}")[0] == 0])[0]) for k in range(800)
     ]
     assert chisquare(np.bincount(places, minlength=40)).pvalue > 0.01
+
+
+def test_the_first_counts_of_a_catalogue_reach_every_category_however_few_its_trials(storage: str) -> None:
+    graph = sb.Graph.from_categories([f"category {arm // 10}" for arm in range(80)])
+    items = sb.Instance(sb.Problem.bounded(graph, np.full(8, 0.05), binary=True))
+    with sb.Study.create("items", items, 0.05, storage) as study:
+        with pytest.raises(sb.InvalidInput, match='got none of 1 of them, such as that of "70"'):
+            study.tell_counts({str(arm): (3, 1) for arm in range(70)}, id="Monday")
+        assert study.status().results == 0
+        # 200 trials of one category, and one of each of the others
+        counts = {"0": (200, 20)} | {str(arm): (1, 0) for arm in range(10, 80, 10)}
+        assert study.tell_counts(counts, id="Tuesday") == 207
+        assert study.tell_counts({"0": (5, 1)}, id="Wednesday") == 5  # later ones may leave some out
+        status = study.status()
+    assert status.results == 212 and all(arm.estimate is not None for arm in status.arms)

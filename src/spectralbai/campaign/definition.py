@@ -225,7 +225,8 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
                 raise InvalidInput("R and R_by_component are both given; keep one")
             if not isinstance(radii, list):
                 raise InvalidInput(f"R_by_component must be a list of numbers, one per component, got {radii!r}")
-            instance = Instance(replace(instance.problem, R=radii), instance.mu, instance.labels)
+            several: Any = radii
+            instance = Instance(replace(instance.problem, R=several), instance.mu, instance.labels)
         if instance.mu is None:
             raise InvalidInput('"mu" is missing, the mean of each arm to simulate from; add it to the file')
         instance.problem.best_arm(instance.mu)

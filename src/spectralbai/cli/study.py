@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import shlex
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +18,7 @@ import typer
 from spectralbai.cli.files import read_instance, read_json, read_stdin, read_table
 from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
 from spectralbai.cli.process import held_back
-from spectralbai.cli.tables import print_plain
+from spectralbai.cli.tables import MOST_FITTED, as_text, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
@@ -28,9 +28,13 @@ if TYPE_CHECKING:
     from spectralbai.records import Table as CsvTable
     from spectralbai.study import Status, Study
     from spectralbai.study.records import Failure
+    from spectralbai.study.status import ArmStatus
     from spectralbai.study.tables import Table as TextTable
 
 app = typer.Typer(no_args_is_help=True, help="Live studies. Ask what to try, tell what came out, until it says stop.")
+
+MOST_CATEGORIES = 30
+"""Categories that a status shows, unless all are wanted."""
 
 Name = Annotated[str, typer.Argument(help="Name of the study.", metavar="NAME")]
 StorageUrl = Annotated[
@@ -228,10 +232,13 @@ def shares(
         rows = zip(split.items(), counts, strict=True)
         _print_json([{"label": label, "share": share, **count} for (label, share), count in rows])
         return
-    table = _table("arm", "share", *(() if whole is None else ("visitors",)))
-    for position, (label, share) in enumerate(split.items()):
-        table.add_row(label, f"{share:.1%}", *(() if whole is None else (f"{whole[position]:,}",)))
-    print_plain(table)
+    from spectralbai.study.tables import Table as TextTable
+
+    lines = [
+        (label, f"{share:.1%}", *(() if whole is None else (f"{whole[position]:,}",)))
+        for position, (label, share) in enumerate(split.items())
+    ]
+    print_plain(_filled(TextTable(("arm", "share", *(() if whole is None else ("visitors",))), tuple(lines))))
 
 
 def _whole(split: list[float], n: int) -> list[int]:
@@ -276,19 +283,47 @@ def withdraw(
 
 
 @app.command()
-def status(name: Name, control: Control = None, storage: StorageUrl = None, as_json: Json = False) -> None:
+def status(
+    name: Name,
+    control: Control = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Show all arms; of more than 100, the top if not given.")
+    ] = False,
+    category: Annotated[
+        str | None, typer.Option(help="Show the arms of this category, all of them.", metavar="NAME")
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option(help="Show the arms with this in their labels, all of them.", metavar="TEXT")
+    ] = None,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
     """Shows where a study stands.
 
-    The arms with estimates and intervals, the evidence, what is pending, how far there is to go.
+    The arms with estimates and intervals, the evidence, what is pending, how far there is to go. Of thousands of arms
+    it shows the categories, if there are any, and the top.
     """
+    chosen = category is not None or search is not None
+    if every and chosen:
+        raise InvalidInput("--all shows all arms; leave it out, or leave out --category and --search")
     with _open(name, storage) as study, progress("weighing results"):
         seen = study.status(control)
+    arms = seen.select(category, search) if chosen or every else seen.top
     if as_json:
-        _print_json(seen.as_dict())
+        # Programs got all arms before there were categories, and still do where there are none.
+        _print_json(seen.as_dict(arms if chosen or seen.categories is not None else None))
         return
     from spectralbai.study.tables import arms_of
 
-    parts = (*_evidence(seen), "", _filled(arms_of(seen)), *_compared(seen), *_pending(seen))
+    parts = (
+        *_evidence(seen),
+        *(() if search is not None else _categories(seen, category, every)),
+        "",
+        _filled(arms_of(seen, arms)) if arms else f'no arm has "{search}" in its label',
+        *_not_shown(seen, arms, chosen),
+        *(_compared(seen, arms) if arms else ()),
+        *_pending(seen),
+    )
     print_plain(seen.answer, *seen.advice, "", *parts, least_width=100)
 
 
@@ -537,17 +572,45 @@ def _evidence(status: Status) -> Iterator[str]:
         yield f"results not weighed yet, while a worker computes: {status.unweighed:,}"
 
 
-def _compared(status: Status) -> Iterator[str | Table]:
+def _categories(status: Status, only: str | None, every: bool) -> Iterator[str | Table]:
+    if status.categories is None:
+        return
+    from spectralbai.study.tables import categories_of
+
+    table = categories_of(status)
+    rows = [row for row, each in zip(table.rows, status.categories, strict=True) if only is None or each.name == only]
+    first = len(rows) if every else MOST_CATEGORIES
+    yield ""
+    yield _filled(table._replace(rows=tuple(rows[:first])))
+    if len(rows) > first:
+        yield f"... and {len(rows) - first:,} more categories; to see them: --all"
+
+
+def _not_shown(status: Status, arms: Sequence[ArmStatus], chosen: bool) -> Iterator[str]:
+    if len(arms) == len(status.arms):
+        return
+    yield ""
+    if chosen:
+        yield f"{len(arms):,} of {len(status.arms):,} arms; to see all: --all"
+    else:
+        ways = "--search TEXT or --all" if status.categories is None else "--category NAME, --search TEXT or --all"
+        yield f"{status.about(arms)} To see others: {ways}"
+
+
+def _compared(status: Status, arms: Sequence[ArmStatus]) -> Iterator[str | Table]:
     if status.control is not None:
         from spectralbai.study.tables import comparisons_of
 
         yield ""
         yield f'against "{status.control}": {status.compared}'
         yield ""
-        yield _filled(comparisons_of(status))
+        yield _filled(comparisons_of(status, arms))
 
 
-def _filled(content: TextTable) -> Table:
+def _filled(content: TextTable) -> str | Table:
+    """Returns a table of text as the terminal shows it."""
+    if len(content.rows) > MOST_FITTED:
+        return as_text(content.headings, content.rows)
     table = _table(*content.headings)
     for row in content.rows:
         table.add_row(*row)
@@ -588,4 +651,9 @@ def _print_json(document: Any) -> None:
 
 
 def _as_json(document: Any, indent: int | None = 1) -> str:
+    if (
+        isinstance(document, dict)
+        and len(document.get("arms", document.get("status", {}).get("arms", ()))) > MOST_FITTED
+    ):
+        indent = None  # many times as fast, and a third smaller
     return json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"

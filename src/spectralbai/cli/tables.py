@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rich.console import RenderableType
+
+MOST_FITTED = 200
+"""Rows of a table that is fitted to the terminal; longer ones are written as wide as they are, which is much faster."""
 
 
 def print_plain(*parts: RenderableType, least_width: int = 0, err: bool = False) -> None:
@@ -24,3 +29,19 @@ def print_plain(*parts: RenderableType, least_width: int = 0, err: bool = False)
             console.print(part, soft_wrap=isinstance(part, str))
     # echo replaces what the terminal cannot show, where print would raise
     typer.echo("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")), err=err)
+
+
+def as_text(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Returns a table as text: its first column to the left, the others to the right, nothing folded."""
+    from rich.cells import cell_len  # signs of some scripts are two columns wide
+
+    columns = [[heading, *cells] for heading, cells in zip(headings, zip(*rows, strict=True), strict=True)]
+    lengths = [[len(cell) if cell.isascii() else cell_len(cell) for cell in column] for column in columns]
+    widths = [max(column) for column in lengths]
+    lines = []
+    for row, spans in zip(zip(*columns, strict=True), zip(*lengths, strict=True), strict=True):
+        blanks = [" " * (width - span) for width, span in zip(widths, spans, strict=True)]
+        cells = [row[0] + blanks[0], *(blank + cell for blank, cell in zip(blanks[1:], row[1:], strict=True))]
+        lines.append("   ".join(cells))
+    lines.insert(1, "─" * (sum(widths) + 3 * (len(widths) - 1)))
+    return "\n".join(lines)

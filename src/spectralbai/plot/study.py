@@ -31,6 +31,8 @@ def plot_estimates(
     *,
     named: Sequence[int] = (),
     control: int | None = None,
+    base: tuple[float, float, float] | None = None,
+    others: Sequence[Sequence[float]] = (),
     rates: bool = False,
     star_is: str = "ahead",
 ) -> Axes:
@@ -38,6 +40,8 @@ def plot_estimates(
 
     A star marks the arm `best`, a band the interval of the arm `control`. Where there is no room for every label, these
     two, `named`, and the first and last row have theirs first. `rates` writes means in percent.
+    `base` is (estimate, low, high) of a control that has no row; `others` are further estimates of each row, as where a
+    row is a category.
     """
     ax = ax or _new_rows(len(labels))
     at = np.arange(len(labels))
@@ -45,9 +49,22 @@ def plot_estimates(
     bounded = np.isfinite(ends).all(axis=0)
     size = min(5.0, 250 / len(labels))
     if control is not None:
-        ax.axvline(centre[control], color="0.45", linewidth=1.0, linestyle="--", label="control", zorder=1)
-        if bounded[control]:
-            ax.axvspan(*ends[:, control], color="0.92", zorder=0)
+        base = (centre[control], *ends[:, control])
+    if base is not None:
+        ax.axvline(base[0], color="0.45", linewidth=1.0, linestyle="--", label="control", zorder=1)
+        if np.isfinite(base[1:]).all():
+            ax.axvspan(*base[1:], color="0.92", zorder=0)
+    if any(others):
+        ax.plot(
+            np.concatenate(others),
+            np.repeat(at, [len(each) for each in others]),
+            linestyle="",
+            marker="|",
+            markersize=1.5 * size,
+            color="0.7",
+            label="other arms",
+            zorder=1.5,
+        )
     if bounded.any():
         ax.hlines(
             at[bounded],
@@ -94,12 +111,13 @@ def plot_shares(
     ax: Axes | None = None,
     *,
     named: Sequence[int] = (),
+    of: int | None = None,
 ) -> Axes:
     """Returns the share of the results of each arm, beside that in the pulls to come, NaN where none are; a row per arm
-    in the order given."""
+    in the order given. `of` is the number of all results, where there are arms without a row."""
     ax = ax or _new_rows(len(labels))
     at = np.arange(len(labels))
-    total = max(sum(counts), 1)
+    total = max(sum(counts) if of is None else of, 1)
     ax.barh(
         at,
         np.array(counts) / total,
@@ -164,12 +182,13 @@ def plot_race(
     *,
     leaders: Sequence[int] | None = None,
     end_is: str = "out",
+    account_is: str = "account against the arm",
 ) -> Axes:
     """Returns the wealth of the account against each arm but `best`, if any, over time; those that are out fade.
 
     `lacking` has a row per time and a column per arm: what the account lacks of 1/delta, in nats, 0 once it had it.
     NaN where there is no account against the arm, as there is none against that of `leaders` at a time. `end_is` says
-    what an arm is at the end of its race.
+    what an arm is at the end of its race, `account_is` whose account a line is.
     """
     ax = ax or new_axes(size=SIZE)
     goal = -np.log(delta)
@@ -210,7 +229,7 @@ def plot_race(
     ax.set_yscale("log")
     ax.set_ylim(top=3 / delta)
     ax.set_xlabel("results")
-    ax.set_ylabel("account against the arm")
+    ax.set_ylabel(account_is)
     ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     plain(ax)

@@ -9,6 +9,7 @@ except ModuleNotFoundError:
         "studies need SQLAlchemy, which is not installed; run: pip install 'spectralbai[study]'"
     ) from None
 
+from spectralbai.study.by_category import CategoryStatus
 from spectralbai.study.definition import Definition
 from spectralbai.study.records import Failure, Summary, Ticket
 from spectralbai.study.report import Report
@@ -18,6 +19,7 @@ from spectralbai.study.transfer import export_study, import_study, results_as_cs
 
 __all__ = [
     "ArmStatus",
+    "CategoryStatus",
     "Definition",
     "Failure",
     "Report",

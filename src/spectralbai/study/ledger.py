@@ -325,7 +325,7 @@ class Ledger:
         """Writes down what the stopping rule saw."""
         if seen:
             texts = [{"candidates": _as_text(each.candidates), "lacking": _as_text(each.lacking)} for each in seen]
-            rows = [{**asdict(each), **text, "study": self._id} for each, text in zip(seen, texts, strict=True)]
+            rows = [{**vars(each), **text, "study": self._id} for each, text in zip(seen, texts, strict=True)]
             self._connection.execute(insert(checks), rows)
 
     def add_openings(self, opened: Sequence[Opening]) -> None:

@@ -7,23 +7,26 @@ import json
 import math
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectralbai.html import pairs, paragraph, table
+from spectralbai.html import SCRIPT, paged, pairs, paragraph, table
 from spectralbai.instance import Instance
 from spectralbai.problem import Problem
 from spectralbai.software import software
+from spectralbai.study.by_category import lacking_of, most_lacking
 from spectralbai.study.definition import Definition
+from spectralbai.study.pictures import STARS, pictures_of_many
 from spectralbai.study.records import Check, Records, Snapshot, as_time, in_words
-from spectralbai.study.status import MOST_NAMED, Status, status_of
-from spectralbai.study.tables import arms_of, comparisons_of
+from spectralbai.study.status import MANY_ARMS, MOST_NAMED, Status, categories_in, status_of
+from spectralbai.study.tables import Table, arms_of, categories_of, comparisons_of
 
 if TYPE_CHECKING:
+    from spectralbai.study.status import ArmStatus
     from spectralbai.study.study import Study
 
 FORMAT = "spectralbai-report/2"
@@ -92,19 +95,21 @@ class Report:
             "origins": self.origins,
             "tickets": self.tickets,
             "status": self.status.as_dict(),
-            "checks": [asdict(check) for check in self.checks],
+            "checks": [self._check(check) for check in self.checks],
             "created_with": self.created_with,
             "made_with": self.made_with,
         }
 
     def as_html(self) -> str:
-        """Returns one page that needs nothing else. All that users typed is escaped; there is no script in it."""
+        """Returns one page that needs nothing else. All that users typed is escaped; there is no script in it, unless
+        there are many arms, whose table then turns its pages by one."""
         status = self.status
         return PAGE.format(
             title=escape(status.name),
             state=status.state,
             answer=escape(" ".join((status.answer, *status.advice))),
-            arms=table(*arms_of(status)) + paragraph(self._about_arms()),
+            categories=self._categories(),
+            arms=self._rows(arms_of) + paragraph(self._about_arms()),
             compared="" if status.control is None else self._compared(status.control),
             pictures="".join(_figure(png, caption) for png, caption in self._pictures()),
             known=pairs(self._known()),
@@ -114,17 +119,81 @@ class Report:
                 (name, f"{value} (report made with {self.made_with.get(name, '-')})")
                 for name, value in self.created_with.items()
             ),
-            definition=escape(json.dumps(self.definition.as_dict(), indent=1, ensure_ascii=False)),
+            definition=escape(json.dumps(self._definition(), indent=1, ensure_ascii=False)),
+            whole="The study (JSON)" if self._many else "The study in full (JSON)",
             time=escape(status.time),
+            script=SCRIPT if self._many else "",
         )
+
+    @property
+    def _many(self) -> bool:
+        """Whether tables show a page of arms at a time."""
+        return len(self.status.arms) > MANY_ARMS
+
+    def _check(self, check: Check) -> dict[str, Any]:
+        """Returns a check, JSON-ready; where there are categories, with a number for each of them in place of one for
+        each arm."""
+        graph = categories_in(self.definition)
+        if graph is None or check.candidates is None or check.lacking is None:
+            return dict(vars(check))
+        left = np.bincount(graph.of_arm[list(check.candidates)], minlength=graph.n_components)
+        most = most_lacking(np.array([check.lacking]), graph.of_arm)[0]
+        return {
+            "samples": check.samples,
+            "arm": check.arm,
+            "statistic": check.statistic,
+            "threshold": check.threshold,
+            "by_category": {
+                name: {"candidates": number, "lacking": lacks}
+                for name, number, lacks in zip(graph.categories, left.tolist(), most.tolist(), strict=True)
+            },
+        }
+
+    def _definition(self) -> dict[str, Any]:
+        """Returns the definition; without what its tables show of every one of many arms."""
+        document = self.definition.as_dict()
+        if self._many:
+            instance = document["instance"]
+            for name in ("labels", "categories"):
+                if isinstance(instance.get(name), list):
+                    instance[name] = f"{len(instance[name]):,}, in the table of arms"
+        return document
+
+    def _categories(self) -> str:
+        if self.status.categories is None:
+            return ""
+        content = categories_of(self.status)
+        shown = table(*content) if len(content.rows) <= MANY_ARMS else paged(*content)
+        words = "* has the arm recommended. " if self.status.best is not None else ""
+        if self.status.candidates:
+            words += "May be best: how many of its arms. "
+        words += "Its best: of those that may be best, the arm of the best estimate; estimate and interval are of it."
+        if self.status.candidates:
+            words += " Least account: of the arm in it that is furthest from being out."
+        return "<h2>Categories</h2>\n" + shown + paragraph(words)
+
+    def _rows(self, made: Callable[[Status, Sequence[ArmStatus]], Table]) -> str:
+        """Returns a table of the arms."""
+        status = self.status
+        if not self._many:
+            return table(*made(status, status.ranked))
+        kinds = [arm.category for arm in status.listed if arm.category is not None]
+        return paged(*made(status, status.listed), kinds, "category")
 
     def _about_arms(self) -> str:
         status = self.status
         words = ["The best estimate first."]
+        if self._many and status.candidates:
+            words = ["First the arm recommended, then those that may be best, then the others, by their estimates."]
         if status.best is not None:
             words.append(f"* is the answer{'' if status.state == 'decided' else ' as it would be now'}.")
         words.append(
-            "An estimate differs from what its own results say on average where neighbours in the graph inform it."
+            "An estimate differs from what its own results say on average where "
+            + (
+                "neighbours in the graph inform it."
+                if status.categories is None
+                else "others of its category inform it."
+            )
         )
         words.append(self._about_intervals())
         return " ".join(words)
@@ -140,17 +209,23 @@ class Report:
                 "of 0. The answer does not rest on these limits, and may be decided all the same."
             )
         heading = f'Against the control "{control}"'
-        return f"<h2>{escape(heading)}</h2>\n" + table(*comparisons_of(status)) + paragraph(words)
+        return f"<h2>{escape(heading)}</h2>\n" + self._rows(comparisons_of) + paragraph(words)
 
     def _asked(self) -> Iterable[tuple[str, str]]:
         status, problem = self.status, self.definition.instance.problem
         yield (
             "question",
-            f"which of {problem.n_arms} arms has the {'largest' if status.goal == 'max' else 'least'} mean outcome?",
+            f"which of {problem.n_arms:,} arms has the {'largest' if status.goal == 'max' else 'least'} mean outcome?",
         )
         yield "risk delta", f"{status.delta:g}"
         yield "tolerance", f"{problem.tolerance:g}"
-        yield "graph", f"{in_words(problem.graph.n_edges, 'edge')}, {in_words(problem.graph.n_components, 'component')}"
+        categories = status.categories
+        yield (
+            "graph",
+            f"{in_words(problem.graph.n_edges, 'edge')}, {in_words(problem.graph.n_components, 'component')}"
+            if categories is None
+            else f"{len(categories):,} categor{'y' if len(categories) == 1 else 'ies'}, whose arms are alike",
+        )
         yield "smoothness R", _smoothness(problem)
         yield "noise", problem.noise.described()
         yield (
@@ -168,7 +243,7 @@ class Report:
         )
         if status.candidates is not None and status.state != "inconsistent":
             few = len(status.candidates) <= MOST_NAMED
-            yield "may be best", ", ".join(status.candidates) if few else f"{len(status.candidates)} arms"
+            yield "may be best", ", ".join(status.candidates) if few else f"{len(status.candidates):,} arms"
         if status.control is not None:
             yield f'against "{status.control}"', status.compared
         yield "evidence", status.evidence
@@ -194,6 +269,9 @@ class Report:
         status, instance = self.status, self.definition.instance
         if not status.results:
             return
+        if self._many:
+            yield from pictures_of_many(status, self.definition, self.checks, self._about_intervals())
+            return
         labels, ranked = instance.labels, status.ranked
         names = [arm.label for arm in ranked]
         likely = {*(status.candidates or ()), status.control}
@@ -203,12 +281,7 @@ class Report:
         )
         if np.isfinite(estimate).all():
             leader = names[0] if status.best is None else status.best
-            star = {
-                "decided": "decided for",
-                "running": "ahead",
-                "ended": "ahead at the end",
-                "inconsistent": "best estimate",
-            }[status.state]
+            star = STARS[status.state]
             ax = plot.plot_estimates(
                 names,
                 estimate,
@@ -241,19 +314,17 @@ class Report:
         )
         raced = [check for check in self.checks if check.lacking is not None]
         if raced:
-            lacking = np.array([check.lacking for check in raced])
-            gone = [arm.withdrawn for arm in status.arms]
-            lacking[:, gone] = np.where(lacking[:, gone] == 0, np.nan, lacking[:, gone])
+            tolerant = instance.problem.tolerance > 0
+            lacking = lacking_of(raced, [arm.withdrawn for arm in status.arms], leaders=tolerant)
             best = None if status.best is None else labels.index(status.best)
             # With a tolerance an arm need not be out: to be beaten by whoever leads is enough.
-            end = "beaten" if instance.problem.tolerance > 0 else "out"
+            end = "beaten" if tolerant else "out"
             ax = plot.plot_race(
                 [check.samples for check in raced],
                 lacking,
                 labels,
                 status.delta,
                 best,
-                leaders=[check.arm for check in raced] if instance.problem.tolerance > 0 else None,
                 end_is=end,
             )
             caption = f"The race: an arm is {end} when the account against it reaches the line."
@@ -326,19 +397,26 @@ th {{ font-weight: 600; }}
 min-width: 7rem; max-width: min(28rem, 40vw); overflow-wrap: anywhere; }}
 .numbers th:first-child {{ z-index: 1; }}
 .box {{ max-height: 40rem; }}
-.box + p, figcaption, footer {{ color: #666; font-size: .9rem; }}
+.paged .box {{ max-height: none; }}
+.controls {{ display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; align-items: center; margin: .8rem 0; }}
+.controls[hidden] {{ display: none; }}
+.controls label {{ display: flex; gap: .5rem; align-items: center; min-width: 0; max-width: 100%; }}
+.controls input, .controls select, .controls button {{ font: inherit; padding: .3rem .6rem; min-width: 0; }}
+.controls select {{ max-width: 16rem; }}
+.where {{ color: #666; font-size: .9rem; font-variant-numeric: tabular-nums; }}
+.box + p, .paged + p, figcaption, footer {{ color: #666; font-size: .9rem; }}
 .pictures {{ display: flex; flex-wrap: wrap; gap: 1rem 2rem; align-items: flex-start; }}
-figure {{ margin: 1rem 0; flex: 1 1 30rem; max-width: 50rem; min-width: 0; }}
+figure {{ margin: 1rem 0; flex: 1 1 30rem; max-width: 36rem; min-width: 0; }}
 img {{ max-width: 100%; }}
 pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; background: #f7f7f7; padding: .8rem; }}
-@media print {{ body {{ margin: 0; max-width: none; }} .box {{ max-height: none; }} }}
+@media print {{ body {{ margin: 0; max-width: none; }} .box {{ max-height: none; }} .controls {{ display: none; }} }}
 @media print {{ figure, tr {{ break-inside: avoid; }} }}
 </style>
 </head>
 <body>
 <h1>{title}</h1>
 <p class="answer {state}">{answer}</p>
-<h2>Arms</h2>
+{categories}<h2>Arms</h2>
 {arms}
 {compared}
 <div class="pictures">
@@ -351,8 +429,8 @@ pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; backgro
 {came}
 <h2>Software</h2>
 {software}
-<details><summary>The study in full (JSON)</summary><pre>{definition}</pre></details>
+<details><summary>{whole}</summary><pre>{definition}</pre></details>
 <footer>spectralbai, {time}</footer>
-</body>
+{script}</body>
 </html>
 """

@@ -4,26 +4,35 @@ from __future__ import annotations
 
 import math
 import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from spectralbai import html
+from spectralbai.checks import did_you_mean
 from spectralbai.decimals import Decimals
+from spectralbai.errors import InvalidInput
+from spectralbai.graph import Categories
 from spectralbai.problem import Problem, R_in_words
+from spectralbai.study.by_category import CategoryStatus, summarised
 from spectralbai.study.comparison import Comparison
 from spectralbai.study.definition import Definition
 from spectralbai.study.records import Check, Snapshot, Ticket, as_time, finite, in_words
-from spectralbai.study.tables import arms_of, comparisons_of
+from spectralbai.study.tables import arms_of, categories_of, comparisons_of
 
 if TYPE_CHECKING:
     from spectralbai.study.definition import Goal
     from spectralbai.study.study import Study
 
 MOST_ROWS = 30
-"""Arms that a notebook shows."""
-
+"""Arms, and categories, that a notebook shows."""
+MANY_ARMS = 100
+"""Arms up to which a terminal and a page show all of them; of more they show the top first."""
+TOP = 20
+"""Arms that are shown of many."""
 
 MANY_FAILURES = 3
 """Failed trials of an arm from which on people are advised to withdraw it."""
@@ -64,6 +73,12 @@ class ArmStatus:
     """Whether it was taken out of the study: it is not tried any more, and not the answer."""
     against: Comparison | None
     """It against the control; None for the control itself, and where there is none."""
+    category: str | None
+    """Its category; None in a study without categories."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns everything, JSON-ready."""
+        return {**vars(self), "against": None if self.against is None else asdict(self.against)}
 
 
 @dataclass(frozen=True)
@@ -172,7 +187,9 @@ class Status:
             if self.remaining is None
             else f" About {in_words(round(self.remaining), 'trial')} more at the present estimate."
         )
-        left = "" if self.candidates is None else f": {len(self.candidates)} of {len(self.arms)} arms may be the best"
+        left = (
+            "" if self.candidates is None else f": {len(self.candidates):,} of {len(self.arms):,} arms may be the best"
+        )
         return f'{after}{left}. The answer would be "{self.best}" now.{rest}'
 
     @property
@@ -203,8 +220,8 @@ class Status:
         candidates = self.candidates or ()
         names = ", ".join(f'"{label}"' for label in candidates) if len(candidates) <= MOST_NAMED else "see below"
         return (
-            f"{len(candidates)} of {len(self.arms)} arms may be the best ({names}); the probability that none of them "
-            f"is, is at most {self.risk:g}."
+            f"{len(candidates):,} of {len(self.arms):,} arms may be the best ({names}); the probability that none of "
+            f"them is, is at most {self.risk:g}."
         )
 
     @property
@@ -220,12 +237,15 @@ class Status:
                     f"At the present pace {which} will not do: about {in_words(round(self.remaining), 'trial')} more "
                     f"are needed, and {round(self.room):,} are left."
                 )
-        for arm in self.arms:
-            if arm.failures >= MANY_FAILURES and self.state == "running" and not arm.withdrawn:
+        failing = [arm for arm in self.arms if arm.failures >= MANY_FAILURES and not arm.withdrawn]
+        if self.state == "running":
+            for arm in failing[:MOST_NAMED]:
                 sentences.append(
                     f'{arm.failures} trials of "{arm.label}" failed; if it cannot be tried, withdraw it: '
                     f"spectralbai study withdraw {shlex.quote(self.name)} {shlex.quote(arm.label)}"
                 )
+            if len(failing) > MOST_NAMED:
+                sentences.append(f"So did trials of {in_words(len(failing) - MOST_NAMED, 'further arm')}.")
         return tuple(sentences)
 
     @property
@@ -237,12 +257,12 @@ class Status:
             return "no arm can be better by more than the tolerance"
         if self.candidates is not None:
             withdrawn = sum(arm.withdrawn for arm in self.arms)
-            out = f"{len(self.arms) - len(self.candidates) - withdrawn} of {len(self.arms)} arms are out"
+            out = f"{len(self.arms) - len(self.candidates) - withdrawn:,} of {len(self.arms):,} arms are out"
             if withdrawn:
-                out += f", {withdrawn} withdrawn"
+                out += f", {withdrawn:,} withdrawn"
             beaten = sum(self.account(arm) == "beaten" for arm in self.arms)
             if beaten:
-                out += f", {beaten} more beaten"
+                out += f", {beaten:,} more beaten"
             rivals = [arm for arm in self.arms if arm.lacking is not None and arm.lacking > 0]
             if self.state != "running" or not rivals:
                 return out
@@ -261,7 +281,20 @@ class Status:
             return "-" if self.candidates is None else "leads"
         if arm.lacking is None:
             return "-"
-        return f"{math.exp(-arm.lacking) / self.delta:.2g} of {1 / self.delta:.4g}" if arm.lacking > 0 else "beaten"
+        return self._holds(arm.lacking)
+
+    def account_of(self, category: CategoryStatus) -> str:
+        """Where the account that lacks most in a category stands, in words."""
+        if category.withdrawn == category.arms:
+            return "withdrawn"
+        if category.out_at is not None:
+            return f"out at {category.out_at:,}"
+        if category.rival is None or category.lacking is None:
+            return "leads" if category.best == self.best and self.candidates else "-"
+        return self._holds(category.lacking)
+
+    def _holds(self, lacking: float) -> str:
+        return f"{math.exp(-lacking) / self.delta:.2g} of {1 / self.delta:.4g}" if lacking > 0 else "beaten"
 
     @property
     def _smoothness(self) -> str:
@@ -286,6 +319,66 @@ class Status:
         sign = 1.0 if self.goal == "max" else -1.0
         return tuple(sorted(self.arms, key=lambda arm: math.inf if arm.estimate is None else -sign * arm.estimate))
 
+    @cached_property
+    def listed(self) -> tuple[ArmStatus, ...]:
+        """The arms as lists of many have them: the one recommended, those that may be best, the others; in each part
+        the best estimate first and, of equal ones, that of most results."""
+        may_be = self._may_be_best
+        sign = 1.0 if self.goal == "max" else -1.0
+
+        def place(arm: ArmStatus) -> tuple[Any, ...]:
+            estimate = math.inf if arm.estimate is None else -sign * arm.estimate
+            left = may_be is None or arm.label in may_be
+            return arm.label != self.best, not left, arm.withdrawn, estimate, -arm.results
+
+        return tuple(sorted(self.arms, key=place))
+
+    @property
+    def top(self) -> tuple[ArmStatus, ...]:
+        """What is shown first: all arms, the best estimate first, or of many the first that are `listed`, and the
+        control."""
+        if len(self.arms) <= MANY_ARMS:
+            return self.ranked
+        return self.listed[:TOP] + tuple(arm for arm in self.listed[TOP:] if arm.label == self.control)
+
+    @cached_property
+    def categories(self) -> tuple[CategoryStatus, ...] | None:
+        """The categories, that of the arm recommended first, those without candidates last; None in a study without."""
+        if self.arms[0].category is None:
+            return None
+        return tuple(summarised(self.listed, self.best, self._may_be_best))
+
+    @property
+    def _may_be_best(self) -> frozenset[str] | None:
+        return None if self.candidates is None else frozenset(self.candidates)
+
+    def select(self, category: str | None = None, search: str | None = None) -> tuple[ArmStatus, ...]:
+        """Returns the arms of a category, those with a text in their labels, in capitals or not, or both; as
+        `listed`."""
+        if category is not None:
+            if self.categories is None:
+                raise InvalidInput(f'the study "{self.name}" has no categories; look for a part of a label instead')
+            names = [each.name for each in self.categories]
+            if category not in names:
+                remedy = did_you_mean(category, names, "the status of the study lists its categories")
+                raise InvalidInput(f'the study "{self.name}" has no category "{category}"; {remedy}')
+        wanted = "" if search is None else search.casefold()
+        return tuple(
+            arm
+            for arm in self.listed
+            if (category is None or arm.category == category) and wanted in arm.label.casefold()
+        )
+
+    def about(self, shown: Sequence[ArmStatus]) -> str:
+        """Returns which of all arms the top is, in a sentence."""
+        of_all = f"{len(shown):,} of {len(self.arms):,} arms"
+        if len(self.arms) <= MANY_ARMS:
+            return f"{of_all}, those of the best estimates."
+        which = "the best estimates"
+        if self.candidates:
+            which = "the one recommended, those that may be best, then the others, by their estimates"
+        return f"{of_all}: {which}{'' if self.control is None else '; and the control'}."
+
     @property
     def has_intervals(self) -> bool:
         """Whether anything is claimed about a mean."""
@@ -297,27 +390,37 @@ class Status:
         if not self.has_intervals:
             return "there are no intervals to tell by"
         verdicts = [arm.against.verdict(self.goal) for arm in self.arms if arm.against is not None]
-        counted = ", ".join(f"{verdicts.count(each)} {each}" for each in ("better", "worse", "open"))
+        counted = ", ".join(f"{verdicts.count(each):,} {each}" for each in ("better", "worse", "open"))
         return f"{counted} (all at once, at a risk of {self.delta:g})"
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows."""
         shown = [html.paragraph(each) for each in (self.answer, *self.advice)]
-        for table in (arms_of(self), *((comparisons_of(self),) if self.control is not None else ())):
+        if self.categories is not None:
+            table = categories_of(self)
             shown.append(html.table(table.headings, table.rows[:MOST_ROWS]))
-        if len(self.arms) > MOST_ROWS:
-            shown.append(html.paragraph(f"{MOST_ROWS} of {len(self.arms):,} arms, those of the best estimates."))
+            if len(table.rows) > MOST_ROWS:
+                shown.append(html.paragraph(f"{MOST_ROWS} of {len(table.rows):,} categories."))
+        arms = self.top[:MOST_ROWS]
+        for table in (arms_of(self, arms), *((comparisons_of(self, arms),) if self.control is not None else ())):
+            shown.append(html.table(*table))
+        if len(arms) < len(self.arms):
+            shown.append(html.paragraph(self.about(arms)))
         return "".join(shown)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Returns everything, JSON-ready."""
+    def as_dict(self, arms: Iterable[ArmStatus] | None = None) -> dict[str, Any]:
+        """Returns everything, JSON-ready; of the arms those given, if so, in the order of the study."""
+        kept = None if arms is None else {arm.label for arm in arms}
+        shown = [arm.as_dict() for arm in self.arms if kept is None or arm.label in kept]
         return {
             "answer": self.answer,
             "advice": list(self.advice),
             "risk": self.risk,
             **{field.name: getattr(self, field.name) for field in fields(self)},
             "R": [R if math.isfinite(R) else "inf" for R in self.R] if isinstance(self.R, tuple) else self.R,
-            "arms": [asdict(arm) for arm in self.arms],
+            "categories": None if self.categories is None else [asdict(each) for each in self.categories],
+            "arms": shown,
+            "arms_not_shown": len(self.arms) - len(shown),
             "pending": [ticket.as_dict() for ticket in self.pending],
         }
 
@@ -342,6 +445,7 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
     received, noise, samples = state.received, definition.instance.problem.noise, state.samples
     means = sign * (received.means + state.origin)
     shares = noise.shares(means)
+    graph = categories_in(definition)
     arms = tuple(
         ArmStatus(
             label,
@@ -359,6 +463,7 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
             at.failures[arm],
             arm in state.withdrawn,
             None,
+            None if graph is None else graph.categories[graph.of_arm[arm]],
         )
         for arm, label in enumerate(labels)
     )
@@ -397,6 +502,12 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
         arms=arms,
         pending=at.pending,
     )
+
+
+def categories_in(definition: Definition) -> Categories | None:
+    """Returns the categories of the arms of a study, None where it has none."""
+    graph = definition.instance.problem.graph
+    return graph if isinstance(graph, Categories) else None
 
 
 def _room(definition: Definition, results: int, created: float, now: float) -> float | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from spectralbai.decimals import Decimals, percent
 
 if TYPE_CHECKING:
+    from spectralbai.study.by_category import CategoryStatus
     from spectralbai.study.status import ArmStatus, Status
 
 
@@ -18,8 +19,33 @@ class Table(NamedTuple):
     rows: tuple[tuple[str, ...], ...]
 
 
-def arms_of(status: Status) -> Table:
-    """Returns the arms, that of the best estimate first; the arm recommended has a star."""
+def categories_of(status: Status) -> Table:
+    """Returns the categories, that of the arm recommended first, with a star, those that are out last."""
+    mean = means_of(status)
+
+    def cells(category: CategoryStatus) -> Iterator[str]:
+        yield category.name + (" *" if status.best is not None and category.best == status.best else "")
+        yield f"{category.arms:,}"
+        if raced:
+            yield "-" if category.candidates is None else f"{category.candidates:,}"
+        yield f"{category.results:,}"
+        yield percent(category.share)
+        yield "-" if category.omega is None else percent(category.omega)
+        yield category.best or "-"
+        yield mean(category.estimate)
+        yield mean.interval(category.low, category.high)
+        if raced:
+            yield status.account_of(category)
+
+    raced = bool(status.candidates)
+    of_race, account = (("may be best",), ("least account",)) if raced else ((), ())
+    headings = ("category", "arms", *of_race, "results", "share", "next", "its best", "estimate", "interval", *account)
+    return Table(headings, tuple(tuple(cells(category)) for category in status.categories or ()))
+
+
+def arms_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> Table:
+    """Returns these arms or, if none are given, all of them, that of the best estimate first; the arm recommended has a
+    star."""
     mean = means_of(status)
     rate = mean if status.rates else percent
     counted = any(arm.hits is not None for arm in status.arms)
@@ -27,6 +53,8 @@ def arms_of(status: Status) -> Table:
 
     def cells(arm: ArmStatus) -> Iterator[str]:
         yield arm.label + (" *" if arm.label == status.best else "")
+        if arm.category is not None:
+            yield arm.category
         if counted:
             hits = arm.hits or 0
             yield f"{hits:,} of {arm.results:,}" + (f" ({rate(hits / arm.results)})" if arm.results else "")
@@ -42,12 +70,13 @@ def arms_of(status: Status) -> Table:
             yield status.account(arm)
 
     raw = ("raw rate",) if counted else ("results", "raw mean")
+    raw = raw if status.categories is None else ("category", *raw)
     headings = ("arm", *raw, "estimate", "interval", "share", "next", "pending", *(("account",) if raced else ()))
-    return Table(headings, tuple(tuple(cells(arm)) for arm in status.ranked))
+    return Table(headings, tuple(tuple(cells(arm)) for arm in (status.ranked if arms is None else arms)))
 
 
-def comparisons_of(status: Status) -> Table:
-    """Returns every arm against the control, whose own row is blank."""
+def comparisons_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> Table:
+    """Returns these arms, or all, against the control, whose own row is blank."""
     mean = means_of(status)
     against = [arm.against for arm in status.arms if arm.against is not None]
     difference = Decimals.of(
@@ -72,7 +101,7 @@ def comparisons_of(status: Status) -> Table:
 
     unit = "difference, % points" if status.rates else "difference"
     headings = ("arm", "estimate", unit, "its interval", "lift", "its interval", "for sure")
-    return Table(headings, tuple(tuple(cells(arm)) for arm in status.ranked))
+    return Table(headings, tuple(tuple(cells(arm)) for arm in (status.ranked if arms is None else arms)))
 
 
 def means_of(status: Status) -> Decimals:

@@ -15,6 +15,7 @@ import numpy as np
 
 from spectralbai.checks import Indices, Vector, check_integer
 from spectralbai.errors import InvalidInput
+from spectralbai.spectral import Catalogue
 from spectralbai.study.definition import Definition
 from spectralbai.study.records import Check, Opening, Told
 from spectralbai.study.replay import advance, with_pulls
@@ -116,6 +117,7 @@ def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector
         number = -1
         if not settled:
             number, planned = state.blocks[0].number, state.blocks[0].arms.size
+            planned = max(planned, _until_estimate(definition, state, arms[len(blocks) :]))
             if 2 * left > 3 * planned:  # no small block at the end
                 size = planned
             pulls = arms[len(blocks) : len(blocks) + size]
@@ -127,3 +129,20 @@ def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector
         checks += seen
         blocks += [None if settled else number] * size
     return Settled(state, tuple(checks), tuple(openings), tuple(blocks))
+
+
+def _until_estimate(definition: Definition, state: State, arms: Indices) -> int:
+    """Returns how many of these trials it takes until every category has a result; 0 where there are none."""
+    problem = definition.instance.problem
+    if Catalogue.of(problem) is None or definition.policy.has_estimate(state):
+        return 0
+    seen = np.bincount(problem.components, state.data.counts) > 0
+    found, first = np.unique(problem.components[arms], return_index=True)
+    missing = np.setdiff1d(np.flatnonzero(~seen), found)
+    if missing.size:
+        label = definition.instance.labels[int(np.flatnonzero(problem.components == missing[0])[0])]
+        raise InvalidInput(
+            f"the first counts must have trials of every category, got none of {missing.size:,} of them, such as that "
+            f'of "{label}"; share the trials as spectralbai study shares says, or tell these as past ones'
+        )
+    return int(first[~seen[found]].max()) + 1

@@ -1,0 +1,108 @@
+"""The arms of a study by category: what people look at where there are thousands of arms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spectralbai.checks import Indices, Matrix
+
+if TYPE_CHECKING:
+    from spectralbai.study.records import Check
+    from spectralbai.study.status import ArmStatus
+
+
+@dataclass(frozen=True)
+class CategoryStatus:
+    """One category of a study. Numbers are None where nothing is known."""
+
+    name: str
+    arms: int
+    """How many there are."""
+    results: int
+    share: float
+    """Of all results."""
+    pending: int
+    candidates: int | None
+    """How many of its arms may still be best; None where the study says so of no arm."""
+    best: str | None
+    """Label of its best arm so far: the arm recommended, or that of the best estimate among those that may be best, or
+    among all once none may be. None before there is an estimate."""
+    estimate: float | None
+    low: float | None
+    high: float | None
+    """Of the mean of that arm."""
+    omega: float | None
+    """Its share in the pulls to come."""
+    rival: str | None
+    """Label of the arm whose account lacks most, the arm recommended aside; None where there is no such account."""
+    lacking: float | None
+    """What that account lacks, in nats; 0 once all of its arms are beaten."""
+    out_at: int | None
+    """Results when the last of its arms was eliminated; None while one is not."""
+    withdrawn: int
+    """Arms that were taken out of the study."""
+
+
+def summarised(
+    listed: Iterable[ArmStatus], best: str | None, candidates: frozenset[str] | None
+) -> list[CategoryStatus]:
+    """Returns the categories, that of the first arm listed first, those whose arms are all out last.
+
+    `listed` has the best arm first, `best` is the label of the arm recommended.
+    """
+    members: dict[str, list[ArmStatus]] = {}
+    for arm in listed:
+        members.setdefault(arm.category or "", []).append(arm)
+    found = [_summary(name, arms, best, candidates) for name, arms in members.items()]
+    return sorted(found, key=lambda category: category.candidates == 0)  # stable: the best estimate first in each part
+
+
+def _summary(
+    name: str, arms: Sequence[ArmStatus], best: str | None, candidates: frozenset[str] | None
+) -> CategoryStatus:
+    first = arms[0]
+    rivals = [arm for arm in arms if arm.lacking is not None and arm.label != best and not arm.withdrawn]
+    rival = max(rivals, key=lambda arm: arm.lacking or 0.0, default=None)
+    shares = [arm.omega for arm in arms if arm.omega is not None]
+    out = [arm.out_at for arm in arms if arm.out_at is not None]
+    return CategoryStatus(
+        name,
+        len(arms),
+        sum(arm.results for arm in arms),
+        sum(arm.share for arm in arms),
+        sum(arm.pending for arm in arms),
+        None if candidates is None else sum(arm.label in candidates for arm in arms),
+        None if first.estimate is None else first.label,
+        first.estimate,
+        first.low,
+        first.high,
+        sum(shares) if shares else None,
+        None if rival is None else rival.label,
+        None if rival is None else rival.lacking,
+        max(out) if len(out) == len(arms) else None,
+        sum(arm.withdrawn for arm in arms),
+    )
+
+
+def most_lacking(lacking: Matrix, of_arm: Indices) -> Matrix:
+    """Returns the largest of each row of `lacking` (times, arms) in each category, (times, categories); NaN where there
+    is no account."""
+    most = np.full((len(lacking), int(of_arm.max()) + 1), -np.inf)
+    rows = np.arange(len(lacking))[:, None]
+    np.maximum.at(most, (rows, of_arm[None, :]), np.where(np.isnan(lacking), -np.inf, lacking))
+    return np.where(np.isneginf(most), np.nan, most)
+
+
+def lacking_of(checks: Sequence[Check], withdrawn: Sequence[bool], leaders: bool) -> Matrix:
+    """Returns what each account lacked at each time, (times, arms); NaN against withdrawn arms since they were out and,
+    if `leaders`, against whoever led then."""
+    lacking = np.array([check.lacking for check in checks], dtype=np.float64)
+    gone = np.array(withdrawn)
+    lacking[:, gone] = np.where(lacking[:, gone] == 0, np.nan, lacking[:, gone])
+    if leaders:
+        lacking[np.arange(len(checks)), [check.arm for check in checks]] = np.nan
+    return lacking

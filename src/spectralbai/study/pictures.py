@@ -1,0 +1,141 @@
+"""Pictures of a study of many arms: a row or a line for each category, or for the arms at the top where there are no
+categories."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from spectralbai.study.by_category import lacking_of, most_lacking
+from spectralbai.study.definition import Definition
+from spectralbai.study.records import Check
+from spectralbai.study.status import ArmStatus, Status, categories_in
+
+MOST_ROWS = 60
+"""Rows and lines of a picture."""
+STARS = {"decided": "decided for", "running": "ahead", "ended": "ahead at the end", "inconsistent": "best estimate"}
+"""What the star of a picture marks, by the state of the study."""
+
+
+class Row(NamedTuple):
+    """A category, or an arm, as pictures show it; NaN where nothing is known."""
+
+    name: str
+    results: int
+    omega: float
+    estimate: float
+    low: float
+    high: float
+    """Of the arm, or of the best one in the category."""
+
+
+def pictures_of_many(
+    status: Status, definition: Definition, checks: Sequence[Check], about_intervals: str
+) -> Iterator[tuple[bytes, str]]:
+    """Yields (PNG, caption) for a study with results.
+
+    The graph is left out: its dots would be too small to tell apart.
+    """
+    from spectralbai import plot
+
+    rows = list(_rows(status))
+    names = [row.name for row in rows]
+    every, some = _words(status, len(rows))
+    categories = categories_in(definition)
+    control = next((arm for arm in status.arms if arm.label == status.control), None)
+    if all(math.isfinite(row.estimate) for row in rows):
+        ax = plot.plot_estimates(
+            names,
+            [row.estimate for row in rows],
+            [row.low for row in rows],
+            [row.high for row in rows],
+            0,
+            others=_others(status, names) if categories is not None else (),
+            base=None if control is None else _mean(control),
+            rates=status.rates,
+            star_is=STARS[status.state],
+        )
+        which = "Estimated mean outcomes" + ("" if categories is None else " of the best arm of each category")
+        dots = "" if categories is None else " The light strokes are the other arms."
+        base = "" if control is None else f' The dashed line is the control "{control.label}".'
+        yield plot.as_png(ax), f"{which}{some}. {about_intervals}{dots}{base}"
+    ax = plot.plot_shares(names, [row.results for row in rows], [row.omega for row in rows], of=status.results)
+    yield plot.as_png(ax), f"How the trials were shared{some}."
+    raced = [check for check in checks if check.lacking is not None]
+    if raced:
+        yield _race(status, definition, raced, every)
+
+
+def _race(status: Status, definition: Definition, raced: Sequence[Check], every: str) -> tuple[bytes, str]:
+    from spectralbai import plot
+
+    labels, tolerance = definition.instance.labels, definition.instance.problem.tolerance
+    categories = categories_in(definition)
+    lacking = lacking_of(raced, [arm.withdrawn for arm in status.arms], tolerance > 0)
+    if status.best is not None:
+        lacking[:, labels.index(status.best)] = np.nan  # there is no account against the arm recommended
+    names = labels
+    if categories is not None:
+        lacking, names = most_lacking(lacking, categories.of_arm), categories.categories
+    # Those that are still far from the end, then those that reached it last.
+    last = np.nan_to_num(lacking[-1])
+    under_way = (np.nan_to_num(lacking) > 0).sum(axis=0)
+    shown = [each for each in np.lexsort([-under_way, -last]).tolist() if np.isfinite(lacking[:, each]).any()]
+    shown = shown[:MOST_ROWS]
+    # With a tolerance an arm need not be out: to be beaten by whoever leads is enough.
+    end = "beaten" if tolerance > 0 else "out"
+    ax = plot.plot_race(
+        [check.samples for check in raced],
+        lacking[:, shown],
+        [names[each] for each in shown],
+        status.delta,
+        None,
+        end_is=end,
+        account_is="account against the arm" if categories is None else "least account in the category",
+    )
+    caption = f"The race, {every}: an arm is {end} when the account against it reaches the line."
+    if categories is not None:
+        caption = f"The race, {every}: all of its arms are {end} when the least account against them reaches the line."
+    if status.consistent is False:
+        caption += " But the data contradict R, and nothing is claimed."
+    return plot.as_png(ax), caption
+
+
+def _rows(status: Status) -> Iterator[Row]:
+    """Yields what pictures show, that of the arm recommended first."""
+    found = status.listed if status.categories is None else status.categories
+    for each in found[:MOST_ROWS]:
+        name = each.label if isinstance(each, ArmStatus) else each.name
+        yield Row(name, each.results, *_floats((each.omega, each.estimate, each.low, each.high)))
+
+
+def _others(status: Status, names: Sequence[str]) -> list[list[float]]:
+    """Returns the estimates of the arms of each of these categories, the best aside."""
+    of_row = {name: row for row, name in enumerate(names)}
+    best = {each.best for each in status.categories or ()}
+    estimates: list[list[float]] = [[] for _ in names]
+    for arm in status.arms:
+        if arm.category in of_row and arm.estimate is not None and arm.label not in best:
+            estimates[of_row[arm.category]].append(arm.estimate)
+    return estimates
+
+
+def _words(status: Status, rows: int) -> tuple[str, str]:
+    """Returns what lines are of, and what to add where rows are not of all."""
+    if status.categories is None:
+        return f"the {rows} arms that lack most", f", for {rows} of {len(status.arms):,} arms"
+    if rows == len(status.categories):
+        return "a line per category", ""
+    return f"the {rows} categories that lack most", f", for {rows} of {len(status.categories):,} categories"
+
+
+def _mean(arm: ArmStatus) -> tuple[float, float, float]:
+    estimate, low, high = _floats((arm.estimate, arm.low, arm.high))
+    return estimate, low, high
+
+
+def _floats(values: Iterable[float | None]) -> list[float]:
+    return [math.nan if value is None else value for value in values]
