@@ -107,11 +107,11 @@ def instance(
     drawing = None if file.is_stream else Output("--out", picture, PICTURE, force)
     with progress("reading"):
         labels, graph, mu, remarks = _read(arms, features, neighbors, edges, by, label, guess)
+    about_sigma = ""
     if observations is not None:
-        sigma, remark = _estimated_sigma(observations, labels)
-        remarks.append(remark)
+        sigma, about_sigma = _estimated_sigma(observations, labels)
     radii, chosen = _radii(graph, labels, by, R, step, observations, sigma)
-    remarks.append(chosen)
+    remarks += [chosen, about_sigma]
     problem = _problem(graph, radii, sigma, low, high, binary, tolerance)
     made = Instance(problem, mu, labels)
     if made.mu is not None:
