@@ -15,7 +15,6 @@ import numpy as np
 
 from spectralbai.checks import Indices, Vector, check_integer
 from spectralbai.errors import InvalidInput
-from spectralbai.spectral import Catalogue
 from spectralbai.study.definition import Definition
 from spectralbai.study.records import Check, Opening, Told
 from spectralbai.study.replay import advance, with_pulls
@@ -133,6 +132,8 @@ def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector
 
 def _until_estimate(definition: Definition, state: State, arms: Indices) -> int:
     """Returns how many of these trials it takes until every category has a result; 0 where there are none."""
+    from spectralbai.spectral import Catalogue  # loads compiled code, which most tells can do without
+
     problem = definition.instance.problem
     if Catalogue.of(problem) is None or definition.policy.has_estimate(state):
         return 0
