@@ -114,6 +114,20 @@ def test_the_bound_of_an_answer_allows_for_mates_of_less_noise() -> None:
     assert reached <= shift_bound(problem, mu, np.array([0]))
 
 
+@pytest.mark.parametrize("short", [1e-12, 1e-10, 3e-10])
+def test_a_tolerance_at_the_edge_of_what_a_category_allows(short: float) -> None:
+    """The mate can still win by it: there is a lower bound with it, though the alternative is lost in rounding."""
+    tolerance = math.sqrt(2 * 0.01) * (1 - short)
+    problem = sb.Problem(sb.Graph.from_categories(list("aab")), [0.02, 0.0], tolerance=tolerance)
+    mu = [0.05, -0.05, -3.0]
+    exact = sb.solve_allocation(problem, mu, solver="interior-point", tol=1e-3)
+    found = sb.solve_allocation(problem, mu, solver="catalogue", tol=1e-3)
+    assert 0.9 * exact.lower <= found.lower <= exact.upper <= found.upper
+    alone = sb.Problem(sb.Graph.from_categories(list("aa")), 0.02, tolerance=tolerance)
+    with pytest.raises(sb.InvalidInput, match="lets no other arm beat arm 0"):
+        sb.solve_allocation(alone, mu[:2], solver="catalogue")
+
+
 def test_the_solver_by_category_is_refused_elsewhere() -> None:
     problem = sb.Problem(sb.Graph.from_edges(3, [(0, 1)]), 0.5)
     with pytest.raises(sb.InvalidInput, match="needs arms in categories, with an R for each; use solver='auto'"):

@@ -66,7 +66,7 @@ class Oracle:
         if self.tolerance >= high - low:
             return True
         if self.catalogue is not None:
-            wide = self.tolerance**2 < 2 * self.catalogue.room[self.catalogue.of_arm[self.best]]
+            wide = self.tolerance**2 < 2 * self.catalogue.room[self.catalogue.of_arm[self.best]] * (1 - 1e-9)
             return self.tolerance > 0 and self.catalogue.n_categories == 1 and not wide
         return self.tolerance > 0 and not self.respond(np.ones(self.mu.size)).challengers.size
 

@@ -9,6 +9,7 @@ alike: inside one, an uneven allocation could be better.
 from __future__ import annotations
 
 import math
+from copy import copy
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,8 @@ INSIDE = 1e-10
 """Part of the room left unused, so that alternatives satisfy their constraints in floating point."""
 LEAST = 1e-7
 """Least share of a category: no alternative must be free."""
+EDGE = 1e-9
+"""Relative difference below which the tolerance is as large as a category lets the squared lead of an arm be."""
 EVENING = 60
 """Steps that even out the mixture of alternatives inside the categories."""
 
@@ -194,11 +197,24 @@ def catalogue(
     """Returns an allocation that is even inside categories, with certified bounds of 1/T*."""
     found = oracle.catalogue
     assert found is not None, "solve_allocation takes this solver for catalogues only"
+    outcome = _even(oracle, found, tol, max_iterations)
+    widest = 2 * float(found.room[found.of_arm[oracle.best]])
+    if widest * (1 - EDGE) <= oracle.tolerance**2 < widest:
+        # Mates of the best arm can beat it, but by no more than rounding can tell: with a little less to beat it by,
+        # the lower bound is theirs, too.
+        easier = copy(oracle)
+        easier.tolerance = math.sqrt(widest * (1 - 2 * EDGE))
+        outcome = _even(easier, found, tol, max_iterations)._replace(upper=outcome.upper)
+    return outcome
+
+
+def _even(oracle: Oracle, found: Catalogue, tol: float, max_iterations: int) -> Outcome:
+    """Returns what `catalogue` does, without the mates of a best arm that can hardly beat it by the tolerance."""
     mu, best, noise = oracle.mu, oracle.best, oracle.sigma**2
     game = Game(found, mu, best, oracle.tolerance)
     of_arm, home = found.of_arm, game.home
     everyone = np.flatnonzero(np.arange(mu.size) != best)
-    stuck = (of_arm[everyone] == home) & (oracle.tolerance**2 >= 2 * found.room[home] * (1 - 1e-9))
+    stuck = (of_arm[everyone] == home) & (oracle.tolerance**2 >= 2 * found.room[home] * (1 - EDGE))
     everyone = everyone[~stuck | (oracle.tolerance == 0)]
     total = found.total(noise)
     total[home] -= noise[best]
