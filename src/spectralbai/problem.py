@@ -131,6 +131,22 @@ class Problem:
         """R as a vector: of one number, or of one per component of the graph."""
         return np.atleast_1d(self.R)
 
+    def implies(self, earlier: Problem) -> bool:
+        """Whether what this problem says of the means says, of its first arms, all that `earlier` does: the same edges
+        among them, and no larger R."""
+        if earlier.unstructured:
+            return True
+        if self.unstructured or not self.graph.extends(earlier.graph):
+            return False
+        several = earlier.graph.sizes > 1
+        if self.by_component and not earlier.by_component and several.sum() > 1:
+            return False  # one R for all of them is less than one for each
+        first = np.unique(earlier.graph.components, return_index=True)[1][several]
+        now, then = (
+            each.radii[each.graph.components[first]] if each.by_component else each.radii for each in (self, earlier)
+        )
+        return bool((now <= then).all())
+
     def described_R(self) -> str:
         """Returns R in words, such as "R = 0.1"."""
         return f"R = {R_in_words(self.radii[self._bounding] if self.by_component else self.R)}"

@@ -105,6 +105,10 @@ class Racing(SamplingRule[Plan]):
         omega[arm] = 0.0
         return Plan(omega / omega.sum(), memory.size)
 
+    def join(self, memory: Plan, n_arms: int) -> Plan:
+        known = memory.omega.size / n_arms
+        return Plan(np.concatenate([memory.omega * known, np.full(n_arms - memory.omega.size, 1 / n_arms)]), memory.size)
+
     def shares(self, memory: Plan, view: View) -> Vector:
         return memory.omega
 
