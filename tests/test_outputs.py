@@ -397,7 +397,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
 NEW = "place/new"
 """What commands make, where they make something."""
 OWN = {
-    **dict.fromkeys(("create", "ask", "tell", "abandon", "withdraw", "import", "delete"), "given/studies.db"),
+    **dict.fromkeys(("create", "ask", "tell", "abandon", "withdraw", "join", "import", "delete"), "given/studies.db"),
     **dict.fromkeys(("compare", "plot"), "given/results/results.sqlite"),  # where solved instances are kept
 }
 """Files of ours that a command adds to; those that only look at a study leave even that as it is."""
@@ -436,6 +436,7 @@ EVERY: dict[str, tuple[tuple[str, ...], ...]] = {
     "study shares": (("study", "shares", "pages", "--n", "9"),),
     "study abandon": (("study", "abandon", "pages", "{ticket}"),),
     "study withdraw": (("study", "withdraw", "pages", "a"),),
+    "study join": (("study", "join", "pages", "given/larger.json"), ("study", "join", "pages", "given/x.json")),
     "study status": (("study", "status", "pages"), ("study", "status", "pages", "--json", "--control", "a")),
     "study list": (("study", "list"),),
     "study report": (("study", "report", "pages", "--json"), ("study", "report", "pages", "--out", f"{NEW}.html")),

@@ -267,8 +267,9 @@ class Policy:
 
         Their accounts start at 1, those against the others go on: what is out stays out, since an arm that is better is
         still there. Bets on the open blocks stay as they are. Of these the numbers in `kept` stay open, all if not
-        given; results of others only inform. That must not depend on results, nor may what joins depend on results not
-        yet received. The best arm is then eliminated with probability at most delta (theory 12.16).
+        given; results of others only inform. What joins, and when, may depend on what is seen, not on sealed results. The
+        best arm is eliminated with probability at most delta if it does not depend on results at all, and otherwise
+        at most delta for each arm that was best at some time (theory 12.16, 12.17).
         """
         n_arms = self.problem.n_arms
         if not self.earlier or state.n_arms != self.earlier[-1].n_arms:
@@ -306,9 +307,7 @@ class Policy:
         evidence = self._weighed(state)
         readings = {name: rule.read(state.stopping[name], evidence) for name, rule in self._rules.items()}
         watches = tuple(
-            watch
-            if stands
-            else self._look(readings[rule.name], delta, state.data.samples)
+            watch if stands else self._look(readings[rule.name], delta, state.data.samples)
             for watch, stands, (rule, delta) in zip(
                 state.watches, standing or [False] * len(state.watches), self._watched, strict=True
             )

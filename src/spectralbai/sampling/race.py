@@ -107,7 +107,9 @@ class Racing(SamplingRule[Plan]):
 
     def join(self, memory: Plan, n_arms: int) -> Plan:
         known = memory.omega.size / n_arms
-        return Plan(np.concatenate([memory.omega * known, np.full(n_arms - memory.omega.size, 1 / n_arms)]), memory.size)
+        return Plan(
+            np.concatenate([memory.omega * known, np.full(n_arms - memory.omega.size, 1 / n_arms)]), memory.size
+        )
 
     def shares(self, memory: Plan, view: View) -> Vector:
         return memory.omega

@@ -18,8 +18,8 @@ from spectralbai.html import pairs, paragraph, table
 from spectralbai.instance import Instance
 from spectralbai.software import software
 from spectralbai.study.definition import Definition
-from spectralbai.study.records import Check, Records, Snapshot, as_time, in_words
-from spectralbai.study.status import MOST_NAMED, Status, status_of
+from spectralbai.study.records import MOST_NAMED, Check, Records, Snapshot, as_time, in_words
+from spectralbai.study.status import Status, status_of
 from spectralbai.study.tables import arms_of, comparisons_of
 
 if TYPE_CHECKING:
@@ -181,6 +181,8 @@ class Report:
 
     def _came(self) -> Iterable[tuple[str, str]]:
         yield "created", as_time(self.created)
+        if self.status.joined:
+            yield "arms", self.status.joined
         if self.first is not None and self.last is not None:
             yield "results told", f"{as_time(self.first)} to {as_time(self.last)}"
         yield "tickets", ", ".join(f"{count:,} {what}" for what, count in self.tickets.items())
@@ -243,7 +245,9 @@ class Report:
         )
         raced = [check for check in self.checks if check.lacking is not None]
         if raced:
-            lacking = np.array([check.lacking for check in raced])
+            lacking = np.full((len(raced), len(labels)), np.nan)  # an arm that joined has no past
+            for row, check in zip(lacking, raced, strict=True):
+                row[: len(check.lacking or ())] = check.lacking
             gone = [arm.withdrawn for arm in status.arms]
             lacking[:, gone] = np.where(lacking[:, gone] == 0, np.nan, lacking[:, gone])
             best = None if status.best is None else labels.index(status.best)
