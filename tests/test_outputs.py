@@ -467,6 +467,8 @@ def test_every_command_is_tried() -> None:
 def test_no_command_changes_a_file_that_it_did_not_make(name: str, folder: Path, run: Run) -> None:
     given = folder / "given"
     (given / "x.json").write_text(json.dumps({**json.loads(DEFINITION), "mu": [0.9, 0.2], "labels": ["a", "b"]}))
+    larger = {**json.loads(DEFINITION), "n_arms": 3, "mu": [0.9, 0.2, 0.1], "labels": ["a", "b", "c"]}
+    (given / "larger.json").write_text(json.dumps(larger))
     (given / "past.csv").write_text("label,outcome\n" + "a,0.5\na,0.7\nb,0.2\nb,0.3\n")
     (given / "counts.csv").write_text("label,trials,successes\na,3,2\nb,3,0\n")
     (given / "c.toml").write_text(CAMPAIGN)

@@ -267,8 +267,8 @@ class Policy:
 
         Their accounts start at 1, those against the others go on: what is out stays out, since an arm that is better is
         still there. Bets on the open blocks stay as they are. Of these the numbers in `kept` stay open, all if not
-        given; results of others only inform. What joins, and when, may depend on what is seen, not on sealed results. The
-        best arm is eliminated with probability at most delta if it does not depend on results at all, and otherwise
+        given; results of others only inform. What joins, and when, may depend on what is seen, not on sealed results.
+        The best arm is eliminated with probability at most delta if it does not depend on results at all, and otherwise
         at most delta for each arm that was best at some time (theory 12.16, 12.17).
         """
         n_arms = self.problem.n_arms
