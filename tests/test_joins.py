@@ -130,6 +130,55 @@ def test_new_accounts_start_at_what_withdrawals_have_left_of_1_and_the_others_go
     assert later.leaders is not None and (later.leaders.peak[:, 3:] == -HALF).all()
 
 
+RACES = 80
+NULLS = {
+    "alone": (sb.Problem(sb.Graph.from_edges(3, []), 1.0), sb.Problem(sb.Graph.from_edges(4, []), 1.0)),
+    "categories": (
+        sb.Problem(sb.Graph.from_categories(["x", "y", "y"]), [0.0, 0.5]),
+        sb.Problem(sb.Graph.from_categories(["x", "y", "y", "y"]), [0.0, 5.0]),
+    ),
+}
+
+
+def races_lost(kind: str) -> tuple[int, int]:
+    """Returns in how many races arm 0 is eliminated before arm 3 joins, and arm 3, which ties with it, afterwards."""
+    rng = np.random.default_rng(3)
+    mu = np.array([0.0, -1.5, -1.5, 0.0])
+    old, new = NULLS[kind]
+    lost = [0, 0]
+    for _ in range(RACES):
+        policy = sb.SpectralRace(old, DELTA)
+        state = policy.init()
+        for k, best in enumerate((0, 3)):
+            if k:
+                policy = policy.joined(new)
+                state = policy.join(state)
+            for _ in range(12):
+                arms = policy.ask(state, policy.horizon(state))
+                if not arms.size:
+                    break  # decided
+                state = policy.tell(state, arms, mu[arms] + rng.standard_normal(arms.size))
+            lost[k] += best not in (policy.verdict(state).candidates or ())
+    return lost[0], lost[1]
+
+
+@pytest.mark.parametrize("kind", NULLS)
+def test_races_lose_the_best_arm_of_each_set_with_probability_delta_at_most(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for lost in races_lost(kind):
+        assert binomtest(lost, RACES, DELTA, alternative="greater").pvalue > 0.01
+
+    def inherited(accounts: Accounts, n_arms: int, same_R: bool) -> Accounts:
+        """The new arm has what arm 2, a worse one, has."""
+        arms = accounts.arms
+        longer = [np.append(each, each[2]) for each in (arms.cash, arms.bets, arms.peak)]
+        return Accounts(Account(*longer), accounts.R, None, np.zeros(n_arms, dtype=bool))
+
+    monkeypatch.setattr(Accounts, "grown", inherited)
+    assert binomtest(races_lost(kind)[1], RACES, DELTA, alternative="greater").pvalue < 1e-6
+
+
 MU = np.array([0.5, 0.1, 0.4, -0.4, -0.3, 0.9, 0.45])
 OLD = {
     "alone": (sb.Graph.from_edges(5, [(0, 2), (3, 4)]), 0.3),
