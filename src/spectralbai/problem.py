@@ -147,6 +147,29 @@ class Problem:
         )
         return bool((now <= then).all())
 
+    def check_extends(self, before: Problem) -> None:
+        """Refuses to be what `before` becomes when arms join: they come last, noise and tolerance stay."""
+        if self.n_arms <= before.n_arms:
+            raise InvalidInput(
+                f"`problem` must have more than the {before.n_arms} arms of now, got {self.n_arms}; the new ones come "
+                "last"
+            )
+        if self.tolerance != before.tolerance:
+            raise InvalidInput(
+                f"`tolerance` must stay {before.tolerance:g} when arms join, got {self.tolerance:g}; begin anew for "
+                "another one"
+            )
+        if type(self.noise) is not type(before.noise) or self.outcome_range != before.outcome_range:
+            raise InvalidInput(
+                f"the noise must stay as it is when arms join, {before.noise.described()}, got {self.noise.described()}"
+            )
+        changed = self.sigma[: before.n_arms] != before.sigma
+        if changed.any():
+            arm = int(np.argmax(changed))
+            raise InvalidInput(
+                f"sigma must stay as it is when arms join, {before.sigma[arm]:g} at arm {arm}, got {self.sigma[arm]:g}"
+            )
+
     def described_R(self) -> str:
         """Returns R in words, such as "R = 0.1"."""
         return f"R = {R_in_words(self.radii[self._bounding] if self.by_component else self.R)}"

@@ -237,30 +237,8 @@ class Policy:
 
         Its method `join` takes over the state.
         """
-        before = self.problem
-        if problem.n_arms <= before.n_arms:
-            raise InvalidInput(
-                f"`problem` must have more than the {before.n_arms} arms of now, got {problem.n_arms}; the new ones "
-                "come last"
-            )
-        if problem.tolerance != before.tolerance:
-            raise InvalidInput(
-                f"`tolerance` must stay {before.tolerance:g} when arms join, got {problem.tolerance:g}; begin anew "
-                "for another one"
-            )
-        if type(problem.noise) is not type(before.noise) or problem.outcome_range != before.outcome_range:
-            raise InvalidInput(
-                f"the noise must stay as it is when arms join, {before.noise.described()}, got "
-                f"{problem.noise.described()}"
-            )
-        changed = problem.sigma[: before.n_arms] != before.sigma
-        if changed.any():
-            arm = int(np.argmax(changed))
-            raise InvalidInput(
-                f"sigma must stay as it is when arms join, {before.sigma[arm]:g} at arm {arm}, got "
-                f"{problem.sigma[arm]:g}"
-            )
-        return replace(self, problem=problem, earlier=(*self.earlier, before))
+        problem.check_extends(self.problem)
+        return replace(self, problem=problem, earlier=(*self.earlier, self.problem))
 
     def join(self, state: State, kept: Collection[int] | None = None) -> State:
         """Returns a state of the policy before arms last joined, with them: the race is on again, decided or not.

@@ -108,17 +108,18 @@ class Definition:
         if self.stopping != "betting":
             raise InvalidInput(f"options can join a study that races with betting, and this one has {self.stopping}")
         known, given = self.instance.labels, instance.labels
-        for place, label in enumerate(known):
+        moved = next((place for place, label in enumerate(known) if given[place : place + 1] != (label,)), None)
+        if moved is not None:
+            label = known[moved]
             if label not in given:
                 raise InvalidInput(
                     f'the instance must hold all options, the present ones first, and "{label}" is missing; withdraw '
                     "options that are out"
                 )
-            if given[place] != label:
-                raise InvalidInput(
-                    f'the present options must come first and in their order, got "{given[place]}" where "{label}" is '
-                    "now; put new ones at the end"
-                )
+            raise InvalidInput(
+                f'the present options must come first and in their order, got "{given[moved]}" where "{label}" is now; '
+                "put new ones at the end"
+            )
         if len(given) == len(known):
             raise InvalidInput(f"the instance must hold new options after the {len(known)} present ones, got none")
         new = replace(self, instance=instance, before=self)

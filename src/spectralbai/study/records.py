@@ -156,7 +156,7 @@ class Join:
     """Arms withdrawn before."""
     joined: float
     blocks: tuple[int, ...]
-    """Numbers of the blocks that stayed open; no trial of the others was handed out."""
+    """Numbers of the blocks that stayed open; of the others nobody had a trial."""
     before: dict[str, Any]
     """The instance before, in its JSON form."""
 

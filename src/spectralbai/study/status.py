@@ -120,7 +120,8 @@ class Status:
 
     @property
     def risk(self) -> float:
-        """The proved bound on the probability of a wrong answer: delta, twice that once arms were withdrawn."""
+        """The proved bound on the probability of a wrong answer since arms last joined: delta, twice that once arms
+        were withdrawn; if neither depends on outcomes."""
         return min(2 * self.delta, 1.0) if any(arm.withdrawn for arm in self.arms) else self.delta
 
     @property

@@ -442,7 +442,7 @@ class Study:
                     len(state.withdrawn),
                     now,
                     handed_out,
-                    self.definition.instance.as_dict(),
+                    self.definition.of(state).instance.as_dict(),
                 )
                 ledger.add_join(len(state.joined), written)
                 ledger.replace_state(key(kept), new, text, now, seen)
@@ -452,7 +452,7 @@ class Study:
             return definition.changes
 
     def _handed_out(self, ledger: Ledger, state: State, now: float) -> tuple[int, ...]:
-        """Returns the numbers of the open blocks of which somebody has, or had, a trial."""
+        """Returns the numbers of the open blocks of which somebody has a trial, or has told one."""
         if not state.blocks:
             return ()
         taken = {block for block, _ in ledger.taken(now, state.blocks[0].number)}
