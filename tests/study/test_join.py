@@ -11,6 +11,8 @@ from test_durable_blocks import check_replay
 
 import spectralbai as sb
 from spectralbai.study import export_study, import_study, list_studies
+from spectralbai.study.records import Check
+from spectralbai.study.status import _eliminated
 
 MU = np.array([0.5, -0.1, 0.0, -0.6, -0.5, 1.1, 0.45])
 LABELS = tuple("abcdefg")
@@ -84,6 +86,11 @@ def test_a_study_that_has_decided_races_on_with_options_that_join(storage: str, 
         assert [(each.n_arms, each.best) for each in list_studies(storage)] == [(7, "f")] * 2
         page = study.report().as_html()
         assert f"f, g joined after {results} results" in page
+
+
+def test_an_option_that_is_out_at_its_first_check_was_not_out_before_it_joined() -> None:
+    first, second = Check(10, 0, 1.0, 2.0, (0,), (0.0, 0.0)), Check(20, 0, 1.0, 2.0, (0,), (0.0, 0.0, 0.0))
+    assert _eliminated((first, second), 3) == [None, 10, 20]
 
 
 def test_trials_that_are_out_count_as_before_and_blocks_that_nobody_has_give_way(storage: str) -> None:
