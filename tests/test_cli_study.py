@@ -160,6 +160,23 @@ def test_a_status_is_a_table_for_people(study: Callable[..., Any]) -> None:
     assert "pages" in study("list").stdout
 
 
+def test_options_join_and_the_status_says_when(study: Callable[..., Any], folder: Path) -> None:
+    larger = {**INSTANCE, "n_arms": 4, "edges": [[1, 2, 1.0], [2, 3, 1.0]], "R": 0.02}
+    larger["labels"] = [*INSTANCE["labels"], "hot"]  # type: ignore[misc]  # a list
+    (folder / "larger.json").write_text(json.dumps(larger))
+    for _ in range(3):
+        ticket = study("ask", "pages").stdout.split()[0]
+        assert study("tell", "pages", ticket, "0.5").code == 0
+    done = study("join", "pages", "larger.json")
+    assert (done.code, done.stdout) == (0, "1 option joined (hot); 1 edge became 2; R = 0.01 became 0.02\n")
+    assert "Not decided after 3 results" in done.stderr
+    assert "\nhot joined after 3 results\n" in study("status", "pages").stdout
+    assert [arm["joined_at"] for arm in answers(study("status", "pages", "--json"))["arms"]] == [None, None, None, 3]
+    larger |= {"n_arms": 5, "labels": [*larger["labels"], "hotter"]}  # type: ignore[misc]  # a list
+    again = study("join", "pages", "-", "--json", stdin=json.dumps(larger).encode())
+    assert json.loads(again.stdout)["joined"] == ["hotter"]
+
+
 def test_a_report_is_a_page_and_json(study: Callable[..., Any], folder: Path) -> None:
     study("tell", "pages", study("ask", "pages").stdout.split()[0], "0.5")
     (folder / "out").mkdir()
@@ -253,6 +270,9 @@ def test_the_storage_may_come_from_the_environment(
         (("shares", "nothing"), 'holds no study "nothing"'),
         (("withdraw", "pages", "nothing"), '"nothing" is no label of an arm of this study'),
         (("withdraw", "nothing", "plain"), 'holds no study "nothing"'),
+        (("join", "pages", "instance.json"), "must hold new options after the 3 present ones, got none"),
+        (("join", "pages", "none.json"), "none.json: No such file or directory"),
+        (("join", "nothing", "instance.json"), 'holds no study "nothing"'),
         (("create", "x", "instance.json", "--budget", "0"), "`budget` must be"),
         (("create", "x", "instance.json", "--until", "soon"), "--until must be a date such as 2026-05-31"),
         (("create", "x", "instance.json", "--until", "2001-01-01"), "`until` must be in the future"),
@@ -346,7 +366,7 @@ def test_a_pipe_cut_short_records_nothing(study: Callable[..., Any], lines: byte
 
 def test_every_command_has_help_and_json_where_it_answers() -> None:
     names = {command.name or command.callback.__name__: command for command in app.registered_commands}  # type: ignore[union-attr]
-    counted = {"tell", "shares", "withdraw"}
+    counted = {"tell", "shares", "withdraw", "join"}
     assert set(names) == counted | {
         "create",
         "ask",

@@ -397,7 +397,7 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
 NEW = "place/new"
 """What commands make, where they make something."""
 OWN = {
-    **dict.fromkeys(("create", "ask", "tell", "abandon", "withdraw", "import", "delete"), "given/studies.db"),
+    **dict.fromkeys(("create", "ask", "tell", "abandon", "withdraw", "join", "import", "delete"), "given/studies.db"),
     **dict.fromkeys(("compare", "plot"), "given/results/results.sqlite"),  # where solved instances are kept
 }
 """Files of ours that a command adds to; those that only look at a study leave even that as it is."""
@@ -436,6 +436,7 @@ EVERY: dict[str, tuple[tuple[str, ...], ...]] = {
     "study shares": (("study", "shares", "pages", "--n", "9"),),
     "study abandon": (("study", "abandon", "pages", "{ticket}"),),
     "study withdraw": (("study", "withdraw", "pages", "a"),),
+    "study join": (("study", "join", "pages", "given/larger.json"), ("study", "join", "pages", "given/x.json")),
     "study status": (("study", "status", "pages"), ("study", "status", "pages", "--json", "--control", "a")),
     "study list": (("study", "list"),),
     "study report": (("study", "report", "pages", "--json"), ("study", "report", "pages", "--out", f"{NEW}.html")),
@@ -466,6 +467,8 @@ def test_every_command_is_tried() -> None:
 def test_no_command_changes_a_file_that_it_did_not_make(name: str, folder: Path, run: Run) -> None:
     given = folder / "given"
     (given / "x.json").write_text(json.dumps({**json.loads(DEFINITION), "mu": [0.9, 0.2], "labels": ["a", "b"]}))
+    larger = {**json.loads(DEFINITION), "n_arms": 3, "mu": [0.9, 0.2, 0.1], "labels": ["a", "b", "c"]}
+    (given / "larger.json").write_text(json.dumps(larger))
     (given / "past.csv").write_text("label,outcome\n" + "a,0.5\na,0.7\nb,0.2\nb,0.3\n")
     (given / "counts.csv").write_text("label,trials,successes\na,3,2\nb,3,0\n")
     (given / "c.toml").write_text(CAMPAIGN)

@@ -55,6 +55,13 @@ class Data(Memory):
     def __add__(self, other: Data) -> Data:
         return Data(self.counts + other.counts, self.sums + other.sums, self.squares + other.squares)
 
+    def padded(self, n_arms: int) -> Data:
+        """Returns the data with arms that have no result after the others, so that there are `n_arms`."""
+        more = n_arms - self.counts.size
+        if not more:
+            return self
+        return Data(*(np.concatenate([each, np.zeros(more)]) for each in (self.counts, self.sums, self.squares)))
+
     def since(self, earlier: Data) -> Data:
         """Returns the results received after `earlier`."""
         return Data(self.counts - earlier.counts, self.sums - earlier.sums, self.squares - earlier.squares)
@@ -100,16 +107,21 @@ class Block(Memory):
     def closed(self) -> bool:
         return not self.free.size
 
+    @property
+    def n_arms(self) -> int:
+        """How many arms there were when it was opened: others may have joined since."""
+        return self.data.counts.size
+
     @cached_property
     def counts(self) -> Vector:
         """Slots per arm."""
-        return np.bincount(self.arms, minlength=self.data.counts.size).astype(np.float64)
+        return np.bincount(self.arms, minlength=self.n_arms).astype(np.float64)
 
     @property
     def results(self) -> Data:
         """The results so far."""
         told = ~np.isnan(self.outcomes)
-        return Data.none(self.data.counts.size).plus(self.arms[told], self.outcomes[told])
+        return Data.none(self.n_arms).plus(self.arms[told], self.outcomes[told])
 
 
 def fill(
@@ -155,7 +167,7 @@ def unclaimed(blocks: tuple[Block, ...], taken: Mapping[tuple[int, int], int], n
 
     `taken` counts, by (number of the block, arm), the pulls that have a result or are still expected to get one.
     """
-    claimed = {block.number: np.zeros(block.data.counts.size) for block in blocks}
+    claimed = {block.number: np.zeros(block.n_arms) for block in blocks}
     for (number, arm), count in taken.items():
         if number in claimed:
             claimed[number][arm] = count

@@ -219,6 +219,14 @@ class Graph:
         """The sum of the weights of the edges of each component, (n_components,)."""
         return np.bincount(self.components[self.pairs[:, 0]], self.weights, self.n_components).astype(np.float64)
 
+    def extends(self, earlier: Graph) -> bool:
+        """Whether the edges among its first arms are those of `earlier`."""
+        if isinstance(earlier, Categories):
+            return False
+        among = (self.pairs < earlier.n_arms).all(axis=1)
+        same = np.array_equal(self.pairs[among], earlier.pairs)
+        return same and np.array_equal(self.weights[among], earlier.weights)
+
     def smoothness(self, mu: ArrayLike) -> float:
         """Returns S(mu) = mu' L mu = sum over edges of w_ab (mu_a - mu_b)^2."""
         return self.roughness(check_vector("mu", mu, self.n_arms))
@@ -302,6 +310,10 @@ class Categories(Graph):
         weights = np.full(len(self.pairs), self.weight)
         weights.setflags(write=False)
         return weights
+
+    def extends(self, earlier: Graph) -> bool:
+        same = isinstance(earlier, Categories) and self.weight == earlier.weight
+        return same and np.array_equal(self.of_arm[: earlier.n_arms], earlier.components)
 
     def roughness(self, mu: Vector) -> float:
         return float(self.roughness_by_component(mu).sum())

@@ -131,6 +131,45 @@ class Problem:
         """R as a vector: of one number, or of one per component of the graph."""
         return np.atleast_1d(self.R)
 
+    def implies(self, earlier: Problem) -> bool:
+        """Whether what this problem says of the means says, of its first arms, all that `earlier` does: the same edges
+        among them, and no larger R."""
+        if earlier.unstructured:
+            return True
+        if self.unstructured or not self.graph.extends(earlier.graph):
+            return False
+        several = earlier.graph.sizes > 1
+        if self.by_component and not earlier.by_component and several.sum() > 1:
+            return False  # one R for all of them is less than one for each
+        first = np.unique(earlier.graph.components, return_index=True)[1][several]
+        now, then = (
+            each.radii[each.graph.components[first]] if each.by_component else each.radii for each in (self, earlier)
+        )
+        return bool((now <= then).all())
+
+    def check_extends(self, before: Problem) -> None:
+        """Refuses to be what `before` becomes when arms join: they come last, noise and tolerance stay."""
+        if self.n_arms <= before.n_arms:
+            raise InvalidInput(
+                f"`problem` must have more than the {before.n_arms} arms of now, got {self.n_arms}; the new ones come "
+                "last"
+            )
+        if self.tolerance != before.tolerance:
+            raise InvalidInput(
+                f"`tolerance` must stay {before.tolerance:g} when arms join, got {self.tolerance:g}; begin anew for "
+                "another one"
+            )
+        if type(self.noise) is not type(before.noise) or self.outcome_range != before.outcome_range:
+            raise InvalidInput(
+                f"the noise must stay as it is when arms join, {before.noise.described()}, got {self.noise.described()}"
+            )
+        changed = self.sigma[: before.n_arms] != before.sigma
+        if changed.any():
+            arm = int(np.argmax(changed))
+            raise InvalidInput(
+                f"sigma must stay as it is when arms join, {before.sigma[arm]:g} at arm {arm}, got {self.sigma[arm]:g}"
+            )
+
     def described_R(self) -> str:
         """Returns R in words, such as "R = 0.1"."""
         return f"R = {R_in_words(self.radii[self._bounding] if self.by_component else self.R)}"

@@ -11,6 +11,7 @@ from spectralbai.study.schema import metadata, studies
 from spectralbai.study.study import Study
 
 INSTANCE = sb.Instance(sb.Problem.bounded(sb.Graph.from_edges(3, [(1, 2)]), R=0.01))
+LARGER = sb.Instance(sb.Problem.bounded(sb.Graph.from_edges(4, [(1, 2)]), R=0.01))
 
 
 def filled(name: str, storage: str, stopping: str) -> Study:
@@ -21,6 +22,7 @@ def filled(name: str, storage: str, stopping: str) -> Study:
     study.add(["0", "1"], [1.0, 0.0], "last year")
     if stopping == "betting":
         study.withdraw("2")
+        study.join(LARGER)
     return study
 
 
@@ -43,7 +45,7 @@ def test_a_deleted_study_leaves_no_row_and_others_as_they_were(storage: str, sto
     with filled("doomed", storage, stopping) as doomed, filled("kept", storage, stopping) as kept:
         before = export_study(kept)
         assert [name for name, count in rows(doomed).items() if not count] == (
-            ["spectralbai_blocks", "spectralbai_withdrawals"] if stopping == "mixture" else []
+            ["spectralbai_blocks", "spectralbai_joins", "spectralbai_withdrawals"] if stopping == "mixture" else []
         )
         doomed.delete()
         assert set(rows(doomed).values()) == {0}

@@ -136,3 +136,49 @@ def test_a_kept_export_with_a_withdrawal_is_restored(kept_3: str, tmp_path: Path
     ):
         assert export_study(study) == export_study(original) == document
         assert study.status().candidates == original.status().candidates
+
+
+@pytest.fixture
+def kept_4(tmp_path: Path) -> str:
+    """A copy of a database of schema 4: options joined while a block was open, which still is."""
+    shutil.copy(DATA / "studies-4.db", tmp_path / "studies.db")
+    return f"sqlite:///{tmp_path / 'studies.db'}"
+
+
+def test_a_kept_database_with_options_that_joined_opens_and_goes_on(kept_4: str) -> None:
+    assert [(each.name, each.n_arms) for each in list_studies(kept_4)] == [("shop", 6)]
+    with sb.Study.open("shop", kept_4) as study:
+        status = study.status()
+        assert status.joined == "e, f joined after 14 results" and len(status.pending) == 1
+        state, checks = replay(study.definition, study.records())
+        at = study.snapshot()
+        assert (state.joined, state.withdrawn, state.opened) == ((4,), (1,), at.state.opened)
+        assert [block.n_arms for block in state.blocks] == [block.n_arms for block in at.state.blocks]
+        assert at.state.blocks[0].n_arms == 4
+        assert [check.samples for check in checks] == [check.samples for check in at.checks]
+        assert study.tell(status.pending[0], 0.3) is True and study.ask(worker="new")
+        assert study.status().candidates is not None and study.snapshot().state.blocks[0].n_arms == 6
+
+
+def test_a_kept_export_with_options_that_joined_is_restored(kept_4: str, tmp_path: Path) -> None:
+    document = json.loads((DATA / "study-4.json").read_text("utf-8"))
+    with (
+        import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}") as study,
+        sb.Study.open("shop", kept_4) as original,
+    ):
+        assert export_study(study) == export_study(original) == document
+        assert study.status().best == original.status().best
+
+
+def test_options_join_a_study_in_a_kept_database_of_schema_3(kept_3: str) -> None:
+    with sb.Study.open("season", kept_3) as study:
+        document = study.definition.instance.as_dict()
+        labels = [*study.definition.instance.labels, "new"]
+        larger = sb.Instance.from_dict({**document, "n_arms": len(labels), "labels": labels})
+        assert "1 option joined (new)" in study.join(larger)
+        state, checks = replay(study.definition, study.records())
+        at = study.snapshot()
+        assert state.joined == at.state.joined == (len(labels) - 1,)
+        assert [check.samples for check in checks] == [check.samples for check in at.checks]
+        study.ask(100)  # the rest of the open block
+        assert "new" in {ticket.label for ticket in study.ask(100)}

@@ -129,7 +129,7 @@ def test_a_newer_schema_is_refused_and_left_alone(storage: str) -> None:
     sb.Study.create("a", INSTANCE, 0.05, storage).close()
     place = Storage(storage)
     with place.writing() as connection:
-        connection.execute(update(schema).values(version=4))
+        connection.execute(update(schema).values(version=5))
     place.close()
     for attempt in (
         lambda: sb.Study.open("a", storage),
@@ -137,7 +137,7 @@ def test_a_newer_schema_is_refused_and_left_alone(storage: str) -> None:
         lambda: list_studies(storage),
     ):
         with pytest.raises(
-            sb.InvalidInput, match=r"was written by a newer spectralbai \(schema 4, this one reads 3\); upgrade it here"
+            sb.InvalidInput, match=r"was written by a newer spectralbai \(schema 5, this one reads 4\); upgrade it here"
         ):
             attempt()
 
@@ -185,10 +185,11 @@ def test_a_kept_database_of_schema_1_is_brought_up_to_date_and_twice_is_harmless
     assert [each.name for each in list_studies(old)] == ["running", "decided"]
     assert tables(old) == tables(new)
     after = rows_of(old)
-    assert (after["spectralbai_schema"], after["spectralbai_blocks"]) == ([{"version": 3}], [])
+    assert (after["spectralbai_schema"], after["spectralbai_blocks"]) == ([{"version": 4}], [])
     for name in set(names) - {"spectralbai_schema"}:  # what was written is as it was; what is new is empty
         added = {
-            key: 0 if key in ("opened", "withdrawn") else None for key in after[name][0].keys() - before[name][0].keys()
+            key: 0 if key in ("opened", "withdrawn", "joined") else None
+            for key in after[name][0].keys() - before[name][0].keys()
         }
         assert after[name] == [row | added for row in before[name]]
 
@@ -216,6 +217,7 @@ def make_old(storage: str) -> None:
     with place.writing() as connection:
         connection.execute(text("DROP TABLE spectralbai_blocks"))
         connection.execute(text("DROP TABLE spectralbai_withdrawals"))
+        connection.execute(text("DROP TABLE spectralbai_joins"))
         connection.execute(text("DROP INDEX spectralbai_slots"))
         for table, column in (
             ("studies", "first_block"),
@@ -226,6 +228,7 @@ def make_old(storage: str) -> None:
             ("checks", "lacking"),
             ("tickets", "failed"),
             ("states", "withdrawn"),
+            ("states", "joined"),
             ("observations", "block"),
         ):
             connection.execute(text(f"ALTER TABLE spectralbai_{table} DROP COLUMN {column}"))

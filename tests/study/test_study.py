@@ -456,5 +456,5 @@ def test_the_state_on_disk_is_plain_json_with_a_version(tmp_path: Path) -> None:
             json.loads(connection.execute("SELECT definition FROM spectralbai_studies").fetchone()[0])["format"]
             == "spectralbai-study/3"
         )
-        assert connection.execute("SELECT version FROM spectralbai_schema").fetchall() == [(3,)]
+        assert connection.execute("SELECT version FROM spectralbai_schema").fetchall() == [(4,)]
     connection.close()

@@ -283,6 +283,32 @@ def withdraw(
 
 
 @app.command()
+def join(
+    name: Name,
+    file: Annotated[
+        str,
+        typer.Argument(
+            help='Instance as JSON of all options, the present ones first; "-" reads standard input.', metavar="FILE"
+        ),
+    ],
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Takes further options into a running study.
+
+    The study races on, decided or not; options that are out stay out. Noise and tolerance must be the same; graph and R
+    may be others. Each answer is wrong with probability at most delta, if options do not join because of outcomes.
+    """
+    instance = read_instance(file)
+    with _open(name, storage) as study, progress("weighing results"):
+        changes = study.join(instance)
+        seen = study.status()
+    joined = instance.labels[len(study.definition.history[-2].instance.labels) :]
+    _answer(as_json, {"joined": joined, "changes": changes, "results": seen.results}, changes)
+    typer.echo(seen.answer, err=True)
+
+
+@app.command()
 def status(
     name: Name,
     control: Control = None,
@@ -568,6 +594,8 @@ def _evidence(status: Status) -> Iterator[str]:
     claimless = status.consistent is False
     yield status.evidence if claimless or status.candidates is not None else f"evidence {status.evidence}"
     yield f"do the data agree with R? {status.agreement}"
+    if status.joined:
+        yield status.joined
     if status.unweighed:
         yield f"results not weighed yet, while a worker computes: {status.unweighed:,}"
 

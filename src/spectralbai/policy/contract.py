@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -62,6 +63,8 @@ class Policy:
     """Further (rule, delta) pairs to read off the same pulls; pulling goes on until all are settled."""
     sampling: SamplingRule[Any] = field(kw_only=True)
     """The sampling rule."""
+    earlier: tuple[Problem, ...] = field(default=(), kw_only=True)
+    """The problem before each time that arms joined (`joined`): bets on a block are those of when it was opened."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -160,7 +163,9 @@ class Policy:
                 evidence = self._defended(evidence, reading)
                 plan = self.sampling.plan(state.sampling, self._view(state, evidence, reading))
                 state = replace(state, best=evidence.best, sampling=plan)
-        issued: Vector = state.data.counts + sum(block.counts for block in state.blocks)
+        issued = state.data.counts.copy()
+        for block in state.blocks:
+            issued[: block.n_arms] += block.counts
         arms = self._first_pulls(issued, state.withdrawn)
         if not arms.size:
             view = self._view(state, self._seen(state))
@@ -198,7 +203,7 @@ class Policy:
         informing = state.informing
         for block in state.blocks:
             if arm in block.arms:
-                informing = informing + block.results
+                informing = informing + block.results.padded(self.problem.n_arms)
         memories = {name: rule.withdraw(self._memory(state, name), arm) for name, rule in self._rules.items()}
         sampling = self.sampling.without(state.sampling, arm)
         best = state.best if state.best != arm else int(left[0])
@@ -212,19 +217,78 @@ class Policy:
             best=best,
         )
         if self.has_estimate(state):
-            state = self._reread(state, arm)
-        blocks = tuple(replace(block, best=state.best) if block.best == arm else block for block in state.blocks)
+            standing = tuple(watch.settled and (watch.arm != arm or not watch.consistent) for watch in state.watches)
+            state = self._reread(state, standing)
+        else:
+            others = (replace(watch, arm=best) if watch.arm == arm else watch for watch in state.watches)
+            state = replace(state, watches=tuple(others))
+        # The leader of a block is an arm that was there when it was opened; if the first that is left was not, none is.
+        blocks = tuple(
+            replace(block, best=state.best if state.best < block.n_arms else int(left[0]))
+            if block.best == arm
+            else block
+            for block in state.blocks
+        )
         return self._opened(replace(state, blocks=blocks))
 
-    def _reread(self, state: State, arm: int) -> State:
-        """Returns the state after its rules are read anew, once an arm is withdrawn; decisions for others stand."""
+    def joined(self, problem: Problem) -> Self:
+        """Returns the policy once arms have joined: `problem` has all arms, the new ones last; the noise and the
+        tolerance are those of the present one, the graph and R may be others.
+
+        Its method `join` takes over the state.
+        """
+        problem.check_extends(self.problem)
+        return replace(self, problem=problem, earlier=(*self.earlier, self.problem))
+
+    def join(self, state: State, kept: Collection[int] | None = None) -> State:
+        """Returns a state of the policy before arms last joined, with them: the race is on again, decided or not.
+
+        Their accounts start at 1, those against the others go on: what is out stays out, since an arm that is better is
+        still there. Bets on the open blocks stay as they are. Of these the numbers in `kept` stay open, all if not
+        given; results of others only inform. What joins, and when, may depend on what is seen, not on sealed results.
+        The best arm is eliminated with probability at most delta if it does not depend on results at all, and otherwise
+        at most delta for each arm that was best at some time (theory 12.16, 12.17).
+        """
+        n_arms = self.problem.n_arms
+        if not self.earlier or state.n_arms != self.earlier[-1].n_arms:
+            raise InvalidInput("`state` must be of the policy before arms joined, whose method `joined` made this one")
+        if any(watch.doubted or not watch.consistent for watch in state.watches):
+            raise InvalidInput("the data contradict the hypotheses, and arms that join cannot mend that; begin anew")
+        memories = {
+            name: rule.join(self._memory(state, name), self.problem, self.earlier[-1])
+            for name, rule in self._rules.items()
+        }
+        informing = state.informing.padded(n_arms)
+        blocks = []
+        for block in state.blocks:
+            if kept is None or block.number in kept:
+                blocks.append(block)
+            else:
+                informing = informing + block.results.padded(n_arms)
+        state = replace(
+            state,
+            data=state.data.padded(n_arms),
+            informing=informing,
+            blocks=tuple(blocks),
+            sampling=self.sampling.join(state.sampling, n_arms),
+            stopping=memories,
+            watches=tuple(Watch(watch.arm) for watch in state.watches),
+            joined=(*state.joined, state.n_arms),
+        )
+        if self.has_estimate(state):
+            state = self._reread(state)
+        return self._opened(state)
+
+    def _reread(self, state: State, standing: Sequence[bool] | None = None) -> State:
+        """Returns the state after its rules are read anew, since other arms are in question now; those `standing`, if
+        any, are not."""
         evidence = self._weighed(state)
         readings = {name: rule.read(state.stopping[name], evidence) for name, rule in self._rules.items()}
         watches = tuple(
-            watch
-            if watch.settled and (watch.arm != arm or not watch.consistent)
-            else self._look(readings[rule.name], delta, state.data.samples)
-            for watch, (rule, delta) in zip(state.watches, self._watched, strict=True)
+            watch if stands else self._look(readings[rule.name], delta, state.data.samples)
+            for watch, stands, (rule, delta) in zip(
+                state.watches, standing or [False] * len(state.watches), self._watched, strict=True
+            )
         )
         own = readings[self.rules[0][0]]
         evidence = evidence.defending(own.recommended(self.delta))
@@ -371,6 +435,8 @@ class Policy:
         the results seen until now, has beyond its own: results that only inform and became seen after it was opened
         may have been chosen by its results.
         """
+        if block.n_arms < state.n_arms:  # its leader is one of the arms of then
+            return replace(block, data=block.data.plus(closed.arms, closed.outcomes))
         if np.array_equal(block.data.counts, before.counts):
             return replace(block, data=state.data, best=state.best)
         data, best = block.data.plus(closed.arms, closed.outcomes), block.best
@@ -383,16 +449,19 @@ class Policy:
     def _read(self, state: State, block: Block | None) -> State:
         """Returns the state after new results are seen: rules learn and are read, pulls are planned.
 
-        Every component has a result.
+        Where arms have joined, nothing is read before every component has a result again.
         """
         evidence = self._weighed(state)
+        then = evidence if block is None or block.n_arms == state.n_arms else self._when_opened(block, state)
         running = {
             rule.name for watch, (rule, _) in zip(state.watches, self._watched, strict=True) if not watch.settled
         }
         memories = dict(state.stopping)
         for name, rule in self._rules.items():
             memory = self._memory(state, name)
-            memories[name] = rule.observe(memory, block, evidence, decided=name not in running)
+            memories[name] = rule.observe(memory, block, then, decided=name not in running)
+        if not self.has_estimate(state):
+            return replace(state, stopping=memories)
         readings = {name: self._rules[name].read(memories[name], evidence) for name in running}
         watches = tuple(
             self._doubted(watch, rule, memories[rule.name], evidence, delta)
@@ -407,6 +476,11 @@ class Policy:
             plan = self.sampling.plan(plan, self._view(state, evidence, own))
         # After the decision results may still come, but no pull that would be planned.
         return replace(state, best=evidence.best, stopping=memories, watches=watches, sampling=plan)
+
+    def _when_opened(self, block: Block, state: State) -> Evidence:
+        """Returns what the bets of a block rest on that was opened before arms joined, with its results."""
+        problem = next(each for each in self.earlier if each.n_arms == block.n_arms)
+        return Evidence(problem, block.data.plus(block.arms, block.outcomes), block.best, state.origin)
 
     def _defended(self, evidence: Evidence, own: Reading | None) -> Evidence:
         """Returns the evidence with the arm to defend: one that is not eliminated, where the pulls may depend on delta.
@@ -477,7 +551,7 @@ class Policy:
     def shares(self, state: State) -> Vector | None:
         """Returns the shares of the arms in the pulls to come, or in those so far; None before there is an estimate."""
         self._check_state(state)
-        if not self.has_estimate(state):
+        if not self.has_estimate(state) and not state.joined:
             return None
         return self.sampling.shares(state.sampling, self._view(state, self._weighed(state)))
 

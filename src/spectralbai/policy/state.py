@@ -22,6 +22,8 @@ FORMAT_1 = "spectralbai-state/1"
 """Written by version 0.1.0: no blocks, and the memories of the tracker and the mixture only."""
 FORMAT_3 = "spectralbai-state/3"
 """Of states from which arms were withdrawn, which version 0.2.0 does not know."""
+FORMAT_4 = "spectralbai-state/4"
+"""Of states that arms have joined: open blocks may be of fewer arms."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,12 @@ class State:
     """One per stopping rule and risk."""
     withdrawn: tuple[int, ...] = ()
     """Arms withdrawn, in their order: never pulled again, never the answer."""
+    joined: tuple[int, ...] = ()
+    """How many arms there were before each time that others joined."""
+
+    @property
+    def n_arms(self) -> int:
+        return self.data.counts.size
 
     @property
     def counts(self) -> Vector:
@@ -98,13 +106,14 @@ class State:
 
     @property
     def _unseen(self) -> list[Data]:
-        sealed = [block.results for block in self.blocks]
+        sealed = [block.results.padded(self.n_arms) for block in self.blocks]
         return [*sealed, self.informing] if self.informing.samples else sealed
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the state in JSON-ready form; floats survive the round trip exactly."""
         return {
-            "format": FORMAT_3 if self.withdrawn else FORMAT,
+            "format": FORMAT_4 if self.joined else FORMAT_3 if self.withdrawn else FORMAT,
+            **({"joined": list(self.joined)} if self.joined else {}),
             **({"withdrawn": list(self.withdrawn)} if self.withdrawn else {}),
             "data": self.data.as_dict(),
             "origin": self.origin,
@@ -134,7 +143,7 @@ class State:
     def from_dict(cls, d: dict[str, Any]) -> State:
         """Returns the state that `as_dict` wrote, in this version or 0.1.0."""
         found = d.get("format") if isinstance(d, dict) else d
-        if found not in (FORMAT, FORMAT_1, FORMAT_3):
+        if found not in (FORMAT, FORMAT_1, FORMAT_3, FORMAT_4):
             raise InvalidInput(f"a state must have the format {FORMAT!r}, got {found!r}; write it with State.as_dict")
         try:
             state = cls._from_1(d) if found == FORMAT_1 else cls._from_2(d)
@@ -142,7 +151,7 @@ class State:
             raise InvalidInput(f"a state must hold what State.as_dict writes, got a broken entry: {error}") from None
         data = (state.data, state.informing, *(block.data for block in state.blocks))
         sizes = {vector.size for each in data for vector in (each.counts, each.sums, each.squares)}
-        if len(sizes) != 1:
+        if not sizes <= {state.n_arms, *state.joined} or state.informing.counts.size != state.n_arms:
             raise InvalidInput(
                 f"a state must have vectors of one length, got lengths {sorted(sizes)}; write it with State.as_dict"
             )
@@ -162,6 +171,7 @@ class State:
             {name: Memory.from_dict(memory) for name, memory in d["stopping"].items()},
             tuple(map(_watch, d["watches"])),
             tuple(map(int, d.get("withdrawn", ()))),
+            tuple(map(int, d.get("joined", ()))),
         )
 
     @classmethod

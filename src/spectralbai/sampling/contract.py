@@ -80,6 +80,10 @@ class SamplingRule(ABC, Generic[M]):
         """Returns the memory once an arm is withdrawn: it must not be pulled any more."""
         raise InvalidInput("this sampling rule cannot go on without an arm; only the race can")
 
+    def join(self, memory: M, n_arms: int) -> M:
+        """Returns the memory once arms have joined after the others, `n_arms` in all."""
+        raise InvalidInput("no arm can join under this sampling rule; only in the race")
+
     def shares(self, memory: M, view: View) -> Vector:
         """Returns the shares of the arms in the pulls to come, as far as they are known: those of the results so
         far."""

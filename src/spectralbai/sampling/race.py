@@ -106,6 +106,12 @@ class Racing(SamplingRule[Plan]):
         # Where the arm had all pulls none are left; the policy then plans anew, as there is an estimate.
         return Plan(omega / omega.sum() if omega.any() else omega, memory.size)
 
+    def join(self, memory: Plan, n_arms: int) -> Plan:
+        known = memory.omega.size / n_arms
+        return Plan(
+            np.concatenate([memory.omega * known, np.full(n_arms - memory.omega.size, 1 / n_arms)]), memory.size
+        )
+
     def shares(self, memory: Plan, view: View) -> Vector:
         return memory.omega
 

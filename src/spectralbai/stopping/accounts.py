@@ -65,8 +65,14 @@ class Account(Memory):
         left: Mask = self.cash < OUT / 2
         return left
 
-    def settled(self, pay: Vector, idle: int | None = None) -> Account:
-        """Returns the accounts after bets that paid exp(pay); the account `idle`, if any, made no bet."""
+    def grown(self, n: int, withdrawals: int) -> Account:
+        """Returns the accounts with further ones, `n` in all, that start with what is left of 1 (theory 12.16)."""
+        start = np.full(n - self.cash.size, -HALF * withdrawals)
+        cash, peak = np.concatenate([self.cash, start]), np.concatenate([self.peak, start])
+        return Account(cash, np.concatenate([self.bets, np.full(start.size, -np.inf)]), peak)
+
+    def settled(self, pay: Vector, idle: Mask | int | None = None) -> Account:
+        """Returns the accounts after bets that paid exp(pay); the accounts `idle`, if any, made no bet."""
         moved = self.cash + math.log(INVESTED)
         kept = self.cash + math.log1p(-INVESTED)
         if idle is not None:
@@ -124,16 +130,31 @@ class Leaders(Memory):
         peak[:, cash > OUT / 2] = OUT
         return Leaders(cash, common, leaders, own, peak)
 
-    def settled(self, shares: Vector, common_pay: Vector, own_pay: Matrix) -> Leaders:
+    def grown(self, n_arms: int, withdrawals: int) -> Leaders:
+        """Returns the accounts with those against further arms, as `Account.grown` says; none of these has led yet."""
+        start = np.full(n_arms - self.cash.size, -HALF * withdrawals)
+        nothing = np.full(start.size, -np.inf)
+        rows = (self.leaders.size, start.size)
+        return Leaders(
+            np.concatenate([self.cash, start]),
+            np.concatenate([self.common, nothing]),
+            self.leaders,
+            np.hstack([self.own, np.broadcast_to(nothing, rows)]),
+            np.hstack([self.peak, np.broadcast_to(start, rows)]),
+        )
+
+    def settled(self, shares: Vector, common_pay: Vector, own_pay: Matrix, idle: Mask | None = None) -> Leaders:
         """Returns the accounts after bets; `shares` (n_arms,) says in what parts the leaders are fed; the rest
         goes to W0.
 
-        `own_pay` has a row per leader.
+        `own_pay` has a row per leader. Against the arms `idle`, if any, no bet was made.
         """
         moved = self.cash + math.log(INVESTED)
         with np.errstate(divide="ignore"):
             to_common, to_own = np.log(max(1 - shares.sum(), 0.0)), np.log(shares[self.leaders])
         cash = self.cash + math.log1p(-INVESTED)
+        if idle is not None:
+            moved[idle], cash[idle] = -np.inf, self.cash[idle]
         common = np.logaddexp(self.common, moved + to_common) + common_pay
         own = np.logaddexp(self.own, moved + to_own[:, None]) + own_pay
         wealth = np.logaddexp(np.logaddexp(cash, common), own)
@@ -165,17 +186,33 @@ class Accounts(Memory):
     versions: any may have."""
     withdrawals: int = 0
     """Arms withdrawn so far."""
+    R_since: int = 0
+    """Arms that there were when the account against R started anew, if it did: blocks opened with fewer tested another
+    R."""
 
     def without(self, arm: int) -> Accounts:
         """Returns the accounts once an arm is withdrawn."""
         withdrawals = self.withdrawals + 1
         anew = self.led is None or bool(self.led[arm])
+        return replace(
+            self,
+            arms=self.arms.without(arm, withdrawals, anew),
+            leaders=None if self.leaders is None else self.leaders.without(arm, withdrawals, anew),
+            led=np.zeros(self.arms.cash.size, dtype=bool) if anew else self.led,
+            withdrawals=withdrawals,
+        )
+
+    def grown(self, n_arms: int, same_R: bool) -> Accounts:
+        """Returns the accounts once arms have joined, `n_arms` in all; the one against R goes on where the data so far
+        speak of the same R (theory 12.16)."""
+        new = np.zeros(n_arms - self.arms.cash.size, dtype=bool)
         return Accounts(
-            self.arms.without(arm, withdrawals, anew),
-            self.R,
-            None if self.leaders is None else self.leaders.without(arm, withdrawals, anew),
-            np.zeros(self.arms.cash.size, dtype=bool) if anew else self.led,
-            withdrawals,
+            self.arms.grown(n_arms, self.withdrawals),
+            self.R if same_R else Account.opened(1),
+            None if self.leaders is None else self.leaders.grown(n_arms, self.withdrawals),
+            None if self.led is None else np.concatenate([self.led, new]),
+            self.withdrawals,
+            self.R_since if same_R else n_arms,
         )
 
 

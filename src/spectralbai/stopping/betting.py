@@ -53,26 +53,39 @@ class Betting(StoppingRule[Accounts]):
         outlook = Outlook.on(Evidence(problem, block.data, block.best, evidence.origin))
         table = CategoryTable(block, outlook) if isinstance(outlook, CatalogueOutlook) else Table(block, outlook)
         against_R, leaders = memory.R, memory.leaders
-        if not problem.unstructured:
+        if not problem.unstructured and block.n_arms >= memory.R_since:
             against_R = against_R.settled(np.array([table.against_R()]))
         if decided:
             return replace(memory, R=against_R)
-        pay = table.against_arms(block.best, 0.0)
+        # Nothing was bet against arms that joined after the block was opened.
+        n_arms = memory.arms.cash.size
+        absent = np.arange(n_arms) >= block.n_arms
+        pay = _padded(table.against_arms(block.best, 0.0), n_arms)
         if leaders is not None:
-            chances = np.where(memory.arms.left, outlook.chances, 0.0)  # not for withdrawn arms
+            chances = np.where(memory.arms.left, _padded(outlook.chances, n_arms), 0.0)  # not for withdrawn arms
             if not chances.any():
                 chances[block.best] = 1.0
             shares = feed(chances)
             leaders = leaders.joined(np.flatnonzero(shares))
-            own = np.array([table.against_arms(int(b), problem.tolerance) for b in leaders.leaders])
-            leaders = leaders.settled(shares, pay, own)
+            own = np.array(
+                [
+                    np.zeros(n_arms) if absent[b] else _padded(table.against_arms(int(b), problem.tolerance), n_arms)
+                    for b in leaders.leaders
+                ]
+            )
+            leaders = leaders.settled(shares, pay, own, absent)
+        leads = np.arange(n_arms) == block.best
         led = memory.led
         if led is not None:
-            led = led | table.leant_on(block.best)
-        return Accounts(memory.arms.settled(pay, idle=block.best), against_R, leaders, led, memory.withdrawals)
+            led = led | (_padded(table.leant_on(block.best).astype(np.float64), n_arms) > 0)
+        arms = memory.arms.settled(pay, absent | leads)
+        return replace(memory, arms=arms, R=against_R, leaders=leaders, led=led)
 
     def withdraw(self, memory: Accounts, arm: int) -> Accounts:
         return memory.without(arm)
+
+    def join(self, memory: Accounts, problem: Problem, before: Problem) -> Accounts:
+        return memory.grown(problem.n_arms, problem.implies(before))
 
     def contradicts_R(self, memory: Accounts, evidence: Evidence, delta: float) -> bool:
         return bool(memory.R.peak[0] >= -math.log(delta))
@@ -82,6 +95,11 @@ class Betting(StoppingRule[Accounts]):
         if evidence.problem.tolerance == 0:
             return EliminationReading(evidence.best, memory, outlook.mu)
         return LeaderReading(evidence.best, memory, outlook.chances, separable(evidence.problem))
+
+
+def _padded(values: Vector, n_arms: int) -> Vector:
+    """Returns values of the first arms, and 0 for the others."""
+    return np.concatenate([values, np.zeros(n_arms - values.size)]) if values.size < n_arms else values
 
 
 @dataclass(frozen=True, eq=False)

@@ -62,6 +62,10 @@ class StoppingRule(ABC, Generic[M]):
         """Returns the memory once an arm is withdrawn: from now on the question is which of the others is best."""
         raise InvalidInput(f"the rule {self.name} cannot go on without an arm; only the race with betting can")
 
+    def join(self, memory: M, problem: Problem, before: Problem) -> M:
+        """Returns the memory once arms have joined: `problem` has them after those of the problem `before`."""
+        raise InvalidInput(f"no arm can join under the rule {self.name}; only in the race with betting")
+
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
         """Returns what the statistic gains per trial at means `mu` and an allocation (n_arms,); nan if that is no
         rate."""

@@ -98,9 +98,11 @@ def most_lacking(lacking: Matrix, of_arm: Indices) -> Matrix:
 
 
 def lacking_of(checks: Sequence[Check], withdrawn: Sequence[bool], leaders: bool) -> Matrix:
-    """Returns what each account lacked at each time, (times, arms); NaN against withdrawn arms since they were out and,
-    if `leaders`, against whoever led then."""
-    lacking = np.array([check.lacking for check in checks], dtype=np.float64)
+    """Returns what each account lacked at each time, (times, arms); NaN against withdrawn arms since they were out,
+    against arms that had not joined yet and, if `leaders`, against whoever led then."""
+    lacking = np.full((len(checks), len(withdrawn)), np.nan)
+    for row, check in zip(lacking, checks, strict=True):
+        row[: len(check.lacking or ())] = check.lacking
     gone = np.array(withdrawn)
     lacking[:, gone] = np.where(lacking[:, gone] == 0, np.nan, lacking[:, gone])
     if leaders:

@@ -1,8 +1,11 @@
-"""What a study is about, fixed when it is created: its instance, risk, goal and stopping rule, and their JSON form."""
+"""What a study is about: its instance, risk, goal and stopping rule, and their JSON form.
+
+All is fixed when the study is created, but that further options may join.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -12,9 +15,10 @@ import numpy as np
 from spectralbai.checks import Vector, check_delta, check_integer, check_number, did_you_mean
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
+from spectralbai.study.records import MOST_NAMED, in_words
 
 if TYPE_CHECKING:
-    from spectralbai.policy import Policy
+    from spectralbai.policy import Policy, State
 
 FORMAT = "spectralbai-study/3"
 FORMAT_1, FORMAT_2 = "spectralbai-study/1", "spectralbai-study/2"
@@ -41,6 +45,8 @@ class Definition:
     """When it ends, in seconds since 1970, if there is a limit."""
     failed_as: float | None = None
     """The outcome that a failed trial counts as; None: it does not count, and is handed out again."""
+    before: Definition | None = None
+    """What the study was about before options last joined, if any did; not part of the JSON form."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Instance):
@@ -75,7 +81,65 @@ class Definition:
         problem = self.instance.problem
         if self.goal == "min":
             problem = replace(problem, noise=problem.noise.negated())
+        if self.before is not None:
+            return self.before.policy.joined(problem)
         return (SpectralRace if self.stopping == "betting" else SpectralTaS)(problem, self.delta, self.stopping)
+
+    @cached_property
+    def history(self) -> tuple[Definition, ...]:
+        """What the study was about at first and after each join; the last is this one."""
+        return (self,) if self.before is None else (*self.before.history, self)
+
+    def of(self, state: State) -> Definition:
+        """Returns what the study was about when it had that state."""
+        return self.history[len(state.joined)]
+
+    def since(self, earlier: Iterable[Instance]) -> Definition:
+        """Returns the definition with its history: the instances before each join."""
+        before = None
+        for instance in earlier:
+            before = replace(self, instance=instance, before=before)
+        return replace(self, before=before)
+
+    def joined(self, instance: Instance) -> Definition:
+        """Returns the definition once options have joined; `instance` holds all, the present ones first."""
+        if not isinstance(instance, Instance):
+            raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
+        if self.stopping != "betting":
+            raise InvalidInput(f"options can join a study that races with betting, and this one has {self.stopping}")
+        known, given = self.instance.labels, instance.labels
+        moved = next((place for place, label in enumerate(known) if given[place : place + 1] != (label,)), None)
+        if moved is not None:
+            label = known[moved]
+            if label not in given:
+                raise InvalidInput(
+                    f'the instance must hold all options, the present ones first, and "{label}" is missing; withdraw '
+                    "options that are out"
+                )
+            raise InvalidInput(
+                f'the present options must come first and in their order, got "{given[moved]}" where "{label}" is now; '
+                "put new ones at the end"
+            )
+        if len(given) == len(known):
+            raise InvalidInput(f"the instance must hold new options after the {len(known)} present ones, got none")
+        new = replace(self, instance=instance, before=self)
+        assert new.policy  # refuses another noise or tolerance
+        return new
+
+    @property
+    def changes(self) -> str:
+        """What changed when options last joined, in words."""
+        assert self.before is not None
+        then, now = self.before.instance.problem, self.instance.problem
+        new = self.instance.labels[then.n_arms :]
+        words = [f"{in_words(len(new), 'option')} joined" + (f" ({', '.join(new)})" if len(new) <= MOST_NAMED else "")]
+        for what in ("component", "edge"):
+            counts = [getattr(each.graph, f"n_{what}s") for each in (then, now)]
+            if counts[0] != counts[1]:
+                words.append(f"{in_words(counts[0], what)} became {counts[1]:,}")
+        if then.described_R() != now.described_R():
+            words.append(f"{then.described_R()} became {now.described_R()[4:]}")
+        return "; ".join(words)
 
     def over(self, results: int, now: float) -> bool:
         """Returns whether the study has come to its limit, with so many results at that time."""

@@ -17,10 +17,11 @@ from sqlalchemy import Connection, Row, Select, bindparam, delete, exc, func, in
 from spectralbai import runs
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
+from spectralbai.instance import Instance
 from spectralbai.study.definition import Definition
-from spectralbai.study.records import Check, Observation, Opening, Records, Ticket, TicketRecord, Told, Withdrawal
+from spectralbai.study.records import Check, Join, Observation, Opening, Records, Ticket, TicketRecord, Told, Withdrawal
 from spectralbai.study.replay import summary
-from spectralbai.study.schema import blocks, checks, observations, states, studies, tickets, withdrawals
+from spectralbai.study.schema import blocks, checks, joins, observations, states, studies, tickets, withdrawals
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
@@ -38,9 +39,18 @@ def due(state: State) -> int:
     return late if state.opened else min(state.next_reading, late)
 
 
-def key(state: State) -> tuple[int, int, int]:
-    """Returns what tells the states of one study apart: results, blocks opened, arms withdrawn."""
-    return state.samples, state.opened, len(state.withdrawn)
+class Key(NamedTuple):
+    """What tells the states of one study apart: results, blocks opened, arms withdrawn, times that others joined."""
+
+    seen: int
+    opened: int
+    withdrawn: int
+    joined: int
+
+
+def key(state: State) -> Key:
+    """Returns what tells a state from others of its study."""
+    return Key(state.samples, state.opened, len(state.withdrawn), len(state.joined))
 
 
 def insert_study(
@@ -72,9 +82,7 @@ def insert_study(
     except exc.IntegrityError:
         raise InvalidInput(f'there is a study "{name}" already; choose another name, or go on with it') from None
     text = json.dumps(state.as_dict())
-    seen_, opened, withdrawn = key(state)
-    row = {"study": id_, "seen": seen_, "opened": opened, "withdrawn": withdrawn, "state": text}
-    connection.execute(insert(states).values(row))
+    connection.execute(insert(states).values({"study": id_, **key(state)._asdict(), "state": text}))
     Ledger(connection, id_).restore(records, seen)
 
 
@@ -157,6 +165,8 @@ class Ledger:
         """Writes blocks, tickets and results, in their order, and what the rule saw, of a study that has none."""
         self.add_openings(records.openings)
         self.add_withdrawals(records.withdrawals)
+        for number, join in enumerate(records.joins):
+            self.add_join(number, join)
         self.add_checks(seen)
         number_of = {each.ticket: number for number, each in enumerate(records.observations, 1)}
         if records.tickets:
@@ -232,7 +242,7 @@ class Ledger:
 
     def delete(self) -> None:
         """Removes every row of the study."""
-        for table in (checks, observations, tickets, blocks, withdrawals, states):
+        for table in (checks, observations, tickets, blocks, withdrawals, joins, states):
             self._connection.execute(delete(table).where(table.c.study == self._id))
         self._connection.execute(delete(studies).where(studies.c.id == self._id))
 
@@ -282,32 +292,27 @@ class Ledger:
         )
         return {(block, arm): count for block, arm, count in self._connection.execute(query)}
 
-    def kept(self) -> tuple[int, int, int]:
+    def kept(self) -> Key:
         """Returns the `key` of the kept state."""
-        query = select(states.c.seen, states.c.opened, states.c.withdrawn).where(states.c.study == self._id)
-        row = self._one(query)
-        return row.seen, row.opened, row.withdrawn
+        columns = [states.c[name] for name in Key._fields]
+        return Key._make(self._one(select(*columns).where(states.c.study == self._id)))
 
     def state(self) -> str:
         """Returns the kept state in its JSON form."""
         text: str = self._connection.execute(select(states.c.state).where(states.c.study == self._id)).scalar_one()
         return text
 
-    def replace_state(
-        self, kept: tuple[int, int, int], new: State, text: str, now: float, seen: Sequence[Check] = ()
-    ) -> bool:
+    def replace_state(self, kept: Key, new: State, text: str, now: float, seen: Sequence[Check] = ()) -> bool:
         """Puts a new state, whose JSON form is `text`, in the place of that of the key `kept`, with the blocks opened
         and what the rule saw on the way.
 
         Returns false, having changed nothing, if another state is there by now.
         """
-        seen_, opened, withdrawn = key(new)
-        values = {"seen": seen_, "opened": opened, "withdrawn": withdrawn, "state": text}
-        of_kept = (states.c.seen == kept[0], states.c.opened == kept[1], states.c.withdrawn == kept[2])
+        of_kept = [states.c[name] == value for name, value in kept._asdict().items()]
         this = update(states).where(states.c.study == self._id, *of_kept)
-        if not self._connection.execute(this.values(values)).rowcount:
+        if not self._connection.execute(this.values({**key(new)._asdict(), "state": text})).rowcount:
             return False
-        self.add_openings([each for each in openings_of(new, now) if each.number >= kept[1]])
+        self.add_openings([each for each in openings_of(new, now) if each.number >= kept.opened])
         self.add_checks(seen)
         first = new.blocks[0] if new.blocks else None
         missing = None if first is None else first.free.size - self._told_since(new.samples, first.number)
@@ -344,6 +349,31 @@ class Ledger:
         query = select(withdrawals).where(withdrawals.c.study == self._id)
         rows = self._connection.execute(query.order_by(withdrawals.c.results, withdrawals.c.withdrawn))
         return tuple(Withdrawal(row.arm, row.results, row.opened, row.withdrawn) for row in rows)
+
+    def add_join(self, number: int, join: Join) -> None:
+        """Writes down that arms joined, as the so-many-th time, from 0."""
+        row = {**asdict(join), "blocks": json.dumps(join.blocks), "before": json.dumps(join.before)}
+        self._connection.execute(insert(joins), {**row, "study": self._id, "number": number})
+
+    def joins(self) -> tuple[Join, ...]:
+        """Returns every time that arms joined, in order."""
+        rows = self._connection.execute(select(joins).where(joins.c.study == self._id).order_by(joins.c.number))
+        return tuple(
+            Join(
+                row.results,
+                row.opened,
+                row.withdrawn,
+                row.joined,
+                tuple(json.loads(row.blocks)),
+                json.loads(row.before),
+            )
+            for row in rows
+        )
+
+    def definition(self) -> Definition:
+        """Returns what the study is about, with what it was about before."""
+        text = self._one(select(studies.c.definition).where(studies.c.id == self._id)).definition
+        return Definition.from_dict(json.loads(text)).since(Instance.from_dict(each.before) for each in self.joins())
 
     def void(self, open_blocks: Sequence[int], now: float) -> None:
         """Gives back the tickets without a result of all blocks but these, which are open."""

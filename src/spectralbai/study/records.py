@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from spectralbai.study.definition import Goal
 
 
+MOST_NAMED = 10
+"""Options that are named in a sentence."""
+
+
 @dataclass(frozen=True)
 class Ticket:
     """A trial to do: pull the arm, and tell the outcome under this id."""
@@ -86,6 +90,7 @@ class Snapshot:
     checks: tuple[Check, ...]
     failures: tuple[int, ...]
     """Failed trials of each arm."""
+    joins: tuple[Join, ...]
 
 
 @dataclass(frozen=True)
@@ -140,13 +145,31 @@ class Withdrawal:
 
 
 @dataclass(frozen=True)
+class Join:
+    """Arms that joined."""
+
+    results: int
+    """Results that the state held then."""
+    opened: int
+    """Blocks that the state had opened then."""
+    withdrawn: int
+    """Arms withdrawn before."""
+    joined: float
+    blocks: tuple[int, ...]
+    """Numbers of the blocks that stayed open; of the others nobody had a trial."""
+    before: dict[str, Any]
+    """The instance before, in its JSON form."""
+
+
+@dataclass(frozen=True)
 class Records:
-    """Everything ever told, in its order, asked, opened and withdrawn."""
+    """Everything ever told, in its order, asked, opened, withdrawn and joined."""
 
     observations: tuple[Observation, ...]
     tickets: tuple[TicketRecord, ...]
     openings: tuple[Opening, ...]
     withdrawals: tuple[Withdrawal, ...] = ()
+    joins: tuple[Join, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from spectralbai.checks import Indices
 from spectralbai.errors import InvalidInput
 from spectralbai.study.definition import Definition
-from spectralbai.study.records import Check, Opening, Records, Told, Withdrawal, finite
+from spectralbai.study.records import Check, Join, Opening, Records, Told, Withdrawal, finite
 
 if TYPE_CHECKING:
     from spectralbai.policy import State, Verdict
@@ -22,6 +22,7 @@ STEP = 1000
 
 def advance(definition: Definition, state: State, told: Told) -> tuple[State, list[Check]]:
     """Returns the state after further results, and what the rule saw each time it was read on the way."""
+    definition = definition.of(state)
     policy = definition.policy
     blocks = np.array(told.blocks, dtype=np.intp) if policy.in_blocks else None
     new, readings = policy.advance(state, told.arms, definition.rewards(told.outcomes), blocks)
@@ -35,7 +36,7 @@ def _check(seen: Verdict) -> Check:
 
 def summary(definition: Definition, state: State) -> dict[str, Any]:
     """Returns what a list of studies shows of a state: how far it is, and the arm recommended, if any."""
-    policy = definition.policy
+    policy = definition.of(state).policy
     verdict = policy.verdict(state)
     recommends = policy.has_estimate(state) and verdict.consistent
     return {"progress": "doubted" if verdict.doubted else verdict.progress, "best": verdict.arm if recommends else None}
@@ -49,7 +50,9 @@ def replay(
     Every block is taken as it was opened, so that the tickets handed out fit, even where a computer that rounds
     differently would have planned it otherwise.
     """
-    policy = definition.policy
+    if len(records.joins) != len(definition.history) - 1:
+        raise InvalidInput("the times that arms joined are not all written down; the record is not complete")
+    policy = definition.history[0].policy
     block_of = {ticket.id: -1 if ticket.block is None else ticket.block for ticket in records.tickets}
     block_of_counts = [-1 if each.block is None else each.block for each in records.observations]
     blocks = [
@@ -71,10 +74,14 @@ def replay(
                 on_check(state.samples, total)
         return state
 
-    # A withdrawal comes before the block that it opens, and after those opened before.
-    events: list[Opening | Withdrawal] = [*records.withdrawals, *records.openings]
-    for event in sorted(events, key=lambda each: (each.results, _number(each))):
+    for event in _in_order(records):
         state = tell_until(state, event.results)
+        if isinstance(event, Join):
+            if (state.samples, state.opened, len(state.withdrawn)) != (event.results, event.opened, event.withdrawn):
+                raise InvalidInput(f"arms cannot have joined after {event.results} results")
+            policy = definition.history[len(state.joined) + 1].policy
+            state = policy.join(state, event.blocks)
+            continue
         if isinstance(event, Withdrawal):
             if (state.samples, state.opened) != (event.results, event.opened):
                 raise InvalidInput(f"arm {event.arm} cannot have been withdrawn after {event.results} results")
@@ -92,15 +99,27 @@ def replay(
     return state, checks
 
 
-def _number(event: Opening | Withdrawal) -> int:
-    """Returns the number of the block that is opened by the event, or next after it."""
-    return event.number if isinstance(event, Opening) else event.opened
+def _in_order(records: Records) -> list[Opening | Withdrawal | Join]:
+    """Returns what happened besides results, in its order.
+
+    A withdrawal or a join comes before the block that it opens, and after those opened before.
+    """
+    keyed: list[tuple[tuple[int, int, int, int], Opening | Withdrawal | Join]] = []
+    for join in records.joins:
+        keyed.append(((join.results, join.opened, join.withdrawn, 0), join))
+    for withdrawn, each in enumerate(records.withdrawals):
+        keyed.append(((each.results, each.opened, withdrawn, 1), each))
+    for opening in records.openings:
+        keyed.append(((opening.results, opening.number, len(records.withdrawals), 2), opening))
+    return [event for _, event in sorted(keyed, key=lambda each: each[0])]
 
 
 def _as_opened(state: State, opening: Opening) -> State:
     """Returns the state with the pulls of a block as they were written down."""
     if state.samples != opening.results:
         raise InvalidInput(f"block {opening.number} cannot have been opened after {opening.results} results")
+    if max(opening.arms) >= state.n_arms:
+        raise InvalidInput(f"block {opening.number} was opened before its arm {max(opening.arms)} joined")
     return with_pulls(state, opening.number, np.array(opening.arms, dtype=np.intp))
 
 

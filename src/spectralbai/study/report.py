@@ -21,8 +21,8 @@ from spectralbai.software import software
 from spectralbai.study.by_category import lacking_of, most_lacking
 from spectralbai.study.definition import Definition
 from spectralbai.study.pictures import STARS, pictures_of_many
-from spectralbai.study.records import Check, Records, Snapshot, as_time, in_words
-from spectralbai.study.status import MANY_ARMS, MOST_NAMED, Status, categories_in, status_of
+from spectralbai.study.records import MOST_NAMED, Check, Records, Snapshot, as_time, in_words
+from spectralbai.study.status import MANY_ARMS, Status, categories_in, status_of
 from spectralbai.study.tables import Table, arms_of, categories_of, comparisons_of
 
 if TYPE_CHECKING:
@@ -254,6 +254,8 @@ class Report:
 
     def _came(self) -> Iterable[tuple[str, str]]:
         yield "created", as_time(self.created)
+        if self.status.joined:
+            yield "arms", self.status.joined
         if self.first is not None and self.last is not None:
             yield "results told", f"{as_time(self.first)} to {as_time(self.last)}"
         yield "tickets", ", ".join(f"{count:,} {what}" for what, count in self.tickets.items())

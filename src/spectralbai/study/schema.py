@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )
 
-VERSION = 3
+VERSION = 4
 """Of these tables. Storages of an older version are brought up to date when they are opened (`migrate`), newer ones
 are refused."""
 
@@ -40,7 +40,7 @@ studies = Table(
     Column("id", Integer, primary_key=True),
     Column("name", String(100), nullable=False, unique=True),
     Column("created", Double, nullable=False),  # all times are seconds since 1970, UTC
-    Column("definition", Text, nullable=False),  # JSON, spectralbai-study/1 or 2
+    Column("definition", Text, nullable=False),  # JSON, spectralbai-study/1 to 3; it changes when arms join
     Column("versions", Text, nullable=False),  # JSON: of everything, when the study was created
     Column("results", Integer, nullable=False),  # results told so far
     Column(
@@ -58,9 +58,10 @@ states = Table(
     metadata,
     Column("study", ForeignKey(studies.c.id), primary_key=True),
     Column("seen", Integer, nullable=False),  # results that the state holds
-    Column("state", Text, nullable=False),  # JSON, spectralbai-state/1 or 2
+    Column("state", Text, nullable=False),  # JSON, spectralbai-state/1 to 4
     Column("opened", Integer, nullable=False, server_default="0"),  # blocks that the state has opened (since 2)
     Column("withdrawn", Integer, nullable=False, server_default="0"),  # arms withdrawn from the state (since 3)
+    Column("joined", Integer, nullable=False, server_default="0"),  # times that arms joined the state (since 4)
 )
 
 blocks = Table(  # since 2
@@ -114,6 +115,19 @@ withdrawals = Table(  # since 3
     Column("withdrawn", Double, nullable=False),
 )
 
+joins = Table(  # since 4
+    "spectralbai_joins",
+    metadata,
+    Column("study", ForeignKey(studies.c.id), primary_key=True),
+    Column("number", Integer, primary_key=True),  # 0, 1, ... in their order
+    Column("results", Integer, nullable=False),  # results that the state held then
+    Column("opened", Integer, nullable=False),  # blocks that the state had opened then
+    Column("withdrawn", Integer, nullable=False),  # arms withdrawn before
+    Column("joined", Double, nullable=False),
+    Column("blocks", Text, nullable=False),  # JSON: numbers of the blocks that stayed open
+    Column("before", Text, nullable=False),  # JSON: the instance until then; that of the study's row is the present one
+)
+
 checks = Table(
     "spectralbai_checks",
     metadata,
@@ -142,6 +156,9 @@ def migrate(connection: Connection, found: int) -> None:
     if found < 3:
         _add_columns(connection, observations.c.block, tickets.c.failed, states.c.withdrawn)
         withdrawals.create(connection)
+    if found < 4:
+        _add_columns(connection, states.c.joined)
+        joins.create(connection)
     connection.execute(update(schema).values(version=VERSION))
 
 

@@ -20,7 +20,7 @@ from spectralbai.problem import Problem, R_in_words
 from spectralbai.study.by_category import CategoryStatus, summarised
 from spectralbai.study.comparison import Comparison
 from spectralbai.study.definition import Definition
-from spectralbai.study.records import Check, Snapshot, Ticket, as_time, finite, in_words
+from spectralbai.study.records import MOST_NAMED, Check, Join, Snapshot, Ticket, as_time, finite, in_words
 from spectralbai.study.tables import arms_of, categories_of, comparisons_of
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ TOP = 20
 
 MANY_FAILURES = 3
 """Failed trials of an arm from which on people are advised to withdraw it."""
-MOST_NAMED = 10
-"""Candidates that are named in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,8 @@ class ArmStatus:
     arm recommended, before the first reading, and where the data contradict R."""
     failures: int
     """Trials that failed."""
+    joined_at: int | None
+    """Results when it joined; None for the arms of the beginning."""
     withdrawn: bool
     """Whether it was taken out of the study: it is not tried any more, and not the answer."""
     against: Comparison | None
@@ -135,7 +135,8 @@ class Status:
 
     @property
     def risk(self) -> float:
-        """The proved bound on the probability of a wrong answer: delta, twice that once arms were withdrawn."""
+        """The proved bound on the probability of a wrong answer since arms last joined: delta, twice that once arms
+        were withdrawn; if neither depends on outcomes."""
         return min(2 * self.delta, 1.0) if any(arm.withdrawn for arm in self.arms) else self.delta
 
     @property
@@ -247,6 +248,19 @@ class Status:
             if len(failing) > MOST_NAMED:
                 sentences.append(f"So did trials of {in_words(len(failing) - MOST_NAMED, 'further arm')}.")
         return tuple(sentences)
+
+    @property
+    def joined(self) -> str:
+        """Which arms joined, and when, in words; empty if none did."""
+        times: dict[int, list[str]] = {}
+        for arm in self.arms:
+            if arm.joined_at is not None:
+                times.setdefault(arm.joined_at, []).append(arm.label)
+        return "; ".join(
+            (", ".join(labels) if len(labels) <= MOST_NAMED else f"{len(labels):,} arms")
+            + f" joined after {in_words(results, 'result')}"
+            for results, labels in times.items()
+        )
 
     @property
     def evidence(self) -> str:
@@ -427,7 +441,8 @@ class Status:
 
 def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
     """Returns the status of a study at an instant, its arms compared with the arm `control`."""
-    definition, state = study.definition, at.state
+    state = at.state
+    definition = study.definition.of(state)
     policy, labels = definition.policy, definition.instance.labels
     verdict = policy.verdict(state)
     seen = policy.estimates(state)
@@ -436,6 +451,7 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
     low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
     consistent = None if seen.consistent is None else verdict.consistent and not verdict.doubted
     candidates, lacking, out_at = verdict.candidates, verdict.lacking, _eliminated(at.checks, len(labels))
+    joined_at = _joined(state.joined, at.joins, len(labels))
     still = {*state.withdrawn, *(candidates or ())}  # since a withdrawal candidates may have come back
     out_at = [None if arm in still else when for arm, when in enumerate(out_at)]
     if consistent is False:  # nothing is claimed
@@ -461,6 +477,7 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
             out_at[arm],
             None if lacking is None or arm == verdict.arm else lacking[arm],
             at.failures[arm],
+            joined_at[arm],
             arm in state.withdrawn,
             None,
             None if graph is None else graph.categories[graph.of_arm[arm]],
@@ -528,12 +545,21 @@ def _mean(arm: ArmStatus) -> tuple[float | None, float | None, float | None]:
     return arm.estimate, arm.low, arm.high
 
 
+def _joined(before: tuple[int, ...], joins: tuple[Join, ...], n_arms: int) -> list[int | None]:
+    """Returns the number of results when each arm joined; None for those of the beginning."""
+    when: list[int | None] = [None] * n_arms
+    for first, join in zip(before, joins, strict=True):
+        when[first:] = [join.results] * (n_arms - first)
+    return when
+
+
 def _eliminated(checks: tuple[Check, ...], n_arms: int) -> list[int | None]:
     """Returns the number of results when each arm was eliminated; None for those that were not."""
     out_at = np.zeros(n_arms, dtype=np.intp)
     for check in checks:
         if check.candidates is not None:
-            out = np.ones(n_arms, dtype=bool)
+            out = np.zeros(n_arms, dtype=bool)
+            out[: n_arms if check.lacking is None else len(check.lacking)] = True  # others have joined since
             out[list(check.candidates)] = False
             out_at = np.where(out, np.where(out_at > 0, out_at, check.samples), 0)  # withdrawals may bring arms back
     return [when or None for when in out_at.tolist()]

@@ -31,7 +31,7 @@ from spectralbai.instance import Instance
 from spectralbai.software import software
 from spectralbai.study.definition import Definition, Goal
 from spectralbai.study.ledger import Ledger, Progress, due, find_studies, insert_study, key, openings_of
-from spectralbai.study.records import Failure, Records, Snapshot, Summary, Ticket, Withdrawal, as_time
+from spectralbai.study.records import Failure, Join, Records, Snapshot, Summary, Ticket, Withdrawal, as_time
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
 from spectralbai.study.traffic import Counts, settle
@@ -68,14 +68,15 @@ class Study:
     ...         study.tell(ticket, outcome_of(ticket.label))
     """
 
-    def __init__(self, storage: Storage, row: Row[Any]) -> None:
+    def __init__(self, storage: Storage, row: Row[Any], definition: Definition) -> None:
         """Use `Study.create` or `Study.open`."""
         self._storage = storage
         self._id: int = row.id
         self.name: str = row.name
         self.created: float = row.created
+        self.definition = definition
+        """What the study is about; it changes when options join, also by another process."""
         with _undamaged(row.name):
-            self.definition = Definition.from_dict(json.loads(row.definition))
             self.versions: dict[str, str] = json.loads(row.versions)
             """Of the software that created the study."""
         self._known: State | None = None  # the state last read, which is mostly that still kept
@@ -130,11 +131,13 @@ class Study:
         """Returns the study of that name in a storage that is open."""
         with place.reading() as connection:
             found = find_studies(connection, name)
-            others = [] if found else [row.name for row in find_studies(connection)]
-        if not found:
-            remedy = did_you_mean(name, others, "spectralbai study list shows those that are there")
-            raise InvalidInput(f'{place.name} holds no study "{name}"; {remedy}')
-        return cls(place, found[0])
+            if found:
+                with _undamaged(name):
+                    definition = Ledger(connection, found[0].id).definition()
+                return cls(place, found[0], definition)
+            others = [row.name for row in find_studies(connection)]
+        remedy = did_you_mean(name, others, "spectralbai study list shows those that are there")
+        raise InvalidInput(f'{place.name} holds no study "{name}"; {remedy}')
 
     def close(self) -> None:
         """Closes the connections to the storage."""
@@ -166,7 +169,7 @@ class Study:
             raise InvalidInput(f"`n` must be at most {MOST_TICKETS}, got {n}; ask again for more")
         worker = check_words("worker", worker, 100, blank=True)
         lease = check_number("lease", lease, "a positive number of seconds", low=0.0, strict=True)
-        labels, policy = self.definition.instance.labels, self.definition.policy
+        policy = self.definition.policy
         policy.ask(policy.init())  # compiled code is loaded before others have to wait
         self.catch_up()
         while True:
@@ -174,6 +177,7 @@ class Study:
                 progress = ledger.progress(lock=True)
                 now = time.time()
                 state = self._kept(ledger)
+                labels, policy = self.definition.instance.labels, self.definition.policy
                 room = self._room(ledger, progress, now)
                 pulls = self._pulls(ledger, state, int(min(n, room)), now) if room > 0 else []
                 given = [
@@ -227,7 +231,7 @@ class Study:
 
     def _open_ahead(self, state: State) -> None:
         """Opens a block beside those of the kept `state`, unless another worker has changed that meanwhile."""
-        new = self.definition.policy.open(state)
+        new = self.definition.of(state).policy.open(state)
         text = json.dumps(new.as_dict())
         with self._writing() as ledger:
             ledger.progress(lock=True)
@@ -306,6 +310,7 @@ class Study:
             pairs = []
         if not pairs:
             raise InvalidInput("`labels` and `outcomes` must be two lists of one length, at least 1")
+        self._refresh()
         results = [
             (self.definition.check_arm(label), self.definition.check_outcome(outcome)) for label, outcome in pairs
         ]
@@ -327,6 +332,7 @@ class Study:
         before the study or chosen otherwise, only inform, as `add` says.
         """
         id = check_words("id", id, 200)
+        self._refresh()
         arms, outcomes = Counts.of(self.definition, counts).in_order(f"{self.name}\n{id}")
         policy = self.definition.policy
         if past or not policy.in_blocks:
@@ -371,8 +377,8 @@ class Study:
         that hold a trial of it are void: their tickets are given back, and results told for them only inform. Whether
         an arm is withdrawn must not depend on outcomes; the risk of all answers together is then at most 2 delta.
         """
+        self._refresh()
         arm = self.definition.check_arm(label)
-        policy = self.definition.policy
         while True:
             self.catch_up()
             with self._reading() as ledger:
@@ -380,8 +386,11 @@ class Study:
                 unseen = ledger.results(kept.samples, before.results)
             if arm in kept.withdrawn:
                 return False
+            if before.behind:  # another worker is about to close a block
+                self._wait()
+                continue
             state, seen = advance(self.definition, kept, unseen)
-            new = policy.withdraw(state, arm)
+            new = self.definition.of(state).policy.withdraw(state, arm)
             text = json.dumps(new.as_dict())
             with self._writing() as ledger:
                 progress = ledger.progress(lock=True)
@@ -394,6 +403,60 @@ class Study:
                 ledger.update(**summary(self.definition, new))
             self._known = new
             return True
+
+    def join(self, instance: Instance) -> str:
+        """Takes further options into the study, which races on, decided or not; returns what changed, in words.
+
+        `instance` holds all options, the present ones first and in their order, with the same noise and tolerance; its
+        graph and R may be others, and are true of the means from the beginning. What is out stays out. Trials that are
+        out count as before. Which options join, and when, must not depend on results; answers since are then wrong with
+        probability at most delta, as before. Should it depend on what `status` says of blocks that are complete, the
+        risk is at most delta for each option that was the best at some time (theory 12.16, 12.17).
+        """
+        while True:
+            self.catch_up()
+            definition = self.definition.joined(instance)
+            with self._reading() as ledger:
+                before, kept = ledger.progress(), self._kept(ledger)
+                unseen = ledger.results(kept.samples, before.results)
+                now = time.time()
+                handed_out = self._handed_out(ledger, kept, now)
+            if definition.before is not self.definition:
+                continue  # others joined meanwhile
+            if before.behind:  # another worker is about to close a block
+                self._wait()
+                continue
+            if definition.over(before.results, now):
+                raise InvalidInput(f'the study "{self.name}" has ended, and nothing could be tried; create another one')
+            state, seen = advance(definition, kept, unseen)
+            new = definition.policy.join(state, handed_out)
+            text = json.dumps(new.as_dict())
+            with self._writing() as ledger:
+                progress = ledger.progress(lock=True)
+                same = progress == before and ledger.kept() == key(kept)
+                if not same or self._handed_out(ledger, kept, now) != handed_out:
+                    continue  # another worker was faster: again, from what is there now
+                written = Join(
+                    state.samples,
+                    state.opened,
+                    len(state.withdrawn),
+                    now,
+                    handed_out,
+                    self.definition.of(state).instance.as_dict(),
+                )
+                ledger.add_join(len(state.joined), written)
+                ledger.replace_state(key(kept), new, text, now, seen)
+                ledger.void([block.number for block in new.blocks], now)
+                ledger.update(definition=json.dumps(definition.as_dict()), **summary(definition, new))
+            self.definition, self._known = definition, new
+            return definition.changes
+
+    def _handed_out(self, ledger: Ledger, state: State, now: float) -> tuple[int, ...]:
+        """Returns the numbers of the open blocks of which somebody has a trial, or has told one."""
+        if not state.blocks:
+            return ()
+        taken = {block for block, _ in ledger.taken(now, state.blocks[0].number)}
+        return tuple(block.number for block in state.blocks if block.number in taken)
 
     def _check_idle(self, ledger: Ledger, state: State) -> None:
         """Refuses counts while trials of the open blocks are out or told: a block is made of tickets or of counts."""
@@ -409,7 +472,8 @@ class Study:
         self.catch_up()
         with self._reading() as ledger:
             state, _ = self._state(ledger)
-        policy, labels = self.definition.policy, self.definition.instance.labels
+        definition = self.definition.of(state)
+        policy, labels = definition.policy, definition.instance.labels
         shares = policy.shares(state)
         verdict = policy.verdict(state)
         if verdict.decided or (shares is not None and self.definition.over(state.samples, time.time())):
@@ -442,8 +506,8 @@ class Study:
         """Returns where the study stands, with every arm compared with the one labelled `control`, if given."""
         from spectralbai.study.status import status_of
 
-        base = None if control is None else self.definition.check_arm(control)
         self.catch_up()
+        base = None if control is None else self.definition.check_arm(control)
         return status_of(self, self.snapshot(), base)
 
     def report(self, control: str | None = None) -> Report:
@@ -453,8 +517,8 @@ class Study:
         """
         from spectralbai.study.report import Report
 
-        base = None if control is None else self.definition.check_arm(control)
         self.catch_up()
+        base = None if control is None else self.definition.check_arm(control)
         with self._reading() as ledger:
             at, records = self._snapshot(ledger), self._records(ledger)
         return Report.of(self, at, records, base)  # computes, and may have to compile: not inside a transaction
@@ -474,6 +538,7 @@ class Study:
         """Brings the kept state up to date, if it is behind and no worker is at it: all that read it do so first."""
         with self._reading() as ledger:
             progress = ledger.progress()
+            self._learn(ledger)
         if not _unclaimed(progress):
             return
         with self._writing() as ledger:
@@ -526,18 +591,29 @@ class Study:
             if on_check is not None:
                 on_check(new.samples, progress.results)
 
+    def _refresh(self) -> None:
+        """Learns of options that have joined by another process, whose labels may be meant."""
+        with self._reading() as ledger:
+            self._learn(ledger)
+
+    def _learn(self, ledger: Ledger) -> None:
+        if ledger.kept().joined > len(self.definition.history) - 1:
+            with _undamaged(self.name):
+                self.definition = ledger.definition()
+
     def _kept(self, ledger: Ledger) -> State:
-        """Returns the state as kept, read only if it has changed."""
+        """Returns the state as kept, read only if it has changed; `definition` is then not older than it."""
         from spectralbai.policy import State
 
+        self._learn(ledger)
         kept, state = ledger.kept(), self._known  # which other threads may set meanwhile
         if state is None or key(state) != kept:
             with _undamaged(self.name):
                 state = State.from_dict(json.loads(ledger.state()))
                 if key(state) != kept:
                     raise ValueError(
-                        f"a state of {state.samples} results and {state.opened} blocks, where {kept[0]} and {kept[1]} "
-                        "should be"
+                        f"a state of {state.samples} results and {state.opened} blocks, where {kept.seen} and "
+                        f"{kept.opened} should be"
                     )
             self._known = state
         return state
@@ -551,14 +627,15 @@ class Study:
         return advance(self.definition, state, told)[0], waiting
 
     def _records(self, ledger: Ledger) -> Records:
-        return Records(ledger.observations(), ledger.tickets(), ledger.openings(), ledger.withdrawals())
+        made = ledger.openings(), ledger.withdrawals(), ledger.joins()
+        return Records(ledger.observations(), ledger.tickets(), *made)
 
     def _snapshot(self, ledger: Ledger) -> Snapshot:
         now = time.time()
         state, waiting = self._state(ledger)
         pending = ledger.pending(now, self.definition.instance.labels)
         failures = ledger.failures_per_arm(len(self.definition.instance.labels)).astype(int).tolist()
-        return Snapshot(now, state, int(waiting.sum()), pending, ledger.checks(), tuple(failures))
+        return Snapshot(now, state, int(waiting.sum()), pending, ledger.checks(), tuple(failures), ledger.joins())
 
 
 def list_studies(storage: str | None = None) -> list[Summary]:

@@ -105,7 +105,7 @@ def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector
 
     The blocks that are open have no result and nobody holds a ticket of them: their pulls give way.
     """
-    policy = definition.policy
+    policy = definition.of(state).policy
     checks: list[Check] = []
     openings: list[Opening] = []
     blocks: list[int | None] = []

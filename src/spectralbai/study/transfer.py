@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import astuple, fields
+from dataclasses import astuple, fields, replace
+from itertools import pairwise
 from typing import Any
 
 from spectralbai.checks import check_arm, check_integer, check_number
 from spectralbai.errors import InvalidInput
+from spectralbai.instance import Instance
 from spectralbai.study.definition import Definition
 from spectralbai.study.ledger import insert_study
-from spectralbai.study.records import Observation, Opening, Records, TicketRecord, Withdrawal, as_time
+from spectralbai.study.records import Join, Observation, Opening, Records, TicketRecord, Withdrawal, as_time
 from spectralbai.study.replay import replay
 from spectralbai.study.storage import Storage
 from spectralbai.study.study import OnCheck, Study, check_words
@@ -20,6 +22,8 @@ from spectralbai.study.study import OnCheck, Study, check_words
 FORMAT = "spectralbai-export/3"
 FORMAT_1, FORMAT_2 = "spectralbai-export/1", "spectralbai-export/2"
 """Written by version 0.1.0, without blocks, and 0.2.0, without counts."""
+FORMAT_4 = "spectralbai-export/4"
+"""Of studies that options have joined; others are written as before."""
 KEYS = ("format", "name", "created", "study", "versions", "observations", "tickets", "openings", "withdrawals")
 REMEDY = "export the study again"
 
@@ -29,7 +33,7 @@ def export_study(study: Study) -> dict[str, Any]:
     all."""
     records = study.records()
     return {
-        "format": FORMAT,
+        "format": FORMAT_4 if records.joins else FORMAT,
         "name": study.name,
         "created": study.created,
         "study": study.definition.as_dict(),
@@ -47,6 +51,11 @@ def export_study(study: Study) -> dict[str, Any]:
             "columns": _columns(Withdrawal),
             "rows": [list(astuple(each)) for each in records.withdrawals],
         },
+        **(
+            {"joins": {"columns": _columns(Join), "rows": [_cells(each) for each in records.joins]}}
+            if records.joins
+            else {}
+        ),
     }
 
 
@@ -80,17 +89,21 @@ def import_study(
 
     Everything is checked, and the state made anew from blocks and results, before anything is written.
     """
-    if not isinstance(document, Mapping) or document.get("format") not in (FORMAT, FORMAT_2, FORMAT_1):
+    if not isinstance(document, Mapping) or document.get("format") not in (FORMAT_4, FORMAT, FORMAT_2, FORMAT_1):
         found = document.get("format") if isinstance(document, Mapping) else type(document).__name__
         raise InvalidInput(
             f"an exported study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it"
         )
-    keys = KEYS[: {FORMAT_1: -2, FORMAT_2: -1, FORMAT: None}[document["format"]]]
+    keys = {FORMAT_1: KEYS[:-2], FORMAT_2: KEYS[:-1], FORMAT: KEYS, FORMAT_4: (*KEYS, "joins")}[document["format"]]
     missing = [key for key in keys if key not in document]
     if missing:
         raise InvalidInput(f"an exported study must hold {', '.join(keys)}, got no {missing[0]}; {REMEDY}")
     name = check_words("name", document["name"] if name is None else name, 100)
     definition = Definition.from_dict(document["study"])
+    joins = [_join(path, row) for path, row in _rows(document, "joins", Join)]
+    definition = definition.since(Instance.from_dict(each.before) for each in joins)
+    for before, after in pairwise(definition.history):
+        before.joined(after.instance)
     definition.policy.init()
     created = check_number("$.created", document["created"], "a time", low=0.0, strict=False)
     versions = document["versions"]
@@ -98,7 +111,7 @@ def import_study(
         isinstance(each, str) for pair in versions.items() for each in pair
     ):
         raise InvalidInput(f"$.versions must be an object of strings; {REMEDY}")
-    records = _records(document, definition)
+    records = replace(_records(document, definition), joins=tuple(joins))
     try:
         state, checks = replay(definition, records, on_check)
     except InvalidInput as error:
@@ -147,7 +160,11 @@ def _records(document: Mapping[str, Any], definition: Definition) -> Records:
     return Records(tuple(told), tuple(asked), tuple(openings), tuple(withdrawn))
 
 
-Kind = type[Observation] | type[TicketRecord] | type[Opening] | type[Withdrawal]
+Kind = type[Observation] | type[TicketRecord] | type[Opening] | type[Withdrawal] | type[Join]
+
+
+def _cells(join: Join) -> list[Any]:
+    return [join.results, join.opened, join.withdrawn, join.joined, list(join.blocks), join.before]
 
 
 def _columns(kind: Kind) -> list[str]:
@@ -155,12 +172,13 @@ def _columns(kind: Kind) -> list[str]:
 
 
 def _rows(document: Mapping[str, Any], key: str, kind: Kind) -> list[tuple[str, dict[str, Any]]]:
-    columns = _columns(kind)
-    if (document["format"] == FORMAT_1 and kind is Opening) or (document["format"] != FORMAT and kind is Withdrawal):
+    columns, format_ = _columns(kind), document["format"]
+    since = {Opening: FORMAT_2, Withdrawal: FORMAT, Join: FORMAT_4}.get(kind, FORMAT_1)
+    if format_ < since:  # formats end in their number
         return []
     since_3 = {"failed"} | ({"block"} if kind is Observation else set())
     since_2 = {"block"}
-    missing = {FORMAT: set(), FORMAT_2: since_3, FORMAT_1: since_3 | since_2}[document["format"]]
+    missing = {FORMAT_2: since_3, FORMAT_1: since_3 | since_2}.get(format_, set())
     columns = [column for column in columns if column not in missing]
     table = document[key]
     if not isinstance(table, Mapping) or table.get("columns") != columns or not isinstance(table.get("rows"), list):
@@ -194,6 +212,16 @@ def _withdrawal(path: str, row: dict[str, Any], definition: Definition) -> Withd
         check_integer(f"{path}.{key}", row[key], 0)
     row["withdrawn"] = check_number(f"{path}.withdrawn", row["withdrawn"], "a time", low=0.0, strict=False)
     return Withdrawal(**row)
+
+
+def _join(path: str, row: dict[str, Any]) -> Join:
+    for key in ("results", "opened", "withdrawn"):
+        check_integer(f"{path}.{key}", row[key], 0)
+    row["joined"] = check_number(f"{path}.joined", row["joined"], "a time", low=0.0, strict=False)
+    if not isinstance(row["blocks"], list):
+        raise InvalidInput(f"{path}.blocks must be a list of numbers; {REMEDY}")
+    row["blocks"] = tuple(check_integer(f"{path}.blocks", each, 0) for each in row["blocks"])
+    return Join(**row)
 
 
 def _opening(path: str, row: dict[str, Any], definition: Definition) -> Opening:
