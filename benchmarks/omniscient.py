@@ -44,7 +44,9 @@ def knowing(problem: sb.Problem, mu: Vector, noise: Drawing | None) -> Known:
         low, high = problem.outcome_range
         rate = ((mu + mu[best]) / 2 - low) / (high - low)
         variances = rate * (1 - rate) * (high - low) ** 2
-    outlook.__dict__.update(mu=np.array(mu), variances=variances, R=problem.R)  # what would otherwise be learnt
+    outlook.__dict__.update(
+        mu=np.array(mu), variances=variances, radii=problem.radii.copy()
+    )  # what would otherwise be learnt
     return outlook
 
 

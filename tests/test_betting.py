@@ -21,7 +21,7 @@ from spectralbai.checks import Matrix, Vector
 from spectralbai.evidence import Evidence
 from spectralbai.outlook import Outlook, separable
 from spectralbai.policy import State
-from spectralbai.spectral import Components, decompose
+from spectralbai.spectral import Components, Decomposition, Responses, decompose
 from spectralbai.stopping import Betting, bets
 from spectralbai.stopping.accounts import COMMON, FED, INVESTED, Account, Accounts, Leaders, feed
 from spectralbai.stopping.bets import LEAST_PAYOFF, Table
@@ -376,6 +376,45 @@ def test_no_means_under_which_the_leader_is_wrong_gain_by_a_bet(graph: str, seve
                 broken += (gain.sum() - gain).max() > 1e-6
         assert (size * slack)[np.isfinite(lam).all(axis=1)].max() < 1e-9, "and hardly anything is charged"
     assert rows > 200 and broken > rows / 8
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_what_a_wrong_root_leaves_is_charged(several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the search had stopped at other prices: lam minimises the Lagrangian there (theory 12.6, 16.10)."""
+    rng, honest, charged = np.random.default_rng(4), Decomposition.respond, 0
+
+    def spoiled(self: Decomposition, means: Vector, best: int, radii: Vector, tolerance: float) -> Responses:
+        found = honest(self, means, best, radii, tolerance)
+        if self is not table._decomposition:
+            return found
+        other = replace(found, gamma=1.5 * found.gamma, rests=1.5 * found.rests)
+        level, y = self.coordinates(means)
+        den = self.theta + 2 * other.at_coordinates(other.prices) * self.rough
+        coef = (y - other.nu[:, None] * (self.basis[best] - self.basis)) / den
+        return replace(other, coef=coef, gap=means - (level + self.combine(coef.T).T))
+
+    monkeypatch.setattr(Decomposition, "respond", spoiled)
+    for _ in range(60):
+        table = random_table(GRAPHS["three components"], 0.0, rng, several)
+        problem, leader = table.problem, table.block.best
+        arms = np.concatenate([table.block.arms, np.arange(problem.n_arms)])  # weight everywhere
+        table = Recorded(replace(table.block, arms=arms, outcomes=rng.normal(0, 2, arms.size)), table.outlook)
+        table.against_arms(leader, 0.0)
+        lam, gap, size, slack = table.rows  # type: ignore[attr-defined]  # set when it settles
+        z = table.block.counts * gap / table.outlook.variances * size[:, None]
+        component = problem.graph.components
+        for i in np.flatnonzero(size > 0):
+            # The same shape, as rough as R allows; the leader and the challenger meet.
+            anchor = np.unique(component, return_index=True)[1]
+            anchor[component[i]], anchor[component[leader]] = i, leader
+            room = np.sqrt(problem.radii / np.maximum(problem.roughness(lam[i]), 1e-12))
+            mu = (room[component] if several else room) * (lam[i] - lam[i, anchor[component]])
+            if not problem.smooth(mu) or mu[i] < mu[leader] - 1e-12:
+                continue
+            gain = z[i] * (mu - lam[i])
+            assert gain.sum() <= max(size[i] * slack[i], 0.0) + 1e-9 * np.abs(gain).sum() + 1e-12
+            charged += gain.sum() > 1e-3
+    assert charged >= 3, "it would be a gain"
 
 
 @pytest.mark.parametrize(

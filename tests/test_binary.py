@@ -147,6 +147,22 @@ def test_random_instances_are_certified_and_renumbering_their_arms_changes_nothi
     assert other.best == new[one.best]
 
 
+def test_where_each_component_has_its_R_the_value_lies_between_those_of_two_choices_of_one() -> None:
+    tried = 0
+    for seed in range(12):
+        problem, mu = random_instance(seed)
+        each = with_an_R_each(problem, mu)
+        if not each.by_component:
+            continue
+        tried += 1
+        R = float(each.radii.sum())
+        found = solve_allocation(each, mu)
+        assert_certified(found)
+        shared, wide = (solve_allocation(replace(problem, R=given), mu) for given in (R, np.full(each.radii.size, R)))
+        assert shared.lower <= found.upper and wide.lower <= shared.upper
+    assert tried >= 5
+
+
 @pytest.mark.parametrize("seed", range(8))
 def test_the_time_grows_with_R_up_to_the_time_without_the_graph(seed: int) -> None:
     problem, mu = random_instance(seed)
@@ -204,17 +220,27 @@ def test_with_a_tolerance_the_easiest_right_answer_is_found() -> None:
     assert found.best in (1, 2)
 
 
+def with_an_R_each(problem: Problem, mu: Vector) -> Problem:
+    """Returns the problem with an R for each component, the first as rough as it may be."""
+    rough = problem.graph.roughness_by_component(mu)
+    return replace(problem, R=rough * np.append(1.0, np.full(rough.size - 1, 1.4)) + 1e-6 * (np.arange(rough.size) > 0))
+
+
 @pytest.mark.parametrize("seed", range(6))
-def test_every_alternative_behind_the_upper_bound_satisfies_its_constraints_exactly(seed: int) -> None:
+@pytest.mark.parametrize("several", [False, True])
+def test_every_alternative_behind_the_upper_bound_satisfies_its_constraints_exactly(seed: int, several: bool) -> None:
     problem, mu = random_instance(seed)
+    problem = with_an_R_each(problem, mu) if several else problem
     game = BinaryGame.of(Oracle(problem, mu, int(np.argmax(mu))).renumbered())
     responses = game.respond(np.full(mu.size, 1 / mu.size))
     lam = game.feasible(responses.lam)
     assert np.isfinite(lam).all()
     for row, i in zip(lam, game.challengers, strict=True):
         exact = [Fraction(x) for x in row.tolist()]
-        weights = zip(game.pairs.tolist(), game.weights.tolist(), strict=True)
-        assert sum(Fraction(w) * (exact[a] - exact[b]) ** 2 for (a, b), w in weights) <= Fraction(game.R)
+        for R, part in zip(game.radii.tolist(), game.parts.tolist(), strict=False):
+            edges = zip(game.pairs.tolist(), game.weights.tolist(), strict=True)
+            own = (Fraction(w) * (exact[a] - exact[b]) ** 2 for (a, b), w in edges if part[a])
+            assert sum(own, Fraction(0)) <= Fraction(R)
         assert exact[i] >= exact[game.best] + Fraction(game.tolerance)
         assert 0 < min(exact) and max(exact) < 1
 
@@ -225,14 +251,16 @@ def test_alternatives_outside_their_constraints_are_not_used(fault: str) -> None
     wrong = np.tile(RATES, (3, 1))
     if fault == "too rough":
         wrong = np.full((3, 4), 0.1)
-        wrong[np.arange(3), game.challengers] = 0.1 + 1.2 * math.sqrt(game.R)
+        wrong[np.arange(3), game.challengers] = 0.1 + 1.2 * math.sqrt(game.radii[0])
     assert np.isnan(replace(game, slater=0.99 * wrong).feasible(wrong)).all()
     assert np.isfinite(game.feasible(wrong)).all()
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_the_lower_bound_holds_at_any_multipliers_and_any_guess(seed: int) -> None:
+@pytest.mark.parametrize("several", [False, True])
+def test_the_lower_bound_holds_at_any_multipliers_and_any_guess(seed: int, several: bool) -> None:
     problem, mu = random_instance(seed)
+    problem = with_an_R_each(problem, mu) if several else problem
     rng = np.random.default_rng(seed)
     game = BinaryGame.of(Oracle(problem, mu, int(np.argmax(mu))).renumbered())
     omega = rng.dirichlet(np.ones(mu.size))

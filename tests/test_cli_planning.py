@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import spectralbai as sb
+from spectralbai.graph import Categories
 from spectralbai.history import implied_R
 from spectralbai.noise import Binary
 
@@ -293,3 +295,61 @@ def test_a_plan_may_say_the_sigma_that_the_file_does_not(tmp_path: Path, run: Ru
     file.write_text('{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0}')
     code, stdout, _ = run("plan", str(file), "--sigma", "2", "--quick")
     assert code == 0 and "sigma 2" in stdout
+
+
+def shop(tmp_path: Path, n: int = 60) -> Path:
+    """Returns a table of options in six categories."""
+    table = tmp_path / "shop.csv"
+    table.write_text("item,kind,price\n" + "".join(f"item {k},kind {k % 6},{k}.5\n" for k in range(n)), "utf-8")
+    return table
+
+
+def test_categories_get_an_R_each_from_a_step_or_from_observations(run: Run, tmp_path: Path) -> None:
+    arms = ("--arms", str(shop(tmp_path)), "--by", "kind")
+    made = made_instance(run, tmp_path / "a.json", *arms, "--step", "0.1", "--binary")
+    assert isinstance(made.problem.graph, Categories) and made.problem.graph.categories[0] == "kind 0"
+    assert made.problem.radii.tolist() == pytest.approx([45 * 0.01] * 6)
+    same = made_instance(run, tmp_path / "b.json", *arms, "--R", "0.3", "--sigma", "1")
+    assert same.problem.radii.tolist() == [0.3] * 6
+    rng = np.random.default_rng(0)
+    rows = [f"item {k},{0.3 * (k % 6) + 0.1 * rng.standard_normal()}\n" for k in range(30) for _ in range(3)]
+    pilot = tmp_path / "pilot.csv"
+    pilot.write_text("label,outcome\n" + "".join(rows), "utf-8")
+    out = tmp_path / "c.json"
+    done = run("instance", *arms, "--observations", str(pilot), "--out", str(out))
+    assert (done.code, done.stderr) == (0, "")
+    assert "60 options, 6 categories" in done.stdout and "as observed (about" in done.stdout
+    learnt = sb.Instance.from_dict(json.loads(out.read_text("utf-8")))
+    assert (learnt.problem.radii > 0).all() and learnt.problem.radii.max() < 45 * 0.1**2
+    planned = run("plan", str(out), "--quick")
+    assert planned.code == 0 and "60 arms, 6 categories" in planned.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--by", "kind", "--binary"), "--step is needed: how far two options of one category differ; or --R, or"),
+        (("--by", "item", "--step", "1", "--binary"), 'the column "item" is different for every option: it tells'),
+        (("--by", "kin", "--step", "1", "--binary"), 'there is no column "kin"; did you mean "kind"?'),
+        (("--by", "kind", "--features", "price", "--binary"), "--features and --by both make the graph; keep one"),
+        (("--by", "kind", "--step", "1e200", "--binary"), "--step must be a number whose square is finite, got 1e+200"),
+    ],
+)
+def test_categories_that_cannot_be_used_are_refused(
+    run: Run, tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    done = run("instance", "--arms", str(shop(tmp_path)), *options, "--out", str(tmp_path / "x.json"))
+    assert done.code == 1 and message in done.stderr
+    assert not (tmp_path / "x.json").exists()
+
+
+def test_a_plan_for_many_options_in_categories_says_what_it_leaves_out(run: Run, tmp_path: Path) -> None:
+    made = sb.instances.catalogue(6, 100, spread=0.003)
+    file = tmp_path / "many.json"
+    file.write_text(json.dumps(made.as_dict()), "utf-8")
+    done = run("plan", str(file), "--quick")
+    assert done.code == 0
+    assert "601 arms, 7 categories" in done.stdout
+    assert "other values of R and of the tolerance are tried one at a time" in done.stdout
+    solved = json.loads(run("solve", str(file), "--json").stdout)
+    assert solved["solver"] == "catalogue" and solved["lower"] <= solved["upper"]

@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest, chi2
 
 from spectralbai import Graph, InvalidInput, instances
-from spectralbai.history import implied_R, roughness_from, sigma_from
+from spectralbai.history import implied_R, implied_radii, roughness_from, sigma_from, step_inside
 
 PAIR = Graph.from_edges(3, [(1, 2, 2.0)])
 GRAPHS = {
@@ -169,3 +169,29 @@ def test_the_R_implied_by_a_step_is_that_of_means_that_differ_by_it_everywhere()
     assert implied_R(graph, 0.3) == pytest.approx(graph.smoothness(np.array([0.0, 0.3, 0.6])))
     with pytest.raises(InvalidInput, match="step"):
         implied_R(graph, -1.0)
+
+
+def test_the_step_inside_categories_is_found_from_some_of_their_arms() -> None:
+    """Its upper limit is above the true step in about 95 of 100 pilots, and its estimate near it on average."""
+    graph = Graph.from_categories([str(arm // 40) for arm in range(400)])
+    rng, step, sigma = np.random.default_rng(0), 0.3, 0.5
+    found = []
+    for _ in range(200):
+        mu = rng.uniform(0, 1, 10)[graph.components] + step / math.sqrt(2) * rng.standard_normal(400)
+        arms = np.repeat(rng.choice(400, 80, replace=False), 3)
+        found.append(step_inside(graph, arms, mu[arms] + sigma * rng.standard_normal(arms.size), sigma))
+    estimates, uppers = np.array(found).T
+    assert np.median(estimates) == pytest.approx(step, rel=0.1)
+    assert 180 <= (uppers >= step).sum() <= 199
+
+
+def test_the_radii_implied_by_a_step_are_those_of_pairs_that_far_apart() -> None:
+    graph = Graph.from_categories(list("aaabbc"), 2.0)
+    np.testing.assert_allclose(implied_radii(graph, 0.5), [3 * 2 * 0.25, 1 * 2 * 0.25, 0.0])
+    assert implied_radii(graph, 0.5).sum() == pytest.approx(implied_R(graph, 0.5))
+
+
+def test_a_pilot_without_two_arms_of_one_category_is_refused() -> None:
+    graph = Graph.from_categories(list("aabb"))
+    with pytest.raises(InvalidInput, match="needs a category of which two options were observed, got none"):
+        step_inside(graph, np.array([0, 0, 2]), np.array([0.1, 0.2, 0.3]), 0.1)

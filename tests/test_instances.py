@@ -28,6 +28,8 @@ GENERATORS: dict[str, tuple[Callable[..., Instance], dict[str, Any]]] = {
     "complete": (instances.complete, {"n_arms": 12}),
     "cliques": (instances.cliques, {"n_cliques": 3, "size": 4}),
     "cliques without a lone arm": (instances.cliques, {"n_cliques": 3, "size": 4, "lone_best": False}),
+    "catalogue": (instances.catalogue, {"n_categories": 3, "size": 4}),
+    "catalogue without a lone arm": (instances.catalogue, {"n_categories": 3, "size": 4, "lone_best": False}),
     "stochastic_block": (instances.stochastic_block, {"n_blocks": 3, "size": 4}),
     "barabasi_albert": (instances.barabasi_albert, {"n_arms": 12}),
     "nearest_neighbors": (instances.nearest_neighbors, {"n_arms": 12}),
@@ -80,10 +82,9 @@ def test_R_is_slack_times_the_smoothness_of_the_means(name: str) -> None:
     for options, slack in (({}, 1.5), ({"slack": 3.0}, 3.0)):
         instance = make(name, **options)
         mu = means(instance)
-        assert instance.problem.R == pytest.approx(
-            slack * mu @ instance.problem.graph.laplacian.toarray() @ mu, rel=1e-9
-        )
-        assert instance.problem.R > 0
+        R = float(instance.problem.radii.sum())  # of a catalogue: of all its categories
+        assert R == pytest.approx(slack * mu @ instance.problem.graph.laplacian.toarray() @ mu, rel=1e-9)
+        assert R > 0
 
 
 @pytest.mark.parametrize("name", GENERATORS)
@@ -264,3 +265,13 @@ def test_nearest_neighbours_have_at_least_as_many_edges_as_asked() -> None:
 def test_bad_arguments_are_refused(generate: Callable[[], Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=re.escape(message)):
         generate()
+
+
+def test_a_catalogue_has_the_means_of_cliques_and_an_R_for_each_category() -> None:
+    one, other = make("catalogue", seed=3), make("cliques", seed=3)
+    np.testing.assert_array_equal(means(one), means(other))
+    rough = one.problem.graph.roughness_by_component(means(one))
+    np.testing.assert_allclose(one.problem.radii, 1.5 * rough)
+    assert (one.problem.graph.components == other.problem.graph.components).all()
+    with pytest.raises(InvalidInput, match="`best` must be above the mean of every other arm, got 0.1"):
+        make("catalogue", best=0.1)

@@ -146,7 +146,8 @@ def test_the_graph_shows_every_edge_the_labels_and_the_best_arm() -> None:
     instance = instances.karate_club()
     ax = plot_graph(instance, np.full(34, 1 / 34).tolist())
     assert len(ax.collections[0].get_paths()) == instance.problem.graph.n_edges
-    assert {text.get_text() for text in ax.texts} == set(instance.labels)
+    written = {text.get_text() for text in ax.texts}
+    assert written <= set(instance.labels) and len(written) >= 28, "all labels but those that would cover others"
     legend = ax.get_legend()
     assert instance.mu is not None and legend is not None
     assert legend.get_texts()[0].get_text() == f"best arm: {int(np.argmax(instance.mu))}"

@@ -240,6 +240,10 @@ class Graph:
         across = self.weights * (mu[self.pairs[:, 0]] - mu[self.pairs[:, 1]]) ** 2
         return np.bincount(self.components[self.pairs[:, 0]], across, self.n_components).astype(np.float64)
 
+    def described(self) -> str:
+        """Returns its size in words."""
+        return f"{self.n_edges:,} edge{'s' * (self.n_edges != 1)}"
+
     def as_dict(self) -> dict[str, Any]:
         """Returns the part of an instance file that describes the graph."""
         return {"edges": [[a, b, w] for (a, b), w in zip(self.pairs.tolist(), self.weights.tolist(), strict=True)]}
@@ -319,6 +323,9 @@ class Categories(Graph):
         centre = np.bincount(self.of_arm, mu) / self.sizes
         spread = np.bincount(self.of_arm, (mu - centre[self.of_arm]) ** 2)
         return (self.weight * self.sizes * spread).astype(np.float64)
+
+    def described(self) -> str:
+        return f"{self.n_components:,} categor{'y' if self.n_components == 1 else 'ies'}"
 
     def as_dict(self) -> dict[str, Any]:
         return {"categories": [self.categories[c] for c in self.of_arm.tolist()], "category_weight": self.weight}

@@ -131,7 +131,7 @@ def step_inside(
 
     One number for all components, from how far the means of the arms are from that of their component: with n0 results
     an arm, their squares sum to (sigma^2 + n0 step^2 / 2) times a chi-square, if outcomes are about Gaussian and means
-    differ as if drawn at random (theory 9.5).
+    differ as if drawn at random (theory 9.4).
     """
     counts = np.bincount(arms, minlength=graph.n_arms).astype(np.float64)
     sums = np.bincount(arms, outcomes, graph.n_arms)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +13,7 @@ from numpy.typing import ArrayLike
 from spectralbai.checks import Matrix, Vector, check_arm, check_vector, check_weights_of_arms
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
-from spectralbai.spectral import Components, Decomposition, Responses
+from spectralbai.spectral import Catalogue, Components, Decomposition, Responses
 from spectralbai.threads import one_thread
 
 
@@ -38,13 +39,25 @@ class Oracle:
     ) -> None:
         """`sigma` and `radii`, in the form of `Components.radii`, stand in for those of the problem, where others are
         believed."""
-        self.components = Components.from_problem(problem)
+        self.problem = problem
         self.mu = mu
         self.sigma = problem.sigma if sigma is None else sigma
         self.best = best
-        self.radii = self.components.effective(problem.room_for(mu)) if radii is None else radii
         self.tolerance = problem.tolerance
+        if radii is not None:
+            self.radii = radii
         self.noise = problem.noise
+        self.catalogue = Catalogue.of(problem)
+
+    @cached_property
+    def components(self) -> Components:
+        """The components of the graph, with all their edges."""
+        return Components.from_problem(self.problem)
+
+    @cached_property
+    def radii(self) -> Vector:
+        """R, in the form of `Components.radii`."""
+        return self.components.effective(self.problem.room_for(self.mu))
 
     @property
     def unbeatable(self) -> bool:
@@ -52,6 +65,9 @@ class Oracle:
         low, high = self.noise.outcome_range or (-math.inf, math.inf)
         if self.tolerance >= high - low:
             return True
+        if self.catalogue is not None:
+            wide = self.tolerance**2 < 2 * self.catalogue.room[self.catalogue.of_arm[self.best]]
+            return self.tolerance > 0 and self.catalogue.n_categories == 1 and not wide
         return self.tolerance > 0 and not self.respond(np.ones(self.mu.size)).challengers.size
 
     def respond(self, omega: Vector, start: Matrix | None = None) -> Responses:

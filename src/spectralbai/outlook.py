@@ -150,7 +150,7 @@ class Outlook:
 
 @dataclass(frozen=True, eq=False)
 class CatalogueOutlook(Outlook):
-    """The same for arms in categories: closed forms, no matrices (theory, section 16)."""
+    """The same for arms in categories: closed forms, no matrices (theory, section 17)."""
 
     catalogue: Catalogue
 

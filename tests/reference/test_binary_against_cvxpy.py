@@ -17,14 +17,17 @@ from spectralbai.oracle import Oracle
 cp: Any = importlib.import_module("cvxpy")  # its types are incomplete
 
 
-def instance(seed: int) -> tuple[Problem, Vector]:
+def instance(seed: int, several: bool = False) -> tuple[Problem, Vector]:
+    """Returns a random instance; if `several`, of two or more components, each with its R."""
     rng = np.random.default_rng(seed)
-    n_arms = int(rng.integers(3, 6))
-    graph = Graph.from_edges(
-        n_arms, [(a, b, rng.uniform(0.3, 3)) for a in range(n_arms) for b in range(a) if rng.random() < 0.6]
-    )
+    n_arms = int(rng.integers(4, 7) if several else rng.integers(3, 6))
+    pairs = [(a, b) for a in range(n_arms) for b in range(a) if not several or a % 2 == b % 2]
+    graph = Graph.from_edges(n_arms, [(a, b, rng.uniform(0.3, 3)) for a, b in pairs if rng.random() < 0.6])
     mu = rng.uniform(0.02, 0.6 if seed % 2 else 0.98, size=n_arms)
-    R = [1.01, 1.5, 4.0][seed % 3] * graph.smoothness(mu) + 1e-3
+    rough = graph.roughness_by_component(mu) if several else graph.smoothness(mu)
+    R = [1.01, 1.5, 4.0][seed % 3] * rough + 1e-3
+    if several and seed % 4 == 3:
+        R[0] = math.inf
     return Problem.bounded(graph, R, tolerance=[0.0, 0.03][seed % 2], binary=True), mu
 
 
@@ -36,9 +39,19 @@ def root_of(problem: Problem) -> np.ndarray:
     return root * np.sqrt(problem.graph.weights)[:, None]
 
 
+def bounds_of(problem: Problem) -> list[tuple[np.ndarray, float]]:
+    """Returns the (B, R) of the constraints |B lam|^2 <= R."""
+    root = root_of(problem)
+    if not problem.by_component:
+        return [(root, float(problem.radii[0]))] if problem.graph.n_edges else []
+    of_edge = problem.graph.components[problem.graph.pairs[:, 0]]
+    return [(root[of_edge == c], problem.radii[c]) for c in set(of_edge.tolist()) if math.isfinite(problem.radii[c])]
+
+
 @pytest.mark.parametrize("seed", range(8))
-def test_best_responses_are_those_of_cvxpy(seed: int) -> None:
-    problem, mu = instance(seed)
+@pytest.mark.parametrize("several", [False, True])
+def test_best_responses_are_those_of_cvxpy(seed: int, several: bool) -> None:
+    problem, mu = instance(seed, several)
     best = int(np.argmax(mu))
     omega = np.random.default_rng(seed).dirichlet(np.ones(mu.size))
     oracle = Oracle(problem, mu, best)
@@ -49,8 +62,7 @@ def test_best_responses_are_those_of_cvxpy(seed: int) -> None:
         lam = cp.Variable(mu.size)
         cost = omega @ (cp.kl_div(mu, lam) + cp.kl_div(1 - mu, 1 - lam))
         constraints = [lam[i] >= lam[best] + problem.tolerance]
-        if problem.graph.n_edges:
-            constraints += [cp.sum_squares(root_of(problem) @ lam) <= problem.R]
+        constraints += [cp.sum_squares(root @ lam) <= R for root, R in bounds_of(problem)]
         exact = cp.Problem(cp.Minimize(cost), constraints).solve(solver=cp.CLARABEL)
         found = relative_entropy(game.rates, responses.lam[row : row + 1])[0] @ oracle.components.ordered(omega)
         assert found == pytest.approx(exact, rel=1e-5, abs=1e-8)
@@ -64,8 +76,7 @@ def cone_program(problem: Problem, mu: Vector, best: int) -> float:
     constraints = [cp.sum(p) == 1, p >= 0]
     for k, i in enumerate(others):
         constraints += [v[k, i] >= v[k, best] + problem.tolerance * p[k]]
-        if problem.graph.n_edges:
-            constraints += [cp.norm(root_of(problem) @ v[k]) <= math.sqrt(problem.R) * p[k]]
+        constraints += [cp.norm(root @ v[k]) <= math.sqrt(R) * p[k] for root, R in bounds_of(problem)]
     for arm, rate in enumerate(mu):
         costs = cp.rel_entr(p * rate, v[:, arm]) + cp.rel_entr(p * (1 - rate), p - v[:, arm])
         constraints += [cp.sum(costs) <= s]
@@ -73,8 +84,9 @@ def cone_program(problem: Problem, mu: Vector, best: int) -> float:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_whole_problem_is_that_of_the_cone_program(seed: int) -> None:
-    problem, mu = instance(seed)
+@pytest.mark.parametrize("several", [False, True])
+def test_the_whole_problem_is_that_of_the_cone_program(seed: int, several: bool) -> None:
+    problem, mu = instance(seed, several)
     found = solve_allocation(problem, mu)
     assert found.status == "certified"
     # With a tolerance the best of all right answers counts.

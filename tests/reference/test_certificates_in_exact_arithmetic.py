@@ -52,6 +52,12 @@ def edges_of(responses: Responses) -> list[tuple[int, int, Fraction]]:
     ]
 
 
+def bounds_of(responses: Responses) -> list[int]:
+    """Returns which R is about each arm."""
+    of_arm = responses.decomposition.components.of_arm
+    return [0] * of_arm.size if responses.radii.size == 1 else [int(c) for c in of_arm]
+
+
 def rational(values: np.ndarray) -> list[Fraction]:
     return [Fraction(float(value)) for value in values]
 
@@ -76,7 +82,7 @@ def exact_dual(responses: Responses, i: int) -> Fraction:
     prices, nu = rational(responses.prices[i]), Fraction(float(responses.nu[i]))
     assert min(prices) >= 0
     assert nu >= 0
-    bound = responses.decomposition.components.restored(responses.bounds).tolist()
+    bound = bounds_of(responses)
     matrix = [[u[a] if a == b else Fraction(0) for b in range(n_arms)] for a in range(n_arms)]
     for a, b, w in edges_of(responses):
         for x, y in ((a, b), (b, a)):
@@ -100,7 +106,7 @@ def exact_upper(responses: Responses, p: np.ndarray) -> Fraction:
     mixed = [Fraction(0)] * len(mu)
     for i, share, gap in zip(responses.challengers, shares, feasible_gaps(responses), strict=True):
         lam = [m - g for m, g in zip(mu, rational(gap), strict=True)]
-        bound = responses.decomposition.components.restored(responses.bounds).tolist()
+        bound = bounds_of(responses)
         for c, R in enumerate(rational(responses.radii)):
             own = ((a, b, w) for a, b, w in edges_of(responses) if bound[a] == c)
             assert sum((w * (lam[a] - lam[b]) ** 2 for a, b, w in own), Fraction(0)) <= R
@@ -205,6 +211,18 @@ def test_alternatives_that_cannot_be_mended_are_not_used() -> None:
     assert responses.challengers.tolist() == [1]
     assert np.isinf(feasible_gaps(responses)).all()
     assert certified_upper(feasible_gradients(responses), np.ones(1)) == np.inf
+
+
+def test_alternatives_too_rough_in_one_of_two_components_are_not_used_either() -> None:
+    graph = Graph.from_edges(4, [(0, 1), (2, 3)])
+    problem = Problem(graph, [0.01, 1.0], tolerance=0.1 * (1 - 1e-14))
+    mu = np.array([0.5, 0.45, 0.1, 0.0])
+    responses = Oracle(problem, mu, 0).respond(np.full(4, 0.25))
+    gap = responses.gap.copy()
+    gap[1, :2] = 0.1, -0.1
+    found = feasible_gaps(replaced(responses, gap=gap))
+    assert responses.challengers.tolist() == [1, 2, 3]
+    assert np.isinf(found[0]).all() and np.isfinite(found[1:]).all()
 
 
 @pytest.mark.parametrize("seed", range(12))

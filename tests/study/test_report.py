@@ -96,6 +96,20 @@ def test_a_graph_without_edges_has_no_R_to_test(tmp_path: Path) -> None:
         assert (study.status().R, study.status().agreement) == (None, "not tested without a graph")
 
 
+def test_an_R_for_each_component_is_shown_and_refuted_in_words(tmp_path: Path) -> None:
+    graph = sb.Graph.from_edges(6, [(0, 1), (2, 3), (3, 4)])
+    instance = sb.Instance(sb.Problem(graph, [0.01, 0.5, 0.0]))
+    mu, rng = np.array([3.0, -3.0, 0.9, 0.9, 0.9, 0.0]), np.random.default_rng(0)
+    with sb.Study.create("each", instance, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        assert (study.status().R, study.status().as_dict()["R"]) == ((0.01, 0.5, 0.0), [0.01, 0.5, 0.0])
+        while tickets := study.ask(5):
+            study.tell_many((each, mu[int(each.label)] + 0.5 * rng.standard_normal()) for each in tickets)
+        status, page = study.status(), Page(study.report().as_html()).text
+    assert status.state == "inconsistent"
+    assert "The data contradict R = 0.01 to 0.5, one per component, as they would" in status.answer
+    assert "smoothness R0.01 to 0.5, one per component" in page
+
+
 def test_a_report_is_made_outside_of_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled code may have to be made first, and servers end transactions that say nothing for long."""
     with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:

@@ -1,8 +1,9 @@
 """The solver for outcomes of two values: alternatives are as far as the relative entropy of two coins says.
 
-A best response is the solution of a convex program in K variables with two constraints; a primal-dual interior-point
-method finds those of all challengers at once. The search over allocations is that of `interior_point`, and the bounds
-come from the Lagrangian and from alternatives checked to satisfy their constraints (theory, section 15).
+A best response is the solution of a convex program in K variables with two constraints, or three where each component
+has its R; a primal-dual interior-point method finds those of all challengers at once. The search over allocations is
+that of `interior_point`, and the bounds come from the Lagrangian and from alternatives checked to satisfy their
+constraints (theory, sections 15 and 16).
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import numpy as np
 from spectralbai.allocation.certificate import MARGIN, Outcome, certified_upper
 from spectralbai.allocation.interior_point import Iterate, newton_step, opening_allocation
 from spectralbai.checks import Indices, Matrix, Vector
-from spectralbai.errors import InvalidInput
 from spectralbai.oracle import Oracle
 
 INSIDE = 1e-9
@@ -42,7 +42,7 @@ class Responses(NamedTuple):
     omega: Vector
     lam: Matrix
     multipliers: Matrix
-    """gamma and nu, of the two constraints: smoothness, and the challenger beats the best arm."""
+    """gamma and nu, of the constraints: smoothness, once or twice, and the challenger beats the best arm."""
     slacks: Matrix
     """What the constraints leave."""
 
@@ -113,9 +113,15 @@ class BinaryGame:
     inside: Vector
     """The rates, those of 0 and 1 moved inside."""
     best: int
-    R: float
+    radii: Vector
+    """R of all components together, or of each; 1 where S is 0."""
+    parts: Matrix
+    """1 for the arms that each of `radii` is about, 0 for others; one row more has none."""
     tolerance: float
     challengers: Indices
+    bent: Indices
+    """For each challenger the rows of `parts` that it moves: the only one, or those of the best arm's component and its
+    own, (n_challengers, 1 or 2)."""
     laplacian: Matrix
     pairs: Indices
     weights: Vector
@@ -130,16 +136,23 @@ class BinaryGame:
         near, far = (INSIDE * float(each[each > 0].min(initial=1.0)) for each in (rates, 1 - rates))
         to = oracle.components
         laplacian = (to.incidence.T * to.weights) @ to.incidence.toarray()
-        if oracle.radii.size > 1:
-            raise InvalidInput(
-                "`solver` = 'binary' needs one R for all components, got one for each; give one R, at least their sum"
-            )
-        R = float(oracle.radii[0]) / (high - low) ** 2 if to.weights.size else 1.0  # S = 0 without edges
+        radii = oracle.radii / (high - low) ** 2
         tolerance = oracle.tolerance / (high - low)
         challengers = oracle.respond(np.ones(rates.size)).challengers
-        slater = _inner_points(laplacian, to.of_arm, oracle.best, challengers, R, tolerance)
+        home, away = to.of_arm[oracle.best], to.of_arm[challengers]
+        if radii.size == 1:
+            parts, bent = np.ones((1, rates.size)), np.zeros((challengers.size, 1), dtype=np.intp)
+            free = np.array([to.weights.size == 0])
+        else:
+            parts = (np.arange(radii.size + 1)[:, None] == to.of_arm).astype(np.float64)
+            bent = np.stack([np.full(away.size, home), np.where(away == home, radii.size, away)], axis=1)
+            free = to.sizes == 1
+        radii = np.where(free, 1.0, radii)  # S = 0 without edges
+        own = float(radii[0] if radii.size == 1 else radii[home])
+        slater = _inner_points(laplacian, to.of_arm, oracle.best, challengers, own, tolerance)
         inside = np.clip(rates, near, 1 - max(far, NEAREST))
-        return cls(rates, inside, oracle.best, R, tolerance, challengers, laplacian, to.pairs, to.weights, slater)
+        edges = to.pairs, to.weights
+        return cls(rates, inside, oracle.best, radii, parts, tolerance, challengers, bent, laplacian, *edges, slater)
 
     @property
     def _rows(self) -> Indices:
@@ -149,10 +162,17 @@ class BinaryGame:
         """Returns lam_best - lam_i, which must be at most -tolerance."""
         return lam[:, self.best] - lam[self._rows, self.challengers]
 
-    def _smoothness(self, lam: Matrix) -> Vector:
-        """Returns S(lam) of each row: a sum of squares, free of cancellation."""
+    def _smoothness(self, lam: Matrix) -> Matrix:
+        """Returns S(lam) of each row, one column for each of `radii`: sums of squares, free of cancellation."""
         across = lam[:, self.pairs[:, 0]] - lam[:, self.pairs[:, 1]]
-        return (across**2) @ self.weights
+        if self.radii.size == 1:
+            return ((across**2) @ self.weights)[:, None]
+        of_edge = self.parts[:-1, self.pairs[:, 0]]
+        return (across**2) @ (self.weights * of_edge).T
+
+    def _moved(self, every: Indices) -> tuple[Matrix, Matrix]:
+        """Returns (R, parts) of the smoothness constraints of some challengers: (n, 1 or 2) and (n, 1 or 2, n_arms)."""
+        return np.append(self.radii, 1.0)[self.bent[every]], self.parts[self.bent[every]]
 
     def respond(self, omega: Vector, start: Responses | None = None) -> Responses:
         """Returns the best responses to a positive allocation (theory 15.3)."""
@@ -163,33 +183,39 @@ class BinaryGame:
 
     def _respond(self, omega: Vector, every: Indices, start: Responses | None) -> tuple[Matrix, Matrix, Matrix]:
         """Returns (lam, multipliers, slacks) of some of the challengers; lam stays inside its constraints."""
-        p, best, R, n_arms = self.inside, self.best, self.R, omega.size
-        arms, slater = self.challengers[every], self.slater[every]
+        p, best, n_arms = self.inside, self.best, omega.size
+        arms = self.challengers[every]
+        radii, parts = self._moved(every)
+        n_bent = radii.shape[1]
+        # Components that have their R and that the challenger does not move stay at the rates, which are smooth.
+        slater = np.where(parts.any(axis=1), self.slater[every], p)
         lead = p[best] - p[arms] + self.tolerance
         if start is None:  # from the rates to where the challenger leads, and half as far again
             room = slater[np.arange(arms.size), arms] - slater[:, best] - self.tolerance
             share = np.clip(lead / (lead + room), EPSILON, 1.0)
             share += share * (1 - share) / 2
-            lam, y = p + share[:, None] * (slater - p), np.zeros((arms.size, 2))
+            lam, y = p + share[:, None] * (slater - p), np.zeros((arms.size, n_bent + 1))
         else:
             lam, y = start.lam[every] + WARM * (slater - start.lam[every]), start.multipliers[every].copy()
-        s, least = np.empty_like(y), EPSILON * np.stack([np.full(arms.size, R), np.abs(lead)], axis=1)
+        s, least = np.empty_like(y), EPSILON * np.concatenate([radii, np.abs(lead)[:, None]], axis=1)
         live = np.arange(arms.size)
         for iteration in range(MOST_STEPS):
-            x, arm, here = lam[live], arms[live], np.arange(live.size)
+            x, arm, here, part = lam[live], arms[live], np.arange(live.size), parts[live]
             level_free = x - x[:, [best]]
             slope, bend = omega * _slope(p, x), level_free @ self.laplacian
             cost = (omega * relative_entropy(p, x)).sum(axis=1)
-            slack = np.stack([R - (level_free * bend).sum(axis=1), x[here, arm] - x[:, best] - self.tolerance], axis=1)
+            smooth = ((level_free * bend)[:, None, :] * part).sum(axis=2)
+            ahead_by = x[here, arm] - x[:, best] - self.tolerance
+            slack = np.concatenate([radii[live] - smooth, ahead_by[:, None]], axis=1)
             slack = np.maximum(slack, least[live])  # they are rounded
             if iteration == 0:
                 y[live] = np.maximum(y[live], (cost if start is None else WARM * cost)[:, None] / slack)
             price = y[live]
-            sides = np.zeros((live.size, n_arms, 3))  # minus the residual, and the normals of the constraints
+            sides = np.zeros((live.size, n_arms, n_bent + 2))  # minus the residual, and the normals of the constraints
             normals = sides[:, :, 1:]
-            normals[:, :, 0] = 2 * bend
-            normals[:, best, 1] = 1
-            normals[here, arm, 1] = -1
+            normals[:, :, :-1] = np.swapaxes(2 * bend[:, None, :] * part, 1, 2)
+            normals[:, best, -1] = 1
+            normals[here, arm, -1] = -1
             residual = slope + (normals @ price[:, :, None])[:, :, 0]
             sides[:, :, 0] = -residual
             s[live] = slack
@@ -199,27 +225,28 @@ class BinaryGame:
                 break
             second = omega * (p / x**2 + (1 - p) / (1 - x) ** 2)
             root = np.sqrt(np.maximum(second, np.maximum(residual / x, -residual / (1 - x))))  # damped near 0 and 1
-            matrix = 2 * price[:, 0, None, None] * self.laplacian / (root[:, :, None] * root[:, None, :])
+            stiff = (price[:, :-1, None] * part).sum(axis=1)
+            matrix = 2 * stiff[:, :, None] * self.laplacian / (root[:, :, None] * root[:, None, :])
             matrix[:, np.arange(n_arms), np.arange(n_arms)] += 1
             solved = np.linalg.solve(matrix, sides / root[:, :, None]) / root[:, :, None]
-            inner = np.swapaxes(normals, 1, 2) @ solved  # (2, 3) for each row
+            inner = np.swapaxes(normals, 1, 2) @ solved  # (2, 3) or (3, 4) for each row
             small = inner[:, :, 1:].copy()
-            small[:, [0, 1], [0, 1]] += slack / price
-            level = (price * slack).sum(axis=1) / 2
+            small[:, np.arange(n_bent + 1), np.arange(n_bent + 1)] += slack / price
+            level = (price * slack).sum(axis=1) / (n_bent + 1)
             target = np.zeros_like(price)  # of multiplier times slack, and second-order terms
             for corrector in range(2):
                 dy = np.linalg.solve(small, (inner[:, :, 0] + target / price - slack)[:, :, None])[:, :, 0]
                 dx = solved[:, :, 0] - (solved[:, :, 1:] @ dy[:, :, None])[:, :, 0]
                 ds = -(np.swapaxes(normals, 1, 2) @ dx[:, :, None])[:, :, 0]
-                curved = np.maximum(((dx @ self.laplacian) * dx).sum(axis=1), 0.0)
+                curved = np.maximum((((dx @ self.laplacian) * dx)[:, None, :] * part).sum(axis=2), 0.0)
                 if corrector == 0:
                     step = np.minimum(np.minimum(_longest(price, dy), _longest(slack, ds)), 1.0)[:, None]
-                    ahead = ((price + step * dy) * (slack + step * ds)).sum(axis=1) / 2
+                    ahead = ((price + step * dy) * (slack + step * ds)).sum(axis=1) / (n_bent + 1)
                     target = (level * np.clip(ahead / level, 0.01, 1.0) ** 3)[:, None] - dy * ds
-                    target[:, 0] += price[:, 0] * curved
+                    target[:, :-1] += price[:, :-1] * curved
             longest = np.minimum(
-                np.minimum(_longest(price, dy), _longest(slack[:, 1:], ds[:, 1:])),
-                _first_root(slack[:, 0], ds[:, 0], curved),
+                np.minimum(_longest(price, dy), _longest(slack[:, -1:], ds[:, -1:])),
+                _first_root(slack[:, :-1], ds[:, :-1], curved).min(axis=1),
             )
             longest = np.minimum(longest, np.minimum(_longest(x, dx), _longest(1 - x, -dx)))
             step = np.minimum(1.0, BOUNDARY * longest)[:, None]
@@ -235,18 +262,21 @@ class BinaryGame:
         size = max(1, LARGEST_STACK // n_arms**2)
         for rows in np.split(self._rows, range(size, self.challengers.size, size)):
             x, y, s = lam[rows], multipliers[rows], slacks[rows]
+            _, parts = self._moved(rows)
+            n_bent = parts.shape[1]
             root = np.sqrt(omega * (self.inside / x**2 + (1 - self.inside) / (1 - x) ** 2))
-            matrix = 2 * y[:, 0, None, None] * self.laplacian / (root[:, :, None] * root[:, None, :])
+            stiff = (y[:, :-1, None] * parts).sum(axis=1)
+            matrix = 2 * stiff[:, :, None] * self.laplacian / (root[:, :, None] * root[:, None, :])
             matrix[:, np.arange(n_arms), np.arange(n_arms)] += 1
             inverse = np.linalg.inv(matrix)
-            normals = np.zeros((rows.size, n_arms, 2))
-            normals[:, :, 0] = 2 * x @ self.laplacian
-            normals[:, self.best, 1] = 1
-            normals[np.arange(rows.size), self.challengers[rows], 1] = -1
+            normals = np.zeros((rows.size, n_arms, n_bent + 1))
+            normals[:, :, :-1] = np.swapaxes((2 * x @ self.laplacian)[:, None, :] * parts, 1, 2)
+            normals[:, self.best, -1] = 1
+            normals[np.arange(rows.size), self.challengers[rows], -1] = -1
             normals /= root[:, :, None]
             moved = inverse @ normals
             small = np.swapaxes(normals, 1, 2) @ moved
-            small[:, [0, 1], [0, 1]] += s / y
+            small[:, np.arange(n_bent + 1), np.arange(n_bent + 1)] += s / y
             inverse -= moved @ np.linalg.solve(small, np.swapaxes(moved, 1, 2))
             lever = _slope(self.inside, x) / root
             hessian += np.einsum("i,ia,iab,ib->ab", p[rows], lever, inverse, lever, optimize=True)
@@ -256,16 +286,19 @@ class BinaryGame:
     def certified_lower(self, responses: Responses) -> float:
         """Returns a lower bound of the least f_i at the allocation, hence of 1/T* (theory 15.5)."""
         omega, lam, multipliers, _ = responses
-        gamma, nu = multipliers.T
-        smooth, behind = self._smoothness(lam), self._behind(lam)
-        residual = omega * _slope(self.rates, lam) + 2 * gamma[:, None] * ((lam - lam[:, [self.best]]) @ self.laplacian)
+        gamma, nu = multipliers[:, :-1], multipliers[:, -1]
+        radii, parts = self._moved(self._rows)
+        smooth = np.append(self._smoothness(lam), np.zeros((lam.shape[0], 1)), axis=1)
+        smooth, behind = np.take_along_axis(smooth, self.bent, axis=1), self._behind(lam)
+        stiff = (gamma[:, :, None] * parts).sum(axis=1)
+        residual = omega * _slope(self.rates, lam) + 2 * stiff * ((lam - lam[:, [self.best]]) @ self.laplacian)
         residual[:, self.best] += nu
         residual[self._rows, self.challengers] -= nu
         lost = np.minimum(np.maximum(residual * lam, -residual * (1 - lam)), residual**2 / (2 * omega)).sum(axis=1)
         cost = relative_entropy(self.rates, lam) @ omega
-        value = cost + gamma * (smooth - self.R) + nu * (behind + self.tolerance) - 2 * lost
-        rounding = MARGIN * (cost + gamma * (smooth + self.R) + nu * (np.abs(behind) + self.tolerance))
-        return float((value - rounding).min())
+        value = cost + (gamma * (smooth - radii)).sum(axis=1) + nu * (behind + self.tolerance) - 2 * lost
+        terms = cost + (gamma * (smooth + radii)).sum(axis=1) + nu * (np.abs(behind) + self.tolerance)
+        return float((value - MARGIN * terms).min())
 
     def feasible(self, lam: Matrix) -> Matrix:
         """Returns alternatives that satisfy their constraints, one row per challenger.
@@ -277,7 +310,7 @@ class BinaryGame:
         for margin in (1e9 * MARGIN, 1e6 * MARGIN, 1e3 * MARGIN, MARGIN):
             moved = lam + self._correction(lam, margin)[:, None] * (self.slater - lam)
             good = (
-                (self._smoothness(moved) * (1 + MARGIN) <= self.R)
+                (self._smoothness(moved) * (1 + MARGIN) <= self.radii).all(axis=1)
                 & (-self._behind(moved) * (1 - MARGIN) >= self.tolerance)
                 & ((moved > 0) & (moved < 1)).all(axis=1)
             )
@@ -287,11 +320,11 @@ class BinaryGame:
     def _correction(self, lam: Matrix, margin: float) -> Vector:
         """Returns how far to go towards the inner points so that both constraints hold, with room for rounding."""
         rough, even = np.sqrt(self._smoothness(lam)), np.sqrt(self._smoothness(self.slater))
-        excess = rough - math.sqrt(self.R) * (1 - margin)
+        excess = rough - np.sqrt(self.radii) * (1 - margin)
         short = self._behind(lam) + self.tolerance * (1 + margin)
         room = -self._behind(self.slater) - self.tolerance
         needed = np.maximum(
-            np.divide(excess, rough - even, out=np.zeros_like(excess), where=excess > 0),
+            np.divide(excess, rough - even, out=np.zeros_like(excess), where=excess > 0).max(axis=1),
             np.divide(short, short + room, out=np.zeros_like(short), where=short > 0),
         )
         share: Vector = np.minimum(needed * (1 + margin) + margin * (needed > 0), 1.0)
@@ -319,7 +352,7 @@ def _inner_points(
     return points
 
 
-def _first_root(slack: Vector, slope: Vector, curved: Vector) -> Vector:
+def _first_root(slack: Matrix, slope: Matrix, curved: Matrix) -> Matrix:
     """Returns the positive root t of slack + slope t - curved t^2, for slack > 0 and curved >= 0; inf if none."""
     root = np.sqrt(slope**2 + 4 * curved * slack)
     found = np.full_like(slack, np.inf)

@@ -33,15 +33,15 @@ def certified_lower(responses: Responses) -> float:
     decomposition, best, rows = responses.decomposition, responses.best, responses.challengers
     here = np.arange(rows.size)
     gap, nu = responses.gap[rows], responses.nu[rows]
-    gamma, bounds = responses.prices[rows], responses.bounds
+    gamma = responses.prices[rows]
     smooth, slope = _smoothness(responses, gap)
     radii = np.where(np.isfinite(responses.radii), responses.radii, 0.0)  # no edges then: S = 0 and gamma = 0
     moved = gap[here, rows] - gap[:, best]
     lead = responses.means[best] - responses.means[rows] + responses.tolerance
-    residual = -decomposition.u * gap + 2 * gamma[:, decomposition.components.restored(bounds)] * slope
+    residual = -decomposition.u * gap + 2 * responses.at_arms(gamma) * slope
     residual[:, best] += nu
     residual[here, rows] -= nu
-    den = decomposition.theta + 2 * gamma[:, bounds] * decomposition.rough
+    den = decomposition.theta + 2 * responses.at_coordinates(gamma) * decomposition.rough
     seen = np.divide((residual @ decomposition.basis) ** 2, den, out=np.zeros_like(den), where=den > 0).sum(axis=1)
     cost = responses.cost[rows]
     value = cost + (gamma * (smooth - radii)).sum(axis=1) + nu * (moved + lead) - seen
@@ -58,7 +58,7 @@ def feasible_gaps(responses: Responses) -> Matrix:
     mu, best, rows = responses.means, responses.best, responses.challengers
     basis, rough = responses.decomposition.basis, responses.decomposition.rough
     components, radii = responses.decomposition.components, responses.radii
-    component, of_arm = components.of_arm, components.restored(responses.bounds)
+    component = components.of_arm
     here = np.arange(rows.size)
     lift = np.zeros((rows.size, mu.size))  # raises lam_i - lam_best by one at the least roughness
     same = component[rows] == component[best]
@@ -67,13 +67,8 @@ def feasible_gaps(responses: Responses) -> Matrix:
         q = basis[rows[same]] - basis[best]
         slack = np.divide(q, rough, out=np.zeros_like(q), where=rough > 0)
         lift[same] = (slack @ basis.T) / (q * slack).sum(axis=1, keepdims=True)
-    # What a part with an R of its own is shrunk towards: the values of best arm and challenger stay in theirs.
-    pivot = np.full((rows.size, radii.size), best)
-    if radii.size > 1:
-        pivot[:] = components.order[components.offsets[:-1]]
-        pivot[here, component[rows]] = rows
-        pivot[:, component[best]] = best
-    pivot = pivot[:, of_arm]
+    # The arm whose value each arm is shrunk towards: one for all, or one in each component that has its R.
+    pivot = np.array([best]) if radii.size == 1 else components.order[components.offsets[:-1]][component]
     lead = mu[best] - mu[rows] + responses.tolerance
     gap = responses.gap[rows]
     mended = np.zeros(rows.size, dtype=bool)
@@ -81,8 +76,8 @@ def feasible_gaps(responses: Responses) -> Matrix:
         smooth, _ = _smoothness(responses, gap)
         with np.errstate(divide="ignore", invalid="ignore"):
             shrink = np.where(smooth > 0, np.minimum(np.sqrt(radii / smooth) * (1 - margin), 1.0), 1.0)
-        shape = (mu - mu[pivot]) - (gap - np.take_along_axis(gap, pivot, axis=1))
-        gap = np.where(mended[:, None], gap, gap + (1 - shrink)[:, of_arm] * shape)
+        shape = (mu - mu[pivot]) - (gap - gap[:, pivot])
+        gap = np.where(mended[:, None], gap, gap + responses.at_arms(1 - shrink) * shape)
         short = lead + gap[here, rows] - gap[:, best]
         room = MARGIN * (np.abs(lead) + np.abs(gap[here, rows]) + np.abs(gap[:, best]))
         gap -= np.where(mended, 0.0, np.maximum(short + room, 0.0))[:, None] * lift

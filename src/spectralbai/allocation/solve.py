@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from spectralbai.allocation.binary import binary
+from spectralbai.allocation.catalogue import catalogue, shift_bound
 from spectralbai.allocation.certificate import Outcome
 from spectralbai.allocation.closed_form import closed_form
 from spectralbai.allocation.interior_point import interior_point
@@ -21,7 +22,7 @@ from spectralbai.graph import Graph
 from spectralbai.noise import Divergence, SubGaussian
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
-from spectralbai.spectral import Components
+from spectralbai.spectral import Catalogue
 from spectralbai.threads import one_thread
 
 Method = Callable[[Oracle, float, int, Vector | None, float], Outcome]
@@ -43,17 +44,25 @@ class Solver:
     """Whether it solves only problems in which the graph says nothing."""
     divergence: Divergence = "gaussian"
     """How it measures alternatives; scores in a range are treated as Gaussian."""
+    by_category: bool = False
+    """Whether it solves only catalogues, by category, with arms numbered as the problem does."""
 
 
 SOLVERS: dict[str, Solver | None] = {
     "auto": None,
     "binary": Solver("binary", binary, 60, divergence="binary"),
+    "catalogue": Solver("catalogue", catalogue, 60, by_category=True),
     "closed-form": Solver("closed-form", lambda oracle, *_: closed_form(oracle), 1, without_graph=True),
     "interior-point": Solver("interior-point", interior_point, 200),
     "mirror-ascent": Solver("mirror-ascent", lambda oracle, tol, limit, *_: mirror_ascent(oracle, tol, limit), 10_000),
 }
-"""The solvers by name; "auto" is `binary` for outcomes of two values; for others the closed form where the graph says
-nothing, and else the interior-point method."""
+"""The solvers by name; "auto" is `binary` for outcomes of two values; for others `catalogue` for many arms in
+categories, the closed form where the graph says nothing, and else the interior-point method."""
+MOST_ANSWERS = 5
+"""Right answers, with a tolerance, that are tried besides the best arm where arms are many; the others are bounded."""
+MANY_ARMS = 500
+"""Arms in categories from which on the solver works by category: with fewer, arms one by one take seconds at most, and
+their bounds meet."""
 
 
 def solve_allocation(
@@ -94,10 +103,16 @@ def solve_allocation(
     chosen = SOLVERS[solver] if isinstance(solver, str) else solver
     if chosen is None:
         gaussian = "closed-form" if problem.unstructured else "interior-point"
+        if problem.n_arms > MANY_ARMS and Catalogue.of(problem) is not None:
+            gaussian = "catalogue"
         chosen = SOLVERS["binary" if problem.noise.divergence == "binary" else gaussian]
         assert chosen is not None
     if chosen.without_graph and not problem.unstructured:
         raise InvalidInput(f"`solver` = {chosen.name!r} needs a graph without edges or R = math.inf; use solver='auto'")
+    if chosen.by_category and Catalogue.of(problem) is None:
+        raise InvalidInput(
+            f"`solver` = {chosen.name!r} needs arms in categories, with an R for each; use solver='auto'"
+        )
     if chosen.divergence != (problem.noise.divergence or "gaussian"):
         raise InvalidInput(
             f"`solver` = {chosen.name!r} is for {chosen.divergence} outcomes, got {problem.noise.described()}; use "
@@ -107,10 +122,17 @@ def solve_allocation(
     allocation = _solve_for(problem, mu, best, tol, chosen, max_iterations, guess, enough=0.0)
     # With a tolerance other answers are right too, and one of them may be easier to prove.
     # One at the very edge of the tolerance never is.
-    for other in np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9)):
-        if other != best:
-            rival = _solve_for(problem, mu, int(other), tol, chosen, max_iterations, guess, enough=allocation.lower)
-            allocation = _better(allocation, rival, tol)
+    right = np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9))
+    right = right[right != best]
+    if chosen.by_category:
+        right = right[np.argsort(-mu[right], kind="stable")]
+        left_out = shift_bound(problem, mu, right[MOST_ANSWERS:])
+        right = right[:MOST_ANSWERS]
+    for other in right:
+        rival = _solve_for(problem, mu, int(other), tol, chosen, max_iterations, guess, enough=allocation.lower)
+        allocation = _better(allocation, rival, tol)
+    if chosen.by_category and left_out > allocation.upper:
+        allocation = replace(allocation, upper=left_out, status="unfinished")
     return allocation
 
 
@@ -125,8 +147,7 @@ def _solve_for(
     enough: float,
 ) -> Allocation:
     """Returns the allocation for one answer; stops early once its value is known to be below `enough`."""
-    components = Components.from_problem(problem)
-    oracle = Oracle(problem, mu, best).renumbered()
+    oracle = Oracle(problem, mu, best)
     limit = solver.max_iterations if max_iterations is None else max_iterations
     with one_thread():
         if oracle.unbeatable:
@@ -134,9 +155,13 @@ def _solve_for(
                 f"`tolerance` = {problem.tolerance:g} with {problem.described_R()} lets no other arm beat arm {best} "
                 "by more than the tolerance: every trial would be wasted; lower the tolerance or raise R"
             )
-        guess = None if start is None else components.ordered(start)
-        outcome = solver.method(oracle, tol, limit, guess, enough)
-    omega = components.restored(outcome.omega)
+        if solver.by_category:
+            outcome = solver.method(oracle, tol, limit, start, enough)
+        else:
+            guess = None if start is None else oracle.components.ordered(start)
+            outcome = solver.method(oracle.renumbered(), tol, limit, guess, enough)
+            outcome = outcome._replace(omega=oracle.components.restored(outcome.omega))
+    omega = outcome.omega
     omega.setflags(write=False)
     lower = max(outcome.lower, 0.0)
     status: Status = "certified" if outcome.upper <= lower * (1 + tol) else "unfinished"

@@ -147,7 +147,7 @@ def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance
 
 def _setting(made: Plan) -> Iterator[str]:
     problem = made.instance.problem
-    yield f"{problem.n_arms} arms, {problem.graph.n_edges} edges, {problem.noise.described()}"
+    yield f"{problem.n_arms} arms, {problem.graph.described()}, {problem.noise.described()}"
     yield f"{problem.described_R()}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
     if made.source == "random signals":
         rough = max(problem.smoothness(mu) for mu in made.signals)
@@ -213,7 +213,7 @@ def _budget(found: Budget) -> Iterator[str | Table]:
     from spectralbai.planning.budget import PROBABILITIES
 
     problem, given = found.instance.problem, found.given
-    yield f"{problem.n_arms} arms, {problem.graph.n_edges} edges, {problem.noise.described()}, {problem.described_R()}"
+    yield f"{problem.n_arms} arms, {problem.graph.described()}, {problem.noise.described()}, {problem.described_R()}"
     means = {
         "guess": "your guess",
         "observations": "what the observations leave plausible",
@@ -312,8 +312,11 @@ def _choices(made: Plan) -> Iterator[str | Table]:
         )
         yield _variations("times R" if made.instance.problem.by_component else "R", made.by_R)
     yield ""
-    yield "Another tolerance:"
-    yield _variations("tolerance", made.by_tolerance)
+    if made.by_tolerance:
+        yield "Another tolerance:"
+        yield _variations("tolerance", made.by_tolerance)
+    else:
+        yield "For so many arms other values of R and of the tolerance are tried one at a time: --R, --tolerance"
 
 
 def _variations(name: str, variations: Sequence[Variation]) -> Table:

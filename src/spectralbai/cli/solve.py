@@ -46,7 +46,9 @@ def solve(
     file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     tol: Annotated[float, typer.Option(help="Relative gap of the certified bounds at which to stop.")] = 1e-6,
-    solver: Annotated[str, typer.Option(help="auto, mirror-ascent, closed-form, interior-point or binary.")] = "auto",
+    solver: Annotated[
+        str, typer.Option(help="auto, mirror-ascent, closed-form, interior-point, binary or catalogue.")
+    ] = "auto",
     max_iterations: Annotated[
         int | None, typer.Option(help="Most oracle calls; the solver's own limit if not given.", metavar="N")
     ] = None,
@@ -134,7 +136,7 @@ def _print_tables(answer: Answer) -> None:
 
     summary = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     sigmas = {f"{sigma:g}" for sigma in problem.sigma.tolist()}
-    graph = f"{_count(problem.n_arms, 'arm')}, {_count(problem.graph.n_edges, 'edge')}"
+    graph = f"{_count(problem.n_arms, 'arm')}, {problem.graph.described()}"
     noise = f"sigma {sigmas.pop() if len(sigmas) == 1 else 'per arm'}"
     if problem.outcome_range is not None:
         noise = problem.noise.described()

@@ -9,7 +9,7 @@ import numpy as np
 
 from spectralbai.checks import Indices, Vector, check_number
 from spectralbai.errors import InvalidInput
-from spectralbai.graph import Graph
+from spectralbai.graph import Categories, Graph
 
 MODES = 3
 """Number of non-constant Laplacian eigenvectors that dominate a smooth signal."""
@@ -24,8 +24,10 @@ def smooth(graph: Graph, lead: float, rng: np.random.Generator) -> Vector:
     under
     repeated eigenvalues.
     """
-    theta, vectors = np.linalg.eigh(graph.laplacian.toarray())
     noise = rng.standard_normal(graph.n_arms)
+    if isinstance(graph, Categories):  # where no signal is smoother than another
+        return raise_best((noise - noise.min()) / (noise.max() - noise.min()), lead)
+    theta, vectors = np.linalg.eigh(graph.laplacian.toarray())
     cut = theta[min(graph.n_components + MODES, graph.n_arms) - 1]
     damping = np.exp(-theta / cut) if graph.n_edges else np.ones(graph.n_arms)
     mu: Vector = vectors @ (damping * (vectors.T @ noise))

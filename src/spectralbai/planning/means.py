@@ -17,6 +17,8 @@ from spectralbai.noise import Drawing, SubGaussian
 from spectralbai.planning.pilot import Pilot
 from spectralbai.problem import Problem
 
+MANY_ARMS = 500
+"""Arms from which on plans leave out what takes long."""
 SIGNALS = 8
 """Random signals drawn where the means are not guessed."""
 
@@ -51,7 +53,12 @@ class Means:
 
     def in_theory(self, problem: Problem) -> Problem:
         """Returns the problem whose characteristic time tells most: with the spread of the scores, where it is
-        known."""
+        known; with that of binary outcomes where arms are many, as their own bounds need few."""
+        if problem.noise.divergence == "binary" and problem.n_arms > MANY_ARMS:
+            assert problem.outcome_range is not None
+            low, high = problem.outcome_range
+            variance = float(np.mean([((mu - low) * (high - mu)).mean() for mu in self.signals]))
+            return replace(problem, noise=SubGaussian.of(np.sqrt(variance), problem.n_arms))
         if self.pilot is None or self.pilot.spread is None:
             return problem
         return replace(problem, noise=SubGaussian.of(self.pilot.spread, problem.n_arms))

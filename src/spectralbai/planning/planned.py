@@ -17,7 +17,7 @@ from spectralbai.errors import InvalidInput
 from spectralbai.html import paragraph, table
 from spectralbai.instance import Instance
 from spectralbai.planning.forecast import BATCH, LONGEST, Forecast, rule_of_thumb, simulate
-from spectralbai.planning.means import Means, Source, tied
+from spectralbai.planning.means import MANY_ARMS, Means, Source, tied
 from spectralbai.planning.pilot import Pilot, Range
 from spectralbai.policy import Race, SpectralRace
 from spectralbai.problem import Problem
@@ -186,7 +186,10 @@ def plan(
     deltas = (delta, *(each for each in DELTAS if each != delta))
     radii = [(factor, factor * problem.R) for factor in R_FACTORS] if np.isfinite(problem.radii).any() else []
     tolerances = sorted({problem.tolerance, *(share * means.spread for share in TOLERANCE_SHARES)})
+    if problem.n_arms > MANY_ARMS:  # what other choices would bring takes too long there
+        radii, tolerances = [], []
     fewer = min(runs, BATCH)
+    times: dict[Problem, tuple[float, float]] = {}  # problems are compared by identity
     most = (len(deltas) + 1) * runs + (len(radii) + len(tolerances)) * fewer
     done = 0
 
@@ -200,7 +203,9 @@ def plan(
         if problem.tolerance == 0 and any(map(tied, means.signals)):  # no number of trials would do
             count(runs)
             return Forecast(delta, math.inf, math.inf)
-        time, upper = _time(means.in_theory(problem), means.signals)
+        if problem not in times:
+            times[problem] = _time(means.in_theory(problem), means.signals)
+        time, upper = times[problem]
         bound = samples_needed(upper, delta)
         raced: list[Run] = []
         if bound <= LONGEST:
@@ -208,7 +213,9 @@ def plan(
             raced = simulate(policy, means.signals, runs, seed, executor, count, means.drawing)
         else:
             count(runs)
-        return Forecast.of(delta, time, math.nan if problem.noise.divergence is None else bound, raced)
+        divergence = problem.noise.divergence
+        known = divergence is not None and means.in_theory(problem).noise.divergence == divergence
+        return Forecast.of(delta, time, bound if known else math.nan, raced)
 
     def varied(value: float, other: Problem) -> Variation:
         if np.array_equal(other.radii, problem.radii) and other.tolerance == problem.tolerance:

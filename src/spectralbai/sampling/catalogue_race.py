@@ -1,4 +1,4 @@
-"""Where the race samples a catalogue: between categories first, then among arms (theory 16.8)."""
+"""Where the race samples a catalogue: between categories first, then among arms (theory 17.8)."""
 
 from __future__ import annotations
 

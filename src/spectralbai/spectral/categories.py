@@ -1,4 +1,4 @@
-"""Arms in categories, each with an R of its own: closed forms in place of matrices (theory, section 16).
+"""Arms in categories, each with an R of its own: closed forms in place of matrices (theory, section 17).
 
 In a category of m arms, all joined by edges of weight w, S(lam) = m w sum_a (lam_a - mean)^2: to have S <= R is to have
 sum_a (lam_a - mean)^2 <= R / (m w), which is called the room of the category. Nothing here is larger than the number of
@@ -22,12 +22,12 @@ MANY_ARMS = 200
 ROOT_STEPS = 100
 """Limit on the steps of a root search; Newton's method needs about six."""
 MIXTURES = (0.0, 0.5, 1.0)
-"""How much of its whole category may stand in for the leader: the best of these is taken (theory 16.6)."""
+"""How much of its whole category may stand in for the leader: the best of these is taken (theory 17.6)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Duels:
-    """For each arm, the bet against "this arm is the best" that promises most, and what it is worth (theory 16.5)."""
+    """For each arm, the bet against "this arm is the best" that promises most, and what it is worth (theory 17.5)."""
 
     value: Vector
     """Evidence in nats: lead^2 / (2 variance); 0 where no bet promises anything."""
@@ -91,7 +91,7 @@ class Catalogue:
         category.
 
         lam_a = x + d_a (means_a - x) with d_a = u_a / (u_a + k), x the mean of the means weighted by d, and k the root
-        of sum_a d_a^2 (means_a - x)^2 = room (theory 16.3); k = 0 where there is room enough.
+        of sum_a d_a^2 (means_a - x)^2 = room (theory 17.3); k = 0 where there is room enough.
         """
         seen = np.flatnonzero(u > 0)
         c, weights, values = self.of_arm[seen], u[seen], means[seen]
@@ -107,7 +107,7 @@ class Catalogue:
 
     def posterior(self, u: Vector, means: Vector) -> tuple[Vector, Vector]:
         """Returns (means, variances) of all arms for a flat level of each category and a Gaussian prior around it
-        whose expected S is about R (theory 16.4)."""
+        whose expected S is about R (theory 17.4)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             k = np.where(self.room > 0, (self.sizes - 1) / self.room, 0.0)[self.of_arm]
             inverse = 1 / (u + k)
@@ -177,7 +177,7 @@ class Catalogue:
 
 
 def _prices(c: Indices, u: Vector, values: Vector, room: Vector) -> Vector:
-    """Returns k of each category: 0, or the root of sum_a d_a^2 (values_a - x)^2 = room (theory 16.3)."""
+    """Returns k of each category: 0, or the root of sum_a d_a^2 (values_a - x)^2 = room (theory 17.3)."""
     n = room.size
 
     def spread_at(k: Vector) -> tuple[Vector, Vector]:

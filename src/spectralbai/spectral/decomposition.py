@@ -211,11 +211,13 @@ class Responses:
         smooth: Matrix = np.add.reduceat(self.coef**2 * rough, offsets[:-1], axis=1)
         return smooth
 
-    @property
-    def bounds(self) -> Indices:
-        """The entry of `radii` that bounds each coordinate."""
-        components = self.decomposition.components
-        return np.zeros_like(components.component) if self.radii.size == 1 else components.component
+    def at_coordinates(self, values: Matrix) -> Matrix:
+        """Returns `values`, a column for each of `radii`, as columns for the coordinates, or one for all of them."""
+        return values if self.radii.size == 1 else values[:, self.decomposition.components.component]
+
+    def at_arms(self, values: Matrix) -> Matrix:
+        """Returns `values`, a column for each of `radii`, as columns for the arms, or one for all of them."""
+        return values if self.radii.size == 1 else values[:, self.decomposition.components.of_arm]
 
     @cached_property
     def gradient(self) -> Matrix:

@@ -255,7 +255,8 @@ def move(side: Side, nu: float, start: float) -> tuple[float, float, float]:
             gamma = np.inf if smooth > 0.0 or free > 0.0 else 0.0
             break
         if free > 0.0:
-            gamma = max(0.5 * nu * np.sqrt(free / R), np.finfo(np.float64).tiny)  # they alone have S = R there
+            # They alone have S = R at this price without the last factor: the root is to the right of it.
+            gamma = max(0.5 * nu * np.sqrt(free / R) * (1.0 - 1e-12), np.finfo(np.float64).tiny)
             continue
         if smooth <= R and gamma == 0.0:
             break
@@ -321,7 +322,10 @@ def meet(
 
     low, high = 0.0, lead / (home.q[0] ** 2 / home.theta[0] + away.q[0] ** 2 / away.theta[0]) * (1.0 + 1e-12)
     gamma_home, gamma_away = max(start[0], rests[0]), max(start[1], rests[1])
-    nu = min(_pressed(home, away, offset, gamma_home, gamma_away, False), high)
+    along_home, gain_home = _pressed(home, gamma_home)
+    along_away, gain_away = _pressed(away, gamma_away)
+    guess = (offset + along_home + along_away) / (gain_home + gain_away)
+    nu = guess if 0.0 < guess < high else high
     for _ in range(ROOT_STEPS):
         gamma_home, along_home, gain_home = move(home, nu, gamma_home)
         gamma_away, along_away, gain_away = move(away, nu, gamma_away)
@@ -339,29 +343,19 @@ def meet(
             nu = guess
         else:
             nu = np.sqrt(low) * np.sqrt(high) if low > 0.0 else high / 16.0
-    # At these prices nu is what makes the constraint hold, but for rounding.
-    nu = _pressed(home, away, offset, gamma_home, gamma_away, True)
     return gamma_home, gamma_away, nu
 
 
 @njit
-def _pressed(home: Side, away: Side, offset: float, gamma_home: float, gamma_away: float, moved: bool) -> float:
-    """Returns nu at given prices of smoothness (theory 16.4); the coordinates that go with it in `coef` if `moved`."""
-    gain = 0.0
-    lead = offset
-    for side, gamma in ((home, gamma_home), (away, gamma_away)):
-        for j in range(side.y.size):
-            den = side.theta[j] + (2.0 * gamma * side.rough[j] if side.rough[j] > 0.0 else 0.0)  # gamma may be inf
-            if den > 0.0:
-                gain += side.q[j] * side.q[j] / den
-                lead += side.q[j] * side.y[j] / den
-    nu = max(lead, 0.0) / gain
-    if moved:
-        for side, gamma in ((home, gamma_home), (away, gamma_away)):
-            for j in range(side.y.size):
-                den = side.theta[j] + (2.0 * gamma * side.rough[j] if side.rough[j] > 0.0 else 0.0)
-                side.coef[j] = (side.y[j] - nu * side.q[j]) / den if den > 0.0 else 0.0
-    return nu
+def _pressed(side: Side, gamma: float) -> tuple[float, float]:
+    """Returns (q.coef at nu = 0, q' M^-1 q) at a given price of smoothness: what (3.5) is made of."""
+    along = gain = 0.0
+    for j in range(side.y.size):
+        den = side.theta[j] + (2.0 * gamma * side.rough[j] if side.rough[j] > 0.0 else 0.0)  # gamma may be inf
+        if den > 0.0:
+            along += side.q[j] * side.y[j] / den
+            gain += side.q[j] * side.q[j] / den
+    return along, gain
 
 
 @njit

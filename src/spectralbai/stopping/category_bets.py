@@ -1,4 +1,4 @@
-"""Bets on a block where arms are in categories: an arm needs no pull of its own to be bet against (theory, 16)."""
+"""Bets on a block where arms are in categories: an arm needs no pull of its own to be bet against (theory, 17)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CategoryTable(Table):
             z = self._directions(part, found.own[part], found.mixture[part], leader)
             gap = (found.lead[part] / found.variance[part])[:, None] * z / u
             lam = nu - gap
-            # On "i is the best", z.mu is at most this (16.5); lam attains it but for rounding, which is charged.
+            # On "i is the best", z.mu is at most this (17.5); lam attains it but for rounding, which is charged.
             most = (1 - found.own[part]) * found.margin[part] - tolerance
             slack = (found.lead[part] / found.variance[part]) * (most - (z * (lam - top)).sum(axis=1))
             pay[part] = self._settle(lam, gap, size[part], slack, pulled)

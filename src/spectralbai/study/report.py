@@ -16,6 +16,7 @@ import numpy as np
 
 from spectralbai.html import pairs, paragraph, table
 from spectralbai.instance import Instance
+from spectralbai.problem import Problem
 from spectralbai.software import software
 from spectralbai.study.definition import Definition
 from spectralbai.study.records import MOST_NAMED, Check, Records, Snapshot, as_time, in_words
@@ -150,10 +151,7 @@ class Report:
         yield "risk delta", f"{status.delta:g}"
         yield "tolerance", f"{problem.tolerance:g}"
         yield "graph", f"{in_words(problem.graph.n_edges, 'edge')}, {in_words(problem.graph.n_components, 'component')}"
-        yield (
-            "smoothness R",
-            "inf: the graph is not used" if math.isinf(problem.radii.min()) else problem.described_R()[4:],
-        )
+        yield "smoothness R", _smoothness(problem)
         yield "noise", problem.noise.described()
         yield (
             "stopping rule",
@@ -285,6 +283,12 @@ class Report:
             if status.proved
             else "This rule has no intervals."
         )
+
+
+def _smoothness(problem: Problem) -> str:
+    if problem.unstructured and math.isinf(problem.radii.max()):
+        return "inf: the graph is not used"
+    return problem.described_R().removeprefix("R = ")
 
 
 def _floats(values: Iterable[float | None]) -> list[float]:
