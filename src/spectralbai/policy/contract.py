@@ -222,7 +222,7 @@ class Policy:
         else:
             others = (replace(watch, arm=best) if watch.arm == arm else watch for watch in state.watches)
             state = replace(state, watches=tuple(others))
-        # The leader of a block is an arm that was there when it was opened; if the first that is left was not, none is.
+        # The best arm may have joined after a block was opened. The first arm left has not: one of the block is left.
         blocks = tuple(
             replace(block, best=state.best if state.best < block.n_arms else int(left[0]))
             if block.best == arm
