@@ -394,6 +394,23 @@ def test_a_tolerance_in_a_catalogue_needs_less() -> None:
     assert loose.correct and loose.tau < strict.tau
 
 
+@pytest.mark.parametrize(
+    ("weight", "R"), [(1e-320, 1.0), (1e300, 1e-20), (1e-308, 1e10), (1.0, 1e-320), (1.0, 1e308), (1e-150, 1e-150)]
+)
+@pytest.mark.parametrize("tolerance", [0.0, 0.2])
+def test_numbers_at_the_end_of_their_range_do_no_harm(weight: float, R: float, tolerance: float) -> None:
+    problem = Problem(Graph.from_categories(list("aaab"), weight), [R, 0.0], tolerance=tolerance)
+    policy, rng = SpectralRace(problem, 0.05), np.random.default_rng(0)
+    state = policy.init()
+    for _ in range(20):
+        arms = policy.ask(state, 100)
+        state = policy.tell(state, arms, np.array([0.5, 0.4, 0.6, 0.0])[arms] + rng.standard_normal(arms.size))
+        assert not np.isnan(accounts(state).arms.wealth).any() and np.isfinite(policy.estimates(state).mean).all()
+        assert not math.isnan(policy.remaining(state))
+    mean, variance = catalogue_of(problem).posterior(np.array([1.0, 2.0, 0.0, 1.0]), np.zeros(4))
+    assert (mean == 0).all() and (variance[:3] >= 1 / 3 * (1 - 1e-9)).all()
+
+
 def test_a_wrong_R_of_a_category_is_refuted() -> None:
     problem, mu = shop((6, 6), 0.5)
     wrong = replace(problem, R=problem.radii * 1e-4)

@@ -21,6 +21,8 @@ MANY_ARMS = 200
 """Without a graph, closed forms are used from here on; below, results stay what they were in earlier versions."""
 ROOT_STEPS = 100
 """Limit on the steps of a root search; Newton's method needs about six."""
+ROOMS = (1e-200, 1e200)
+"""Room is taken to lie between these: squares of numbers beyond them are lost. No means that are numbers need more."""
 MIXTURES = (0.0, 0.5, 1.0)
 """How much of its whole category may stand in for the leader: the best of these is taken (theory 17.6)."""
 
@@ -69,7 +71,9 @@ class Catalogue:
         sizes = np.bincount(components).astype(np.float64)
         first = np.unique(components, return_index=True)[1]
         radii = problem.radii[graph.components[first]]
-        return cls(components, sizes, np.where(sizes > 1, radii, 0.0) / (sizes * graph.weight))
+        with np.errstate(over="ignore"):
+            room = np.where(sizes > 1, radii, 0.0) / sizes / graph.weight
+        return cls(components, sizes, np.where((sizes > 1) & (radii > 0), np.clip(room, *ROOMS), 0.0))
 
     @property
     def n_categories(self) -> int:
@@ -115,7 +119,7 @@ class Catalogue:
             known = self.total(heavy)
             level = (self.total(heavy * means) / known)[self.of_arm]
             mean = np.where(u > 0, level + heavy * (means - level), level)
-            variance = inverse + k * inverse**2 / known[self.of_arm]
+            variance = inverse + k * inverse * inverse / known[self.of_arm]  # the square alone may overflow
         return mean, np.where(np.isnan(variance), np.inf, variance)
 
     def draws(self, u: Vector, means: Vector, n: int) -> Iterator[Vector]:
