@@ -184,7 +184,7 @@ def test_runs_cut_short_say_so_and_their_bounds_hold(limit: int) -> None:
 
 @pytest.mark.parametrize("name", [name for name in SOLVERS if name != "auto"])
 def test_every_solver_returns_an_allocation_whose_bounds_meet_those_of_the_others(name: str) -> None:
-    graph, solver = Graph.from_edges(3, []), SOLVERS[name]
+    graph, solver = Graph.from_categories(["a", "b", "c"]), SOLVERS[name]  # three arms without edges
     assert solver is not None
     of_binary = solver.divergence == "binary"
     problem = Problem.bounded(graph, 1.0, binary=True) if of_binary else Problem(graph, 1.0)
@@ -333,7 +333,7 @@ def test_a_tie_for_the_best_is_refused_without_a_tolerance() -> None:
         ({"tol": math.nan}, "`tol` must be"),
         (
             {"solver": "simplex"},
-            "must be a Solver or one of auto, binary, closed-form, interior-point, mirror-ascent, got 'simplex'",
+            "must be a Solver or one of auto, binary, catalogue, closed-form, interior-point, mirror-ascent, got 'simplex'",
         ),
         ({"max_iterations": 0}, "`max_iterations` must be"),
         ({"max_iterations": 2.5}, "`max_iterations` must be"),
