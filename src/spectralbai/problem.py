@@ -199,13 +199,17 @@ class Problem:
 
     def room_for(self, mu: Vector) -> float | Vector:
         """Returns R, raised to S(mu) where rounding alone makes mu rougher than R."""
-        rough, R = self.roughness(mu), self.radii
-        room = np.where((rough > R) & (rough <= R * (1 + ROUNDING)), rough, R)
-        return room if self.by_component else float(room[0])
+        if isinstance(self.R, float):
+            smoothness = self.graph.roughness(mu)
+            return smoothness if self.R < smoothness <= self.R * (1 + ROUNDING) else self.R
+        rough, R = self.roughness(mu), self.R
+        return np.where((rough > R) & (rough <= R * (1 + ROUNDING)), rough, R)
 
     def smooth(self, mu: Vector) -> bool:
         """Whether S(mu) <= R, but for rounding."""
-        return bool((self.roughness(mu) <= self.radii * (1 + ROUNDING)).all())
+        if isinstance(self.R, float):
+            return self.graph.roughness(mu) <= self.R * (1 + ROUNDING)
+        return bool((self.roughness(mu) <= self.R * (1 + ROUNDING)).all())
 
     def best_arm(self, mu: Vector) -> int:
         """Returns the best arm; with tolerance 0 it must be unique."""
