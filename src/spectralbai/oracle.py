@@ -48,6 +48,10 @@ class Oracle:
             self.radii = radii
         self.noise = problem.noise
         self.catalogue = Catalogue.of(problem)
+        if self.catalogue is None:
+            self.components = Components.from_problem(problem)
+            if radii is None:
+                self.radii = self.components.effective(problem.room_for(mu))
 
     @cached_property
     def components(self) -> Components:

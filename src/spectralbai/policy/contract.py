@@ -606,6 +606,8 @@ class Policy:
 
     def _missing(self, counts: Vector) -> Indices:
         """Returns the components without a pull, or result."""
+        if counts.all():
+            return np.empty(0, dtype=np.intp)
         return np.flatnonzero(np.bincount(self.problem.components, counts) == 0)
 
     def _first_pulls(self, issued: Vector, withdrawn: tuple[int, ...] = ()) -> Indices:

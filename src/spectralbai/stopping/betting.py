@@ -75,11 +75,11 @@ class Betting(StoppingRule[Accounts]):
             )
             leaders = leaders.settled(shares, pay, own, absent)
         leads = np.arange(n_arms) == block.best
-        led = memory.led
+        led = None if memory.led is None else memory.led.copy()
         if led is not None:
-            led = led | (_padded(table.leant_on(block.best).astype(np.float64), n_arms) > 0)
+            led[: block.n_arms] |= table.leant_on(block.best)
         arms = memory.arms.settled(pay, absent | leads)
-        return replace(memory, arms=arms, R=against_R, leaders=leaders, led=led)
+        return Accounts(arms, against_R, leaders, led, memory.withdrawals, memory.R_since)
 
     def withdraw(self, memory: Accounts, arm: int) -> Accounts:
         return memory.without(arm)
