@@ -275,3 +275,7 @@ def test_a_catalogue_has_the_means_of_cliques_and_an_R_for_each_category() -> No
     assert (one.problem.graph.components == other.problem.graph.components).all()
     with pytest.raises(InvalidInput, match="`best` must be above the mean of every other arm, got 0.1"):
         make("catalogue", best=0.1)
+    with pytest.raises(InvalidInput, match="`lone_best` must be True or False, got 'no'"):
+        make("catalogue", lone_best="no")
+    with pytest.raises(InvalidInput, match="`best` must be a finite number, got 'x'"):
+        make("catalogue", best="x")

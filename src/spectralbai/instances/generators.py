@@ -101,13 +101,9 @@ def cliques(
     The best arm has mean `best`: a last arm without edges, or, if not `lone_best`, an arm of the cliques drawn at
     random.
     """
-    if not isinstance(lone_best, bool):
-        raise InvalidInput(f"`lone_best` must be True or False, got {lone_best!r}")
-    rng = _generator(seed)
+    _check_lone_best(lone_best)
     graph = topologies.cliques(n_cliques, size, n_lone=int(lone_best))
-    best = check_number("best", best, "a finite number", low=-np.inf, strict=True)
-    mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
-    _raise_to(mu, best, graph.n_arms - 1 if lone_best else int(rng.integers(graph.n_arms)))
+    mu = _clustered(graph, size, lone_best, levels, spread, best, _generator(seed))
     return _instance(graph, mu, slack, sigma, tolerance)
 
 
@@ -128,12 +124,11 @@ def catalogue(
 
     The best arm has mean `best`: a last arm in a category of its own, or, if not `lone_best`, an arm drawn at random.
     """
-    rng = _generator(seed)
+    _check_lone_best(lone_best)
     n_categories, size = check_integer("n_categories", n_categories, 1), check_integer("size", size, 1)
-    labels = [f"category {c}" for c in range(n_categories) for _ in range(size)] + ["alone"] * bool(lone_best)
+    labels = [f"category {c}" for c in range(n_categories) for _ in range(size)] + ["alone"] * lone_best
     graph = Graph.from_categories(labels)
-    mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
-    _raise_to(mu, best, graph.n_arms - 1 if lone_best else int(rng.integers(graph.n_arms)))
+    mu = _clustered(graph, size, lone_best, levels, spread, best, _generator(seed))
     slack = check_number("slack", slack, "a finite positive number", low=0.0, strict=True)
     return Instance(Problem(graph, slack * graph.roughness_by_component(mu), sigma, tolerance), mu)
 
@@ -193,8 +188,25 @@ def nearest_neighbors(
     return smooth_instance(topologies.nearest_neighbors(n_arms, neighbors, rng), lead, slack, sigma, tolerance, rng)
 
 
-def _raise_to(mu: Vector, best: float, arm: int) -> None:
-    """Gives an arm the mean `best`, which must be the largest."""
+def _check_lone_best(lone_best: bool) -> None:
+    if not isinstance(lone_best, bool):
+        raise InvalidInput(f"`lone_best` must be True or False, got {lone_best!r}")
+
+
+def _clustered(
+    graph: Graph,
+    size: int,
+    lone_best: bool,
+    levels: tuple[float, float],
+    spread: float,
+    best: float,
+    rng: np.random.Generator,
+) -> Vector:
+    """Returns means around a level for every `size` arms; the last arm, or one drawn at random, has the mean `best`,
+    which must be the largest."""
+    best = check_number("best", best, "a finite number", low=-np.inf, strict=True)
+    mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
+    arm = graph.n_arms - 1 if lone_best else int(rng.integers(graph.n_arms))
     highest = float(np.delete(mu, arm).max())
     if best <= highest:
         raise InvalidInput(
@@ -202,6 +214,7 @@ def _raise_to(mu: Vector, best: float, arm: int) -> None:
             "best"
         )
     mu[arm] = best
+    return mu
 
 
 def _generator(seed: int) -> np.random.Generator:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -109,11 +109,18 @@ class Catalogue:
         lam[seen] = np.where(k[c] > 0, level[c] + shrink * (values - level[c]), values) + first[c]
         return lam
 
+    @cached_property
+    def _stiffness(self) -> Vector:
+        """k of each arm in the posterior (theory 17.4)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            stiffness: Vector = np.where(self.room > 0, (self.sizes - 1) / self.room, 0.0)[self.of_arm]
+        return stiffness
+
     def posterior(self, u: Vector, means: Vector) -> tuple[Vector, Vector]:
         """Returns (means, variances) of all arms for a flat level of each category and a Gaussian prior around it
         whose expected S is about R (theory 17.4)."""
+        k = self._stiffness
         with np.errstate(divide="ignore", invalid="ignore"):
-            k = np.where(self.room > 0, (self.sizes - 1) / self.room, 0.0)[self.of_arm]
             inverse = 1 / (u + k)
             heavy = np.where(u > 0, u * inverse, 0.0)
             known = self.total(heavy)
@@ -127,8 +134,7 @@ class Catalogue:
         rng = np.random.default_rng(0)
         mean, variance = self.posterior(u, means)
         with np.errstate(divide="ignore", invalid="ignore"):
-            k = np.where(self.room > 0, (self.sizes - 1) / self.room, 0.0)[self.of_arm]
-            apart = np.minimum(1 / (u + k), variance)
+            apart = np.minimum(1 / (u + self._stiffness), variance)
             shared = np.sqrt(np.where(np.isfinite(variance), variance - apart, 0.0))
         for _ in range(n):
             drawn: Vector = mean + np.sqrt(apart) * rng.standard_normal(u.size)

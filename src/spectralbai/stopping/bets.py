@@ -62,9 +62,10 @@ class Table:
         slack = (2 * found.prices * reach * np.sqrt(found.smoothness)).sum(axis=1) - found.nu * tolerance - held
         return self._settle(lam, found.gap, size, slack)
 
-    def leant_on(self, leader: int) -> Mask:
-        """Returns the arms that bets of this leader at tolerance 0 take to be no better than any best arm."""
-        leant: Mask = np.arange(self.problem.n_arms) == leader
+    @property
+    def leant_on(self) -> Mask:
+        """The arms that bets at tolerance 0 take to be no better than any best arm."""
+        leant: Mask = np.arange(self.problem.n_arms) == self.block.best
         return leant
 
     def against_R(self) -> float:

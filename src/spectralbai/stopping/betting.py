@@ -77,7 +77,7 @@ class Betting(StoppingRule[Accounts]):
         leads = np.arange(n_arms) == block.best
         led = None if memory.led is None else memory.led.copy()
         if led is not None:
-            led[: block.n_arms] |= table.leant_on(block.best)
+            led[: block.n_arms] |= table.leant_on
         arms = memory.arms.settled(pay, absent | leads)
         return Accounts(arms, against_R, leaders, led, memory.withdrawals, memory.R_since)
 

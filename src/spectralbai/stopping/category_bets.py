@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.outlook import CatalogueOutlook
+from spectralbai.spectral import Duels
 from spectralbai.stopping.bets import CAUTION, Table
 
 ROWS = 4096
@@ -23,7 +25,8 @@ class CategoryTable(Table):
     def against_arms(self, leader: int, tolerance: float) -> Vector:
         evidence = self.outlook.strength(leader, tolerance)
         size = 2 * evidence / (2 * evidence + CAUTION)  # (12.7)
-        found = self.outlook.duels(self.block.counts, leader, tolerance)
+        at_once = (leader, tolerance) == (self.block.best, 0.0)
+        found = self._duels if at_once else self.outlook.duels(self.block.counts, leader, tolerance)
         pay = np.zeros(size.size)
         rows = np.flatnonzero((size > 0) & (found.value > 0))
         pulled = np.flatnonzero(self.block.counts)
@@ -40,11 +43,17 @@ class CategoryTable(Table):
             pay[part] = self._settle(lam, gap, size[part], slack, pulled)
         return pay
 
-    def leant_on(self, leader: int) -> Mask:
-        leant = super().leant_on(leader)
-        if self.outlook.duels(self.block.counts, leader, 0.0).mixture.any():
+    @cached_property
+    def _duels(self) -> Duels:
+        """Those of the arm recommended when the block was opened, at tolerance 0."""
+        return self.outlook.duels(self.block.counts, self.block.best, 0.0)
+
+    @property
+    def leant_on(self) -> Mask:
+        leant = super().leant_on
+        if self._duels.mixture.any():
             of_arm = self.outlook.catalogue.of_arm
-            leant |= (self.block.counts > 0) & (of_arm == of_arm[leader])
+            leant |= (self.block.counts > 0) & (of_arm == of_arm[self.block.best])
         return leant
 
     def _directions(self, arms: Indices, own: Vector, mixture: Vector, leader: int) -> Matrix:
