@@ -169,10 +169,10 @@ def test_the_most_promising_rival_gets_its_part_as_long_as_it_could_be_best() ->
 
 
 def test_blocks_grow_with_the_pulls_and_end_when_the_slowest_account_should_be_full() -> None:
-    assert [least_block(3, 0), least_block(30, 0), least_block(3, 1000)] == [4, 10, 30]
+    assert [least_block(3, 0), least_block(30, 0), least_block(3, 1000)] == [4, 10, 40]
     problem = Problem(PATH, math.inf)
     needy = view(problem, MEANS, [0, 1e3, 1e3, 1e3, 1e3], 2000)
-    assert plan(needy).size == least_block(5, 10_000) == 300
+    assert plan(needy).size == least_block(5, 10_000, 0.03) == 300
     almost = view(problem, MEANS, [0, 1, 1, 1, 1], 2000)
     _, gain = _aimed(Outlook(almost.evidence), 0, np.array([0.0, 1, 1, 1, 1]))
     assert plan(almost).size == max(math.ceil(AHEAD / gain), 4) < 300

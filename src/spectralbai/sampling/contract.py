@@ -15,13 +15,16 @@ from spectralbai.evidence import Evidence
 from spectralbai.memory import Memory
 from spectralbai.problem import Problem
 
-LEAST_BLOCK, BLOCK_PER_ARM, BLOCK_SHARE = 4, 1 / 3, 0.03
-"""Pulls of a block: at least so many, so many per arm, and this part of all pulls before it (theory 13.4)."""
+LEAST_BLOCK, BLOCK_PER_ARM, BLOCK_SHARE = 4, 1 / 3, 0.04
+"""Pulls of a block: at least so many, so many per arm, and this part of all pulls before it (theory 13.4).
+
+With a part of 3 % instead of 4 %, SpectralTaS takes as many samples and a third more time.
+"""
 
 
-def least_block(n_arms: int, samples: int) -> int:
+def least_block(n_arms: int, samples: int, share: float = BLOCK_SHARE) -> int:
     """Returns the pulls of a block after `samples` pulls: few, to learn from, and enough for all arms that matter."""
-    return max(LEAST_BLOCK, math.ceil(BLOCK_PER_ARM * n_arms), math.ceil(BLOCK_SHARE * samples))
+    return max(LEAST_BLOCK, math.ceil(BLOCK_PER_ARM * n_arms), math.ceil(share * samples))
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,6 +31,8 @@ OPTIMISM = 0.15
 """Part of the pulls for the rival that could be best, as long as it could."""
 FLOOR_SHARE = 1 / 3
 """Part of the exploration floor of [GK16] that every arm still racing gets."""
+RACE_SHARE = 0.03
+"""Part of all pulls before it that a block of the race holds."""
 AHEAD = 1.2
 """A block is no longer than this times what the slowest account is expected to need."""
 GOLDEN = (math.sqrt(5) - 1) / 2
@@ -60,7 +62,7 @@ class Racing(SamplingRule[Plan]):
     uses_delta: ClassVar[bool] = True
 
     def start(self, problem: Problem) -> Plan:
-        return Plan(np.full(problem.n_arms, 1 / problem.n_arms), least_block(_options(problem), 0))
+        return Plan(np.full(problem.n_arms, 1 / problem.n_arms), least_block(_options(problem), 0, RACE_SHARE))
 
     def plan(self, memory: Plan, view: View) -> Plan:
         if view.lacking is None:
@@ -79,7 +81,7 @@ class Racing(SamplingRule[Plan]):
             omega, gain = _aimed(outlook, leader, needs)
             options = view.problem.n_arms
             explored = _explored(omega, outlook, leader, racing, samples)
-        size, least = least_block(options, samples), least_block(options, 0)
+        size, least = least_block(options, samples, RACE_SHARE), least_block(options, 0, RACE_SHARE)
         if gain > 0:
             size = max(least, min(size, math.ceil(AHEAD / gain)))
         if view.withdrawn:
@@ -93,7 +95,7 @@ class Racing(SamplingRule[Plan]):
         if issued == view.evidence.samples:
             return memory.size
         # Opened ahead: where results are long in coming, blocks grow with what is out, so that they stay few.
-        return max(memory.size, least_block(_options(view.problem), issued))
+        return max(memory.size, least_block(_options(view.problem), issued, RACE_SHARE))
 
     def pulls(
         self, memory: Plan, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
