@@ -12,14 +12,18 @@ __version__ = "0.2.0"
 __all__ = [
     "Allocation",
     "Alternative",
+    "Busy",
+    "Conflict",
     "Graph",
     "Instance",
     "InvalidInput",
+    "NotFound",
     "Problem",
     "SpectralBAIError",
     "SpectralRace",
     "SpectralTaS",
     "StorageError",
+    "Studies",
     "Study",
     "__version__",
     "closest_alternative",
@@ -34,7 +38,7 @@ __all__ = [
 if TYPE_CHECKING:
     from spectralbai import instances, simulate
     from spectralbai.allocation import Allocation, lower_bound, solve_allocation
-    from spectralbai.errors import InvalidInput, SpectralBAIError, StorageError
+    from spectralbai.errors import Busy, Conflict, InvalidInput, NotFound, SpectralBAIError, StorageError
     from spectralbai.estimation import estimate
     from spectralbai.graph import Graph
     from spectralbai.instance import Instance
@@ -42,7 +46,7 @@ if TYPE_CHECKING:
     from spectralbai.planning import plan
     from spectralbai.policy import SpectralRace, SpectralTaS
     from spectralbai.problem import Problem
-    from spectralbai.study import Study
+    from spectralbai.study import Studies, Study
 else:  # hidden from type checkers, which would otherwise accept any name
 
     def __getattr__(name: str) -> object:
@@ -51,14 +55,18 @@ else:  # hidden from type checkers, which would otherwise accept any name
         home_of = {
             "Allocation": "allocation",
             "Alternative": "oracle",
+            "Busy": "errors",
+            "Conflict": "errors",
             "Graph": "graph",
             "Instance": "instance",
             "InvalidInput": "errors",
+            "NotFound": "errors",
             "Problem": "problem",
             "SpectralBAIError": "errors",
             "SpectralRace": "policy",
             "SpectralTaS": "policy",
             "StorageError": "errors",
+            "Studies": "study",
             "Study": "study",
             "closest_alternative": "oracle",
             "estimate": "estimation",

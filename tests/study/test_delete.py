@@ -29,14 +29,14 @@ def filled(name: str, storage: str, stopping: str) -> Study:
 def rows(study: Study) -> dict[str, int]:
     """Returns how many rows of the study each table has."""
     tables = [table for table in metadata.sorted_tables if "study" in table.c]
-    with study._storage.reading() as connection:
+    with study._upkeep.storage.reading() as connection:
         counts = {
             table.name: connection.execute(
-                select(func.count()).select_from(table).where(table.c.study == study._id)
+                select(func.count()).select_from(table).where(table.c.study == study._upkeep._id)
             ).scalar_one()
             for table in tables
         }
-        own = select(func.count()).select_from(studies).where(studies.c.id == study._id)
+        own = select(func.count()).select_from(studies).where(studies.c.id == study._upkeep._id)
         return {**counts, studies.name: connection.execute(own).scalar_one()}
 
 

@@ -216,7 +216,7 @@ def test_a_state_whose_commit_failed_is_not_gone_on_with(storage: str) -> None:
         broken = [True]
 
         def fail(connection: object) -> None:
-            if broken and Ledger(connection, study._id).progress().missing not in (0, None):  # type: ignore[arg-type]
+            if broken and Ledger(connection, study._upkeep._id).progress().missing not in (0, None):  # type: ignore[arg-type]
                 broken.clear()
                 raise KeyboardInterrupt
 
@@ -225,20 +225,20 @@ def test_a_state_whose_commit_failed_is_not_gone_on_with(storage: str) -> None:
             for _ in range(20):
                 (ticket,) = study.ask(1)
                 value = outcome(ticket, rng)
-                with study._reading() as ledger:
+                with study._upkeep.reading() as ledger:
                     last = ledger.progress().missing == 1
                 if last:
                     told = study.snapshot().state.samples + 1
-                    event.listen(study._storage._engine, "commit", fail)
+                    event.listen(study._upkeep.storage._engine, "commit", fail)
                 study.tell(ticket, value)
-        event.remove(study._storage._engine, "commit", fail)
-        with study._reading() as ledger:
-            assert study._known is not None
-            assert key(study._known) == ledger.kept()
+        event.remove(study._upkeep.storage._engine, "commit", fail)
+        with study._upkeep.reading() as ledger:
+            assert study._upkeep._known is not None
+            assert key(study._upkeep._known) == ledger.kept()
             assert ledger.progress().results == told, "what was told is there"
             study_claim = ledger.progress().claimed
         assert study_claim > 0
-        with study._writing() as ledger:
+        with study._upkeep.writing() as ledger:
             ledger.update(claimed=0.0)  # as after ten seconds
         check_replay(study)
 

@@ -57,17 +57,18 @@ def test_an_answer_at_the_end_names_the_difference_and_its_limits(storage: str) 
     assert low == pytest.approx(best.low - rival.high, abs=0.06)
 
 
-def test_a_study_ends_at_its_time_and_later_results_are_kept(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_ends_at_its_time_and_later_results_are_kept(storage: str) -> None:
     now = time.time()
-    with sb.Study.create("dated", INSTANCE, 0.05, storage, until=now + 3600) as study:
+    with sb.Studies(storage, clock=lambda: now) as studies:
+        study = studies.create("dated", INSTANCE, 0.05, until=now + 3600)
         tickets = study.ask(4)
         assert study.status().state == "running"
-        monkeypatch.setattr("spectralbai.study.study.time.time", lambda: now + 3601)
+        now += 3601
         assert study.ask(1) == [] and study.status().state == "ended"
         assert "Ended at" in study.status().answer
         assert study.tell(tickets[0], 0.3) is True and study.status().results == 1
     with pytest.raises(sb.InvalidInput, match="`until` must be in the future"):
-        sb.Study.create("gone", INSTANCE, 0.05, storage, until=now - 1)
+        sb.Study.create("gone", INSTANCE, 0.05, storage, until=now - 3700)
     assert [each.name for each in list_studies(storage)] == ["dated"]
 
 

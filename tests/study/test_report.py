@@ -113,7 +113,7 @@ def test_an_R_for_each_component_is_shown_and_refuted_in_words(tmp_path: Path) -
 def test_a_report_is_made_outside_of_transactions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compiled code may have to be made first, and servers end transactions that say nothing for long."""
     with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
-        pool = study._storage._engine.pool
+        pool = study._upkeep.storage._engine.pool
         seen: list[int] = []
         estimates = type(study.definition.policy).estimates
 

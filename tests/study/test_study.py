@@ -14,7 +14,7 @@ import pytest
 import spectralbai as sb
 from spectralbai.study import ledger as ledger_module
 from spectralbai.study import list_studies
-from spectralbai.study import study as module
+from spectralbai.study import upkeep as module
 
 GRAPH = sb.Graph.from_edges(5, [(1, 2), (3, 4)])
 MU = np.array([0.9, 0.5, 0.51, 0.2, 0.2])
@@ -132,14 +132,13 @@ def test_tickets_that_others_hold_are_taken_into_account(storage: str) -> None:
         assert [ticket.worker for ticket in one.status().pending] == ["0", "1", "2", "3", "4", "5"]
 
 
-def test_an_expired_ticket_is_not_pending_and_its_late_result_is_welcome_once(
-    storage: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with sb.Study.create("late", INSTANCE, 0.05, storage) as study:
+def test_an_expired_ticket_is_not_pending_and_its_late_result_is_welcome_once(storage: str) -> None:
+    now = time.time()
+    with sb.Studies(storage, clock=lambda: now) as studies:
+        study = studies.create("late", INSTANCE, 0.05)
         ticket = study.ask(lease=600)[0]
         assert [each.id for each in study.status().pending] == [ticket.id]
-        now = time.time()
-        monkeypatch.setattr(time, "time", lambda: now + 601)
+        now += 601
         assert study.status().pending == ()
         assert study.ask()[0].arm == ticket.arm  # its turn comes again
         assert study.tell(ticket, 0.3) is True
@@ -245,7 +244,7 @@ def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(
     with sb.Study.create("claimed", INSTANCE, 0.05, storage, stopping="mixture") as study:
         study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
         seen = study.snapshot().state.samples
-        monkeypatch.setattr(study, "_advance", lambda *_: None)  # claims, and dies
+        monkeypatch.setattr(study._upkeep, "advance", lambda *_: None)  # claims, and dies
         monkeypatch.setattr(module, "CLAIM", 30.0)
         tickets = study.ask(8)
         study.tell_many((ticket, 0.4) for ticket in tickets)
@@ -264,19 +263,13 @@ def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(
             assert other.snapshot().state.as_dict() == replay.as_dict()
 
 
-def test_a_claim_from_the_future_is_of_a_wrong_clock_and_holds_nobody_up(
-    storage: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with (
-        sb.Study.create("clock", INSTANCE, 0.05, storage, stopping="mixture") as study,
-        sb.Study.open("clock", storage) as other,
-    ):
+def test_a_claim_made_with_a_clock_that_is_ahead_holds_nobody_up(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with sb.Studies(storage, clock=lambda: time.time() + 86_400) as ahead:
+        study = ahead.create("clock", INSTANCE, 0.05, stopping="mixture")
         ticket = study.ask()[0]
-        monkeypatch.setattr(study, "_advance", lambda *_: None)
-        real = time.time
-        with monkeypatch.context() as patch:
-            patch.setattr(time, "time", lambda: real() + 86_400)
-            study.tell(ticket, 0.3)
+        monkeypatch.setattr(study._upkeep, "advance", lambda *_: None)
+        study.tell(ticket, 0.3)
+    with sb.Study.open("clock", storage) as other:
         assert other.status().unweighed == 0
 
 
@@ -290,7 +283,7 @@ def test_the_state_is_kept_up_to_date_between_checks_too(storage: str, monkeypat
         assert study.snapshot().state.next_reading == 511
         for _ in range(8):
             study.tell(study.ask()[0], 0.4)
-            with study._reading() as ledger:
+            with study._upkeep.reading() as ledger:
                 assert ledger.progress().results - ledger.kept()[0] < 3
         assert study.snapshot().checks == checks  # none was due
         told, policy = study.records().observations, study.definition.policy

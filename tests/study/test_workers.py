@@ -47,7 +47,7 @@ def test_the_check_sees_what_it_is_for(harm: str, first: str, tmp_path: Path) ->
         study.tell_many((ticket, 0.25) for ticket in tickets)
         told.write_text("".join(f"{ticket.id} 0.25\n" for ticket in tickets))
         assert check(url, "x", told) == len(tickets)
-        with study._storage.writing() as connection:
+        with study._upkeep.storage.writing() as connection:
             connection.exec_driver_sql(harm)
     told.write_text(told.read_text().replace("0.25", first, 1))
     with pytest.raises(SystemExit):

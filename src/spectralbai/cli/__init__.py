@@ -33,6 +33,10 @@ from spectralbai.cli.study import app as study
 from spectralbai.cli.work import saying_that_it_compiles
 from spectralbai.errors import SpectralBAIError
 
+REFUSED = 1
+EXIT_CODES = {"refused": REFUSED, "not-found": REFUSED, "conflict": REFUSED, "broken": REFUSED, "busy": REFUSED}
+"""Exit code for each kind of error (`spectralbai.errors`)."""
+
 
 class Interrupted(Exception):
     """Ctrl-C; what is kept, if anything."""
@@ -108,7 +112,7 @@ def main(arguments: list[str] | None = None) -> None:
             discard_output()
         sys.exit(NO_READER)
     except SpectralBAIError as error:
-        _refuse(str(error))
+        _refuse(str(error), EXIT_CODES[error.kind])
     except MemoryError:
         _refuse("there is not enough memory for a problem of this size")
     except OSError as error:
@@ -121,6 +125,6 @@ def main(arguments: list[str] | None = None) -> None:
             restore_default()
 
 
-def _refuse(reason: str) -> None:
+def _refuse(reason: str, code: int = REFUSED) -> None:
     print("error: " + " ".join(reason.split()), file=sys.stderr)
-    sys.exit(1)
+    sys.exit(code)

@@ -25,7 +25,6 @@ from spectralbai.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from spectralbai.records import Table as CsvTable
     from spectralbai.study import Status, Study
     from spectralbai.study.records import Failure
     from spectralbai.study.status import ArmStatus
@@ -514,26 +513,14 @@ def _import_results(name: str, file: Path, origin: str | None, storage: str | No
                 _tell_counts(name, str(file), origin, True, storage, as_json)
                 return
             arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
-        _check_foreign(study, table, origin)
+        tickets, origins = (
+            sorted({*table.column(name)} - {""}) if name in table.columns else [] for name in ("ticket", "origin")
+        )
+        labels = [instance.labels[arm] for arm in arms]
         with progress("weighing results") as show:
-            new = study.add([instance.labels[arm] for arm in arms], outcomes.tolist(), origin, show)
+            new = study.add(labels, outcomes.tolist(), origin, show, tickets=tickets, origins=origins)
     words = f"recorded {in_words(new, 'result')}" if new else "all of these results are known already"
     _answer(as_json, {"recorded": new, "known": len(arms) - new}, words)
-
-
-def _check_foreign(study: Study, table: CsvTable, origin: str) -> None:
-    """Refuses results that were exported from this very study: counted twice, they would void the risk."""
-    sources = {name: set(table.column(name)) - {"", origin} for name in ("ticket", "origin") if name in table.columns}
-    if not sources:
-        return
-    records = study.records()
-    known = sources.get("ticket", set()) & {each.id for each in records.tickets}
-    known |= sources.get("origin", set()) & {each.origin for each in records.observations}
-    if known:
-        raise InvalidInput(
-            f'these results are in the study "{study.name}" already, such as that of "{min(known)}"; nothing was '
-            "recorded"
-        )
 
 
 def _open(name: str, storage: str | None) -> Study:

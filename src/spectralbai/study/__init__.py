@@ -14,6 +14,7 @@ from spectralbai.study.definition import Definition
 from spectralbai.study.records import Failure, Summary, Ticket
 from spectralbai.study.report import Report
 from spectralbai.study.status import ArmStatus, Status
+from spectralbai.study.studies import Studies
 from spectralbai.study.study import Study, list_studies
 from spectralbai.study.transfer import export_study, import_study, results_as_csv
 
@@ -24,6 +25,7 @@ __all__ = [
     "Failure",
     "Report",
     "Status",
+    "Studies",
     "Study",
     "Summary",
     "Ticket",

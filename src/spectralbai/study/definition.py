@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from spectralbai.checks import Vector, check_delta, check_integer, check_number, did_you_mean
-from spectralbai.errors import InvalidInput
+from spectralbai.errors import InvalidInput, NotFound
 from spectralbai.instance import Instance
 from spectralbai.study.records import MOST_NAMED, in_words
 
@@ -154,7 +154,7 @@ class Definition:
         arm = self._arm_of.get(label) if isinstance(label, str) else None
         if arm is None:
             remedy = did_you_mean(str(label), self.instance.labels, f'the first is "{self.instance.labels[0]}"')
-            raise InvalidInput(f'"{label}" is no label of an arm of this study; {remedy}')
+            raise NotFound(f'"{label}" is no label of an arm of this study; {remedy}')
         return arm
 
     @cached_property

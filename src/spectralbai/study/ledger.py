@@ -16,7 +16,7 @@ from sqlalchemy import Connection, Row, Select, bindparam, delete, exc, func, in
 
 from spectralbai import runs
 from spectralbai.checks import Vector
-from spectralbai.errors import InvalidInput
+from spectralbai.errors import Conflict, NotFound
 from spectralbai.instance import Instance
 from spectralbai.study.definition import Definition
 from spectralbai.study.records import Check, Join, Observation, Opening, Records, Ticket, TicketRecord, Told, Withdrawal
@@ -80,7 +80,7 @@ def insert_study(
     try:
         id_: int = connection.execute(insert(studies).returning(studies.c.id), row).scalar_one()
     except exc.IntegrityError:
-        raise InvalidInput(f'there is a study "{name}" already; choose another name, or go on with it') from None
+        raise Conflict(f'there is a study "{name}" already; choose another name, or go on with it') from None
     text = json.dumps(state.as_dict())
     connection.execute(insert(states).values({"study": id_, **key(state)._asdict(), "state": text}))
     Ledger(connection, id_).restore(records, seen)
@@ -402,7 +402,7 @@ class Ledger:
     def _one(self, query: Select[Any]) -> Row[Any]:
         row = self._connection.execute(query).one_or_none()
         if row is None:
-            raise InvalidInput("the study is no longer there: it was deleted; spectralbai study list shows the others")
+            raise NotFound("the study is no longer there: it was deleted; spectralbai study list shows the others")
         return row
 
     def _count(self, query: Select[Any, int], n_arms: int) -> Vector:

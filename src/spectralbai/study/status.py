@@ -14,7 +14,7 @@ import numpy as np
 from spectralbai import html
 from spectralbai.checks import did_you_mean
 from spectralbai.decimals import Decimals
-from spectralbai.errors import InvalidInput
+from spectralbai.errors import NotFound
 from spectralbai.graph import Categories
 from spectralbai.problem import Problem, R_in_words
 from spectralbai.study.by_category import CategoryStatus, summarised
@@ -371,11 +371,11 @@ class Status:
         `listed`."""
         if category is not None:
             if self.categories is None:
-                raise InvalidInput(f'the study "{self.name}" has no categories; look for a part of a label instead')
+                raise NotFound(f'the study "{self.name}" has no categories; look for a part of a label instead')
             names = [each.name for each in self.categories]
             if category not in names:
                 remedy = did_you_mean(category, names, "the status of the study lists its categories")
-                raise InvalidInput(f'the study "{self.name}" has no category "{category}"; {remedy}')
+                raise NotFound(f'the study "{self.name}" has no category "{category}"; {remedy}')
         wanted = "" if search is None else search.casefold()
         return tuple(
             arm

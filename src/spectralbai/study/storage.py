@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, select, text
 from sqlalchemy.engine import URL, make_url
 
-from spectralbai.errors import InvalidInput, StorageError
+from spectralbai.errors import Busy, InvalidInput, NotFound, StorageError
 from spectralbai.study.schema import VERSION, metadata, migrate, schema
 
 DEFAULT = "sqlite:///spectralbai.db"
@@ -28,23 +28,37 @@ SCHEMA_LOCK = 7_273_226
 """Key of the lock under which tables are made on PostgreSQL; any number that nobody else uses."""
 REMEDY = "give sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
+Clock = Callable[[], float]
+"""Returns the time, in seconds since 1970."""
+
 
 class Storage:
     """A database of studies. Connections are kept until `close`; a forked process opens its own."""
 
-    def __init__(self, url: str | None = None, *, create: bool = False) -> None:
+    def __init__(self, url: str | None = None, *, create: bool = False, clock: Clock = time.time) -> None:
         parsed = _parse(DEFAULT if url is None else url)
+        self.clock = clock
+        """What says the time that studies go by."""
         self.name = _shown(parsed)
         """The address without password: the only form that is ever shown."""
         self.sqlite = parsed.drivername == "sqlite"
         if self.sqlite and not create and not os.path.isfile(parsed.database or ""):
-            raise InvalidInput(
-                f"there is no database {parsed.database}; create a study first, or give the right storage"
-            )
+            raise NotFound(f"there is no database {parsed.database}; create a study first, or give the right storage")
         self._engine = _engine(parsed)
         self._process = os.getpid()
         with self.closed_on_error():
             self._check_schema(create)
+
+    @classmethod
+    @contextmanager
+    def given(cls, storage: str | Storage | None, *, create: bool = False) -> Iterator[Storage]:
+        """Yields a storage that is open already, or opens one, which is closed if what is inside fails."""
+        if isinstance(storage, Storage):
+            yield storage
+            return
+        opened = cls(storage, create=create)
+        with opened.closed_on_error():
+            yield opened
 
     @contextmanager
     def closed_on_error(self) -> Iterator[None]:
@@ -85,7 +99,7 @@ class Storage:
         try:
             return self._engine.connect()
         except ValueError as error:  # of the driver: what it makes of a host name, say
-            raise StorageError(f"{self.name}: the database cannot be reached ({error}); {REMEDY}") from None
+            raise Busy(f"{self.name}: the database cannot be reached ({error}); {REMEDY}") from None
 
     def _check_schema(self, create: bool) -> None:
         with self.reading() as connection:
@@ -110,7 +124,7 @@ class Storage:
                     migrate(connection, found)
             found = VERSION
         if found is None:
-            raise InvalidInput(f"{self.name} holds no studies; create one first, or give the right storage")
+            raise NotFound(f"{self.name} holds no studies; create one first, or give the right storage")
         if found > VERSION:
             raise InvalidInput(
                 f"{self.name} was written by a newer spectralbai (schema {found}, this one reads {VERSION}); upgrade "
@@ -158,7 +172,7 @@ class Storage:
         try:
             yield
         except exc.SQLAlchemyError as error:
-            raise StorageError(f"{self.name}: {_reason(error)}") from None
+            raise _trouble(self.name, error) from None
 
 
 def _parse(url: str) -> URL:
@@ -255,31 +269,41 @@ def _first_table(connection: Connection) -> str | None:
     return found
 
 
-def _reason(error: exc.SQLAlchemyError) -> str:
+REASONS = (
+    (
+        "unable to open database file",
+        StorageError,
+        "the file cannot be opened; does its directory exist, and may you write there?",
+    ),
+    (
+        "readonly database",
+        StorageError,
+        "the file, or its directory, cannot be written to; change its permissions, or give another storage",
+    ),
+    ("file is not a database", StorageError, "this is no database of SQLite; give another storage"),
+    ("malformed", StorageError, "the file is damaged; restore a copy, or an export"),
+    ("disk is full", StorageError, "the disk is full; make room and do the same again: nothing told before is lost"),
+    (
+        "database is locked",
+        Busy,
+        f"another process has kept the file locked for {PATIENCE:g} seconds; end it, and do the same again",
+    ),
+    ("lock timeout", Busy, f"another worker has kept the study locked for {PATIENCE:g} seconds; do the same again"),
+)
+"""What a driver says, of what kind that is, and what to say instead."""
+
+
+def _trouble(name: str, error: exc.SQLAlchemyError) -> StorageError:
+    """Returns what to raise for an error of the database called `name`."""
     original = getattr(error, "orig", None)
     reason = " ".join(str(original or error).split())
     if isinstance(error, exc.DBAPIError) and error.connection_invalidated:
-        return "the connection was lost; do the same again: a result is counted once, however often it is told"
-    for sign, sentence in (
-        (
-            "unable to open database file",
-            "the file cannot be opened; does its directory exist, and may you write there?",
-        ),
-        (
-            "readonly database",
-            "the file, or its directory, cannot be written to; change its permissions, or give another storage",
-        ),
-        ("file is not a database", "this is no database of SQLite; give another storage"),
-        ("malformed", "the file is damaged; restore a copy, or an export"),
-        ("disk is full", "the disk is full; make room and do the same again: nothing told before is lost"),
-        (
-            "database is locked",
-            f"another process has kept the file locked for {PATIENCE:g} seconds; end it, and do the same again",
-        ),
-        ("lock timeout", f"another worker has kept the study locked for {PATIENCE:g} seconds; do the same again"),
-    ):
+        again = "do the same again: a result is counted once, however often it is told"
+        return Busy(f"{name}: the connection was lost; {again}")
+    for sign, kind, sentence in REASONS:
         if sign in reason:
-            return sentence
+            return kind(f"{name}: {sentence}")
     of_server = type(original).__module__.startswith("psycopg")
-    unreachable = of_server and isinstance(error, exc.OperationalError) and getattr(original, "sqlstate", None) is None
-    return f"the database cannot be reached ({reason}); once it can, do the same again" if unreachable else reason
+    if of_server and isinstance(error, exc.OperationalError) and getattr(original, "sqlstate", None) is None:
+        return Busy(f"{name}: the database cannot be reached ({reason}); once it can, do the same again")
+    return StorageError(f"{name}: {reason}")

@@ -1,8 +1,7 @@
 """A live study: ask which arms to try, tell what came out, until it says stop. Nothing told is ever lost.
 
-Results are appended in a transaction; that is all most tells do. When rules are to be read, one worker claims the task
-of bringing the kept state up to date, computes outside of any transaction, and puts the new state in place if nobody
-else has: the others go on asking and telling meanwhile. A worker that dies there leaves a claim that runs out.
+Results are appended in a transaction; that is all most tells do. When a block is complete, the worker who told its last
+result brings the kept state up to date (`upkeep`).
 
 Where pulls come in blocks, a ticket is a slot of a block from the moment it is handed out. When every slot is taken,
 the worker who asks opens the next block ahead. The kept state is at all times what `replay` makes of the blocks and
@@ -13,11 +12,8 @@ from __future__ import annotations
 
 import json
 import math
-import random
 import secrets
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -25,16 +21,17 @@ import numpy as np
 from sqlalchemy import Row
 
 from spectralbai.blocks import unclaimed
-from spectralbai.checks import Vector, check_integer, check_number, did_you_mean
-from spectralbai.errors import InvalidInput, StorageError
+from spectralbai.checks import check_integer, check_number, did_you_mean
+from spectralbai.errors import Conflict, InvalidInput, NotFound
 from spectralbai.instance import Instance
 from spectralbai.software import software
 from spectralbai.study.definition import Definition, Goal
-from spectralbai.study.ledger import Ledger, Progress, due, find_studies, insert_study, key, openings_of
+from spectralbai.study.ledger import Ledger, Progress, find_studies, insert_study, key, openings_of
 from spectralbai.study.records import Failure, Join, Records, Snapshot, Summary, Ticket, Withdrawal, as_time
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
 from spectralbai.study.traffic import Counts, settle
+from spectralbai.study.upkeep import OnCheck, Upkeep, undamaged
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
@@ -43,20 +40,11 @@ if TYPE_CHECKING:
 
 LEASE = 3600.0
 """Seconds after which a ticket stops counting as pending, unless told otherwise."""
-CLAIM = 10.0
-"""Seconds for which a worker may keep others from the same computation.
-
-If it takes longer another does it too, to no harm.
-"""
-PAUSE, LONGEST_PAUSE = 0.005, 0.1
-"""Seconds between looks at whether another worker is done, at first and later."""
 MOST_TICKETS = 10_000
 """In one ask."""
 
 Outcome = float | Failure | None
 CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
-OnCheck = Callable[[int, int], object]
-"""Called with (results weighed, all results) where much is to be weighed."""
 
 
 class Study:
@@ -68,18 +56,20 @@ class Study:
     ...         study.tell(ticket, outcome_of(ticket.label))
     """
 
-    def __init__(self, storage: Storage, row: Row[Any], definition: Definition) -> None:
+    def __init__(self, upkeep: Upkeep, row: Row[Any], owns_storage: bool) -> None:
         """Use `Study.create` or `Study.open`."""
-        self._storage = storage
-        self._id: int = row.id
+        self._upkeep = upkeep
+        self._owns_storage = owns_storage
         self.name: str = row.name
         self.created: float = row.created
-        self.definition = definition
-        """What the study is about; it changes when options join, also by another process."""
-        with _undamaged(row.name):
+        with undamaged(row.name):
             self.versions: dict[str, str] = json.loads(row.versions)
             """Of the software that created the study."""
-        self._known: State | None = None  # the state last read, which is mostly that still kept
+
+    @property
+    def definition(self) -> Definition:
+        """What the study is about; it changes when options join, also by another process."""
+        return self._upkeep.definition
 
     @classmethod
     def create(
@@ -87,7 +77,7 @@ class Study:
         name: str,
         instance: Instance,
         delta: float = 0.05,
-        storage: str | None = None,
+        storage: str | Storage | None = None,
         goal: Goal = "max",
         stopping: str = "betting",
         budget: int | None = None,
@@ -107,41 +97,41 @@ class Study:
         definition = Definition(instance, delta, goal, stopping, budget, until, failed_as)
         # What cannot be kept or done is refused before anything is written.
         definition.as_dict()
-        now = time.time()
-        if until is not None and until <= now:
-            raise InvalidInput(f"`until` must be in the future, got {as_time(until)}, and it is {as_time(now)}")
         state = definition.policy.init()
-        records = Records((), (), tuple(openings_of(state, now)))
-        place = Storage(storage, create=True)
-        with place.closed_on_error():
+        with Storage.given(storage, create=True) as place:
+            now = place.clock()
+            if until is not None and until <= now:
+                raise InvalidInput(f"`until` must be in the future, got {as_time(until)}, and it is {as_time(now)}")
+            records = Records((), (), tuple(openings_of(state, now)))
             with place.writing() as connection:
                 insert_study(connection, name, now, definition, software("SQLAlchemy"), records, state, ())
-            return cls.named(name, place)
+            return cls.named(name, place, place is not storage)
 
     @classmethod
-    def open(cls, name: str, storage: str | None = None) -> Study:
+    def open(cls, name: str, storage: str | Storage | None = None) -> Study:
         """Returns the study of that name."""
         name = check_words("name", name, 100)
-        place = Storage(storage)
-        with place.closed_on_error():
-            return cls.named(name, place)
+        with Storage.given(storage) as place:
+            return cls.named(name, place, place is not storage)
 
     @classmethod
-    def named(cls, name: str, place: Storage) -> Study:
-        """Returns the study of that name in a storage that is open."""
+    def named(cls, name: str, place: Storage, owns_storage: bool) -> Study:
+        """Returns the study of that name in a storage that is open, and whose connections it closes if it owns it."""
         with place.reading() as connection:
             found = find_studies(connection, name)
             if found:
-                with _undamaged(name):
-                    definition = Ledger(connection, found[0].id).definition()
-                return cls(place, found[0], definition)
+                row = found[0]
+                with undamaged(name):
+                    definition = Ledger(connection, row.id).definition()
+                return cls(Upkeep(place, row.id, row.name, definition), row, owns_storage)
             others = [row.name for row in find_studies(connection)]
         remedy = did_you_mean(name, others, "spectralbai study list shows those that are there")
-        raise InvalidInput(f'{place.name} holds no study "{name}"; {remedy}')
+        raise NotFound(f'{place.name} holds no study "{name}"; {remedy}')
 
     def close(self) -> None:
-        """Closes the connections to the storage."""
-        self._storage.close()
+        """Closes the connections to the storage, unless they are those of `Studies`."""
+        if self._owns_storage:
+            self._upkeep.storage.close()
 
     def __enter__(self) -> Self:
         return self
@@ -152,7 +142,7 @@ class Study:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<Study {self.name!r} in {self._storage.name}>"
+        return f"<Study {self.name!r} in {self._upkeep.storage.name}>"
 
     def ask(
         self, n: int = 1, worker: str = "", lease: float = LEASE, *, on_give: Callable[[], object] | None = None
@@ -171,12 +161,12 @@ class Study:
         lease = check_number("lease", lease, "a positive number of seconds", low=0.0, strict=True)
         policy = self.definition.policy
         policy.ask(policy.init())  # compiled code is loaded before others have to wait
-        self.catch_up()
+        self._upkeep.catch_up()
         while True:
-            with self._writing() as ledger:
+            with self._upkeep.writing() as ledger:
                 progress = ledger.progress(lock=True)
-                now = time.time()
-                state = self._kept(ledger)
+                now = self._upkeep.now
+                state = self._upkeep.kept(ledger)
                 labels, policy = self.definition.instance.labels, self.definition.policy
                 room = self._room(ledger, progress, now)
                 pulls = self._pulls(ledger, state, int(min(n, room)), now) if room > 0 else []
@@ -190,7 +180,7 @@ class Study:
             if given or room <= 0 or not policy.in_blocks or policy.verdict(state).stopped_at is not None:
                 return given
             if progress.behind:  # another worker is about to close a block
-                self._wait()
+                self._upkeep.wait()
             else:
                 self._open_ahead(state)
 
@@ -204,20 +194,6 @@ class Study:
         out = ledger.pending_per_arm(now, definition.instance.problem.n_arms).sum()
         return definition.budget - progress.results - int(out)
 
-    def _wait(self) -> None:
-        """Waits until the kept state is up to date, or nobody is at it: then this worker is."""
-        pause = PAUSE
-        while True:
-            with self._reading() as ledger:
-                progress = ledger.progress()
-            if not progress.behind:
-                return
-            if _unclaimed(progress):
-                self.catch_up()
-                return
-            time.sleep(pause * random.uniform(0.5, 1.0))
-            pause = min(2 * pause, LONGEST_PAUSE)
-
     def _pulls(self, ledger: Ledger, state: State, n: int, now: float) -> Sequence[tuple[int | None, int]]:
         """Returns (block, arm) of at most n pulls that nobody has."""
         policy = self.definition.policy
@@ -225,7 +201,7 @@ class Study:
             if policy.verdict(state).stopped_at is not None or not state.blocks:
                 return []
             return unclaimed(state.blocks, ledger.taken(now, state.blocks[0].number), n)
-        state, waiting = self._state(ledger)
+        state, waiting = self._upkeep.state(ledger)
         arms = policy.ask(state, n, waiting + ledger.pending_per_arm(now, policy.problem.n_arms))
         return [(None, arm) for arm in arms.tolist()]
 
@@ -233,9 +209,9 @@ class Study:
         """Opens a block beside those of the kept `state`, unless another worker has changed that meanwhile."""
         new = self.definition.of(state).policy.open(state)
         text = json.dumps(new.as_dict())
-        with self._writing() as ledger:
+        with self._upkeep.writing() as ledger:
             ledger.progress(lock=True)
-            ledger.replace_state(key(state), new, text, time.time())
+            ledger.replace_state(key(state), new, text, self._upkeep.now)
 
     def tell(self, ticket: Ticket | str, outcome: Outcome) -> bool:
         """Records the outcome of a ticket; returns whether it was new.
@@ -262,46 +238,53 @@ class Study:
                 told.append((id_, self.definition.failed_as))
             else:
                 told.append((id_, self.definition.check_outcome(outcome)))
-        with self._writing() as ledger:
+        with self._upkeep.writing() as ledger:
             progress = ledger.progress(lock=True)
             known = ledger.outcomes_of([id_ for id_, _ in told])
             new: dict[str, dict[str, Any]] = {}
             given_back: list[str] = []
             for id_, value in told:
                 if id_ not in known:
-                    raise InvalidInput(
-                        f'"{id_}" is no ticket of the study "{self.name}"; tell under the id that ask gave'
-                    )
+                    raise NotFound(f'"{id_}" is no ticket of the study "{self.name}"; tell under the id that ask gave')
                 arm, before, block = known[id_]
                 if value is None:
                     if before is not None:
-                        raise InvalidInput(f'the ticket "{id_}" has the outcome {before!r} already; it did not fail')
+                        raise Conflict(f'the ticket "{id_}" has the outcome {before!r} already; it did not fail')
                     given_back.append(id_)
                 elif before is None:
                     known[id_] = (arm, value, block)
                     new[id_] = {"arm": arm, "outcome": value, "ticket": id_}
                 elif before != value:
-                    raise InvalidInput(
+                    raise Conflict(
                         f'the ticket "{id_}" has the outcome {before!r} already, got {value!r}; results are never '
                         "changed"
                     )
             ledger.fail({id_: reason for id_, reason in reasons.items() if id_ in new or id_ in given_back})
-            ledger.abandon(given_back, time.time())
+            ledger.abandon(given_back, self._upkeep.now)
             filled = sum(known[id_][2] is not None and known[id_][2] == progress.first_block for id_ in new)
-            claimed = self._append(ledger, progress, list(new.values()), filled)
+            claimed = self._upkeep.append(ledger, progress, list(new.values()), filled)
         if claimed:
-            self._advance()
+            self._upkeep.advance()
         return len(new) + len(set(given_back))
 
     def add(
-        self, labels: Sequence[str], outcomes: Sequence[float], origin: str, on_check: OnCheck | None = None
+        self,
+        labels: Sequence[str],
+        outcomes: Sequence[float],
+        origin: str,
+        on_check: OnCheck | None = None,
+        *,
+        tickets: Iterable[str] = (),
+        origins: Iterable[str] = (),
     ) -> int:
         """Records results that come without tickets, all or none, under a note of their origin; returns how many were
         new.
 
         They inform estimates and plans; the rule betting takes only results of tickets for evidence. Give all results
         of that origin in one call, and do not pick them by their outcomes. The same origin again with the same results
-        changes nothing; with others it is refused.
+        changes nothing; with others it is refused. `tickets` and `origins` are those that the results themselves name,
+        as the columns of an exported table do: results of this very study are refused, since counting them twice would
+        void the risk.
         """
         origin = check_words("origin", origin, 200)
         try:
@@ -310,17 +293,24 @@ class Study:
             pairs = []
         if not pairs:
             raise InvalidInput("`labels` and `outcomes` must be two lists of one length, at least 1")
-        self._refresh()
+        self._upkeep.refresh()
         results = [
             (self.definition.check_arm(label), self.definition.check_outcome(outcome)) for label, outcome in pairs
         ]
-        with self._writing() as ledger:
+        with self._upkeep.writing() as ledger:
             progress = ledger.progress(lock=True)
+            own = [each for each in origins if each != origin and ledger.results_of(each)]
+            own += ledger.outcomes_of([each for each in tickets if each])
+            if own:
+                raise Conflict(
+                    f'these results are in the study "{self.name}" already, such as that of "{min(own)}"; nothing was '
+                    "recorded"
+                )
             known = _recorded(ledger, origin, results)
             new = [] if known else [{"arm": arm, "outcome": outcome, "origin": origin} for arm, outcome in results]
-            claimed = self._append(ledger, progress, new)
+            claimed = self._upkeep.append(ledger, progress, new)
         if claimed:
-            self._advance(on_check)
+            self._upkeep.advance(on_check)
         return len(new)
 
     def tell_counts(self, counts: CountRows, id: str, past: bool = False) -> int:
@@ -332,7 +322,7 @@ class Study:
         before the study or chosen otherwise, only inform, as `add` says.
         """
         id = check_words("id", id, 200)
-        self._refresh()
+        self._upkeep.refresh()
         arms, outcomes = Counts.of(self.definition, counts).in_order(f"{self.name}\n{id}")
         policy = self.definition.policy
         if past or not policy.in_blocks:
@@ -340,18 +330,18 @@ class Study:
             return self.add([labels[arm] for arm in arms.tolist()], outcomes.tolist(), id)
         results = list(zip(arms.tolist(), outcomes.tolist(), strict=True))
         while True:
-            self.catch_up()
-            with self._reading() as ledger:
+            self._upkeep.catch_up()
+            with self._upkeep.reading() as ledger:
                 if _recorded(ledger, id, results):
                     return 0
-                before, kept = ledger.progress(), self._kept(ledger)
+                before, kept = ledger.progress(), self._upkeep.kept(ledger)
                 self._check_idle(ledger, kept)
                 unseen = ledger.results(kept.samples, before.results)
             state, seen = advance(self.definition, kept, unseen)
-            now = time.time()
+            now = self._upkeep.now
             day = settle(self.definition, state, arms, outcomes, now)
             text = json.dumps(day.state.as_dict())
-            with self._writing() as ledger:
+            with self._upkeep.writing() as ledger:
                 progress = ledger.progress(lock=True)
                 if progress != before or ledger.kept() != key(kept):
                     continue  # another worker was faster: again, from what is there now
@@ -367,7 +357,7 @@ class Study:
                 ledger.add_openings([each for each in day.openings if each.number >= state.opened])
                 ledger.replace_state(key(kept), day.state, text, now, (*seen, *day.checks))
                 ledger.update(**summary(self.definition, day.state))
-            self._known = day.state
+            self._upkeep.replaced(day.state)
             return len(results)
 
     def withdraw(self, label: str) -> bool:
@@ -377,31 +367,31 @@ class Study:
         that hold a trial of it are void: their tickets are given back, and results told for them only inform. Whether
         an arm is withdrawn must not depend on outcomes; the risk of all answers together is then at most 2 delta.
         """
-        self._refresh()
+        self._upkeep.refresh()
         arm = self.definition.check_arm(label)
         while True:
-            self.catch_up()
-            with self._reading() as ledger:
-                before, kept = ledger.progress(), self._kept(ledger)
+            self._upkeep.catch_up()
+            with self._upkeep.reading() as ledger:
+                before, kept = ledger.progress(), self._upkeep.kept(ledger)
                 unseen = ledger.results(kept.samples, before.results)
             if arm in kept.withdrawn:
                 return False
             if before.behind:  # another worker is about to close a block
-                self._wait()
+                self._upkeep.wait()
                 continue
             state, seen = advance(self.definition, kept, unseen)
             new = self.definition.of(state).policy.withdraw(state, arm)
             text = json.dumps(new.as_dict())
-            with self._writing() as ledger:
+            with self._upkeep.writing() as ledger:
                 progress = ledger.progress(lock=True)
                 if progress != before or ledger.kept() != key(kept):
                     continue  # another worker was faster: again, from what is there now
-                now = time.time()
+                now = self._upkeep.now
                 ledger.add_withdrawals([Withdrawal(arm, state.samples, state.opened, now)])
                 ledger.replace_state(key(kept), new, text, now, seen)
                 ledger.void([block.number for block in new.blocks], now)
                 ledger.update(**summary(self.definition, new))
-            self._known = new
+            self._upkeep.replaced(new)
             return True
 
     def join(self, instance: Instance) -> str:
@@ -414,24 +404,24 @@ class Study:
         risk is at most delta for each option that was the best at some time (theory 12.16, 12.17).
         """
         while True:
-            self.catch_up()
+            self._upkeep.catch_up()
             definition = self.definition.joined(instance)
-            with self._reading() as ledger:
-                before, kept = ledger.progress(), self._kept(ledger)
+            with self._upkeep.reading() as ledger:
+                before, kept = ledger.progress(), self._upkeep.kept(ledger)
                 unseen = ledger.results(kept.samples, before.results)
-                now = time.time()
+                now = self._upkeep.now
                 handed_out = self._handed_out(ledger, kept, now)
             if definition.before is not self.definition:
                 continue  # others joined meanwhile
             if before.behind:  # another worker is about to close a block
-                self._wait()
+                self._upkeep.wait()
                 continue
             if definition.over(before.results, now):
-                raise InvalidInput(f'the study "{self.name}" has ended, and nothing could be tried; create another one')
+                raise Conflict(f'the study "{self.name}" has ended, and nothing could be tried; create another one')
             state, seen = advance(definition, kept, unseen)
             new = definition.policy.join(state, handed_out)
             text = json.dumps(new.as_dict())
-            with self._writing() as ledger:
+            with self._upkeep.writing() as ledger:
                 progress = ledger.progress(lock=True)
                 same = progress == before and ledger.kept() == key(kept)
                 if not same or self._handed_out(ledger, kept, now) != handed_out:
@@ -448,7 +438,7 @@ class Study:
                 ledger.replace_state(key(kept), new, text, now, seen)
                 ledger.void([block.number for block in new.blocks], now)
                 ledger.update(definition=json.dumps(definition.as_dict()), **summary(definition, new))
-            self.definition, self._known = definition, new
+            self._upkeep.replaced(new, definition)
             return definition.changes
 
     def _handed_out(self, ledger: Ledger, state: State, now: float) -> tuple[int, ...]:
@@ -460,8 +450,8 @@ class Study:
 
     def _check_idle(self, ledger: Ledger, state: State) -> None:
         """Refuses counts while trials of the open blocks are out or told: a block is made of tickets or of counts."""
-        if state.blocks and ledger.taken(time.time(), state.blocks[0].number):
-            raise InvalidInput(
+        if state.blocks and ledger.taken(self._upkeep.now, state.blocks[0].number):
+            raise Conflict(
                 f'trials of the study "{self.name}" that were asked for are not finished; ask for and tell the rest of '
                 "their block first (study status shows them), or tell these counts as past ones, which only inform"
             )
@@ -469,14 +459,14 @@ class Study:
     def shares(self) -> dict[str, float]:
         """Returns in what shares to split the next traffic, by label: as planned, even before there is a plan, and all
         to the arm recommended once the study has decided or ended."""
-        self.catch_up()
-        with self._reading() as ledger:
-            state, _ = self._state(ledger)
+        self._upkeep.catch_up()
+        with self._upkeep.reading() as ledger:
+            state, _ = self._upkeep.state(ledger)
         definition = self.definition.of(state)
         policy, labels = definition.policy, definition.instance.labels
         shares = policy.shares(state)
         verdict = policy.verdict(state)
-        if verdict.decided or (shares is not None and self.definition.over(state.samples, time.time())):
+        if verdict.decided or (shares is not None and self.definition.over(state.samples, self._upkeep.now)):
             shares = np.eye(len(labels))[verdict.arm]
         if shares is None:
             shares = np.full(len(labels), 1 / len(labels))
@@ -486,19 +476,19 @@ class Study:
         """Gives tickets back, all or none: they no longer count as pending. Should a result come after all, it is still
         accepted."""
         ids = [_ticket_id(ticket) for ticket in tickets]
-        with self._writing() as ledger:
+        with self._upkeep.writing() as ledger:
             ledger.progress(lock=True)
             found = ledger.outcomes_of(ids)
             for id_ in ids:
                 if id_ not in found:
-                    raise InvalidInput(f'"{id_}" is no ticket of the study "{self.name}"')
+                    raise NotFound(f'"{id_}" is no ticket of the study "{self.name}"')
                 if found[id_][1] is not None:
-                    raise InvalidInput(f'the ticket "{id_}" has its result already and cannot be given back')
-            ledger.abandon(ids, time.time())
+                    raise Conflict(f'the ticket "{id_}" has its result already and cannot be given back')
+            ledger.abandon(ids, self._upkeep.now)
 
     def delete(self) -> None:
         """Removes the study and all that was asked and told, for good. Whoever has it open is refused from then on."""
-        with self._writing() as ledger:
+        with self._upkeep.writing() as ledger:
             ledger.progress(lock=True)  # the study's row first, as all writers do
             ledger.delete()
 
@@ -506,7 +496,7 @@ class Study:
         """Returns where the study stands, with every arm compared with the one labelled `control`, if given."""
         from spectralbai.study.status import status_of
 
-        self.catch_up()
+        self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
         return status_of(self, self.snapshot(), base)
 
@@ -517,136 +507,48 @@ class Study:
         """
         from spectralbai.study.report import Report
 
-        self.catch_up()
+        self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
-        with self._reading() as ledger:
+        with self._upkeep.reading() as ledger:
             at, records = self._snapshot(ledger), self._records(ledger)
         return Report.of(self, at, records, base)  # computes, and may have to compile: not inside a transaction
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a status is made of, as of one instant."""
-        with self._reading() as ledger:
+        with self._upkeep.reading() as ledger:
             return self._snapshot(ledger)
 
     def records(self) -> Records:
         """Returns everything ever told, asked and opened, as of one instant."""
-        with self._reading() as ledger:
+        with self._upkeep.reading() as ledger:
             ledger.progress()  # refuses a study deleted meanwhile, which would look empty
             return self._records(ledger)
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
         """Brings the kept state up to date, if it is behind and no worker is at it: all that read it do so first."""
-        with self._reading() as ledger:
-            progress = ledger.progress()
-            self._learn(ledger)
-        if not _unclaimed(progress):
-            return
-        with self._writing() as ledger:
-            progress = ledger.progress(lock=True)
-            claimed = self._append(ledger, progress, [])
-        if claimed:
-            self._advance(on_check)
-
-    @contextmanager
-    def _reading(self) -> Iterator[Ledger]:
-        with self._storage.reading() as connection:
-            yield Ledger(connection, self._id)
-
-    @contextmanager
-    def _writing(self) -> Iterator[Ledger]:
-        with self._storage.writing() as connection:
-            yield Ledger(connection, self._id)
-
-    def _append(self, ledger: Ledger, progress: Progress, results: list[dict[str, Any]], filled: int = 0) -> bool:
-        """Appends results, if any, `filled` of them of the oldest open block; returns whether it now falls to this
-        worker to bring the state up to date, which it has claimed."""
-        now = time.time()
-        claimed = _unclaimed(ledger.append(progress, now, results, filled))
-        if claimed:
-            ledger.update(claimed=now + CLAIM)
-        return claimed
-
-    def _advance(self, on_check: OnCheck | None = None) -> None:
-        """Brings the kept state up to date, one check at a time, until it is; the caller has claimed that."""
-        behind = True
-        while behind:
-            with self._reading() as ledger:
-                state, progress = self._kept(ledger), ledger.progress()
-                told = ledger.results(state.samples, due(state))
-            if not progress.behind:
-                return  # another worker has been here
-            new, seen = advance(self.definition, state, told)
-            text = json.dumps(new.as_dict())
-            with self._writing() as ledger:
-                ledger.progress(lock=True)  # the study's row first, as all writers do
-                now = time.time()
-                replaced = ledger.replace_state(key(state), new, text, now, seen)
-                if replaced:
-                    ledger.update(**summary(self.definition, new))
-                progress = ledger.progress()
-                behind = progress.behind
-                ledger.update(claimed=now + CLAIM if behind else 0.0)
-            if replaced:  # else another worker was faster, or opened a block meanwhile
-                self._known = new
-            if on_check is not None:
-                on_check(new.samples, progress.results)
-
-    def _refresh(self) -> None:
-        """Learns of options that have joined by another process, whose labels may be meant."""
-        with self._reading() as ledger:
-            self._learn(ledger)
-
-    def _learn(self, ledger: Ledger) -> None:
-        if ledger.kept().joined > len(self.definition.history) - 1:
-            with _undamaged(self.name):
-                self.definition = ledger.definition()
-
-    def _kept(self, ledger: Ledger) -> State:
-        """Returns the state as kept, read only if it has changed; `definition` is then not older than it."""
-        from spectralbai.policy import State
-
-        self._learn(ledger)
-        kept, state = ledger.kept(), self._known  # which other threads may set meanwhile
-        if state is None or key(state) != kept:
-            with _undamaged(self.name):
-                state = State.from_dict(json.loads(ledger.state()))
-                if key(state) != kept:
-                    raise ValueError(
-                        f"a state of {state.samples} results and {state.opened} blocks, where {kept.seen} and "
-                        f"{kept.opened} should be"
-                    )
-            self._known = state
-        return state
-
-    def _state(self, ledger: Ledger) -> tuple[State, Vector]:
-        """Returns the state with all results before rules are read next, and the number of later ones per arm."""
-        state = self._kept(ledger)
-        until = state.samples if state.opened and ledger.progress().behind else due(state) - 1
-        told = ledger.results(state.samples, until)
-        waiting = ledger.results_per_arm(until, self.definition.policy.problem.n_arms)
-        return advance(self.definition, state, told)[0], waiting
+        self._upkeep.catch_up(on_check)
 
     def _records(self, ledger: Ledger) -> Records:
         made = ledger.openings(), ledger.withdrawals(), ledger.joins()
         return Records(ledger.observations(), ledger.tickets(), *made)
 
     def _snapshot(self, ledger: Ledger) -> Snapshot:
-        now = time.time()
-        state, waiting = self._state(ledger)
+        now = self._upkeep.now
+        state, waiting = self._upkeep.state(ledger)
         pending = ledger.pending(now, self.definition.instance.labels)
         failures = ledger.failures_per_arm(len(self.definition.instance.labels)).astype(int).tolist()
         return Snapshot(now, state, int(waiting.sum()), pending, ledger.checks(), tuple(failures), ledger.joins())
 
 
-def list_studies(storage: str | None = None) -> list[Summary]:
+def list_studies(storage: str | Storage | None = None) -> list[Summary]:
     """Returns a line for each study in a storage, oldest first."""
-    place = Storage(storage)
-    try:
+    with Storage.given(storage) as place:
         with place.reading() as connection:
             rows = find_studies(connection)
-    finally:
-        place.close()
-    return [_summary(row) for row in rows]
+        now = place.clock()
+        if place is not storage:
+            place.close()
+    return [_summary(row, now) for row in rows]
 
 
 def check_words(name: str, value: Any, longest: int, *, blank: bool = False) -> str:
@@ -658,24 +560,12 @@ def check_words(name: str, value: Any, longest: int, *, blank: bool = False) -> 
     return value
 
 
-@contextmanager
-def _undamaged(name: str) -> Iterator[None]:
-    """Says in one sentence that what is kept of a study cannot be read."""
-    try:
-        yield
-    except (ValueError, TypeError, KeyError) as error:
-        reason = " ".join(str(error).split())
-        raise StorageError(
-            f'the study "{name}" cannot be read ({reason}); restore a copy of the storage, or an export'
-        ) from None
-
-
-def _summary(row: Row[Any]) -> Summary:
-    with _undamaged(row.name):
+def _summary(row: Row[Any], now: float) -> Summary:
+    with undamaged(row.name):
         definition = Definition.from_dict(json.loads(row.definition))
     labels = definition.instance.labels
     best = None if row.best is None else labels[row.best]
-    ended = row.progress == "running" and definition.over(row.results, time.time())
+    ended = row.progress == "running" and definition.over(row.results, now)
     return Summary(
         row.name,
         as_time(row.created),
@@ -692,9 +582,7 @@ def _recorded(ledger: Ledger, origin: str, results: list[tuple[int, float]]) -> 
     """Returns whether these results of an origin are recorded; others of the same origin are refused."""
     known = ledger.results_of(origin)
     if known and sorted(known) != sorted(results):  # counts have no order of their own
-        raise InvalidInput(
-            f'results of the origin "{origin}" are recorded already, and differ; results are never changed'
-        )
+        raise Conflict(f'results of the origin "{origin}" are recorded already, and differ; results are never changed')
     return bool(known)
 
 
@@ -703,12 +591,3 @@ def _ticket_id(ticket: Any) -> str:
     if not isinstance(id_, str) or len(id_) > 100 or not id_.isprintable():
         raise InvalidInput(f"`ticket` must be a ticket that ask gave, or its id, got {str(ticket)[:120]!r}")
     return id_
-
-
-def _unclaimed(progress: Progress) -> bool:
-    """Whether the state is to be brought up to date, and no worker is at it.
-
-    A claim from the future is of a wrong clock.
-    """
-    now = time.time()
-    return progress.behind and not now < progress.claimed <= now + CLAIM

@@ -17,7 +17,8 @@ from spectralbai.study.ledger import insert_study
 from spectralbai.study.records import Join, Observation, Opening, Records, TicketRecord, Withdrawal, as_time
 from spectralbai.study.replay import replay
 from spectralbai.study.storage import Storage
-from spectralbai.study.study import OnCheck, Study, check_words
+from spectralbai.study.study import Study, check_words
+from spectralbai.study.upkeep import OnCheck
 
 FORMAT = "spectralbai-export/3"
 FORMAT_1, FORMAT_2 = "spectralbai-export/1", "spectralbai-export/2"
@@ -83,7 +84,7 @@ def results_as_csv(study: Study) -> str:
 
 
 def import_study(
-    document: Any, name: str | None = None, storage: str | None = None, on_check: OnCheck | None = None
+    document: Any, name: str | None = None, storage: str | Storage | None = None, on_check: OnCheck | None = None
 ) -> Study:
     """Returns the study of an exported document, written to a storage under its own name or another.
 
@@ -117,11 +118,10 @@ def import_study(
     except InvalidInput as error:
         raise InvalidInput(f"$.openings: {error}; {REMEDY}") from None
 
-    place = Storage(storage, create=True)
-    with place.closed_on_error():
+    with Storage.given(storage, create=True) as place:
         with place.writing() as connection:
             insert_study(connection, name, created, definition, dict(versions), records, state, checks)
-        return Study.named(name, place)
+        return Study.named(name, place, place is not storage)
 
 
 def _records(document: Mapping[str, Any], definition: Definition) -> Records:
