@@ -11,11 +11,11 @@ import math
 import numpy as np
 
 import spectralbai as sb
-from spectralbai.blocks import Block, Data
 from spectralbai.checks import Vector
-from spectralbai.evidence import Evidence
+from spectralbai.evidence.blocks import Block, Data
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.outlook import Outlook, separable
 from spectralbai.noise import Drawing
-from spectralbai.outlook import Outlook, separable
 from spectralbai.sampling.contract import least_block
 from spectralbai.sampling.race import AHEAD, GOLDEN, _aimed, spread
 from spectralbai.stopping.bets import Table

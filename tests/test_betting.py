@@ -16,10 +16,10 @@ import pytest
 from scipy.stats import beta
 
 from spectralbai import Graph, Problem, SpectralRace, simulate
-from spectralbai.blocks import Block, Data
 from spectralbai.checks import Matrix, Vector
-from spectralbai.evidence import Evidence
-from spectralbai.outlook import Outlook, separable
+from spectralbai.evidence.blocks import Block, Data
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.outlook import Outlook, separable
 from spectralbai.policy import State
 from spectralbai.spectral import Components, Decomposition, Responses, decompose
 from spectralbai.stopping import Betting, bets

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, InvalidInput, Problem, SpectralTaS, simulate
-from spectralbai.blocks import Block, Data, fill
 from spectralbai.checks import Indices, Vector
-from spectralbai.evidence import Evidence
+from spectralbai.evidence.blocks import Block, Data, fill
+from spectralbai.evidence.evidence import Evidence
 from spectralbai.policy import LUCB, OracleSampling, Policy, SpectralRace, State, TopTwo, TrackAndStop, Uniform
 from spectralbai.stopping import Betting
 from spectralbai.stopping.accounts import Accounts

@@ -16,12 +16,12 @@ import pytest
 
 import spectralbai as sb
 from spectralbai import Graph, Problem, SpectralRace, simulate
-from spectralbai.blocks import Block, Data
 from spectralbai.checks import Matrix, Vector
-from spectralbai.evidence import Evidence
-from spectralbai.history import roughness_from
-from spectralbai.intervals import graph_precision, pooled_intervals, pools_of
-from spectralbai.outlook import CatalogueOutlook, Outlook
+from spectralbai.evidence.blocks import Block, Data
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.intervals import graph_precision, pooled_intervals, pools_of
+from spectralbai.evidence.outlook import CatalogueOutlook, Outlook
+from spectralbai.inputs.history import roughness_from
 from spectralbai.policy import State
 from spectralbai.spectral import Catalogue, Duels, categories
 from spectralbai.stopping.accounts import Accounts

@@ -12,7 +12,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.graph import Categories
-from spectralbai.history import implied_R
+from spectralbai.inputs.history import implied_R
 from spectralbai.noise import Binary
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem, SpectralTaS, estimate
-from spectralbai.evidence import Evidence
-from spectralbai.intervals import graph_intervals, plain_widths
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.intervals import graph_intervals, plain_widths
 from spectralbai.oracle import Oracle
 from spectralbai.policy import GRUB, LUCB, Estimates, Policy, State, TopTwo, Uniform
 from spectralbai.stopping import RULES

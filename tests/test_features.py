@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, InvalidInput
-from spectralbai.features import features_from
 from spectralbai.graph import usual_neighbors
-from spectralbai.records import Table
+from spectralbai.inputs.features import features_from
+from spectralbai.inputs.table import Table
 
 TABLE = Table.from_text(
     "drug;mg;since;colour;vegan\n"

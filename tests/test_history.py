@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest, chi2
 
 from spectralbai import Graph, InvalidInput, instances
-from spectralbai.history import implied_R, implied_radii, roughness_from, sigma_from, step_inside
+from spectralbai.inputs.history import implied_R, implied_radii, roughness_from, sigma_from, step_inside
 
 PAIR = Graph.from_edges(3, [(1, 2, 2.0)])
 GRAPHS = {

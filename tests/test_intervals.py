@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import binomtest
 
 from spectralbai import Graph, Problem
-from spectralbai.blocks import Data
-from spectralbai.evidence import Evidence
-from spectralbai.intervals import graph_intervals, graph_precision, plain_widths
-from spectralbai.memory import Memory
+from spectralbai.evidence.blocks import Data
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.intervals import graph_intervals, graph_precision, plain_widths
+from spectralbai.evidence.memory import Memory
 from spectralbai.stopping import RULES
 
 DELTA = 0.2

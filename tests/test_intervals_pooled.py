@@ -12,9 +12,9 @@ from scipy.integrate import quad
 from scipy.stats import binomtest, norm
 
 from spectralbai import Graph, Problem, SpectralRace, SpectralTaS
-from spectralbai.blocks import Data
 from spectralbai.checks import Vector
-from spectralbai.intervals import pooled_intervals, pools_of
+from spectralbai.evidence.blocks import Data
+from spectralbai.evidence.intervals import pooled_intervals, pools_of
 from spectralbai.noise import Drawing, Pools
 from spectralbai.noise.unit import STAKES, TILTS, least_mean, spread_start, spread_wealth, tilted_wealth
 from spectralbai.policy import Uniform

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from spectralbai import InvalidInput
-from spectralbai.blocks import Block, Data
 from spectralbai.checks import Indices, Matrix, Vector
-from spectralbai.memory import Memory
+from spectralbai.evidence.blocks import Block, Data
+from spectralbai.evidence.memory import Memory
 from spectralbai.stopping.accounts import Account, Accounts, Leaders
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem
-from spectralbai.blocks import Data
 from spectralbai.checks import Matrix
-from spectralbai.evidence import Evidence
-from spectralbai.outlook import DOUBT, Outlook
+from spectralbai.evidence.blocks import Data
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.outlook import DOUBT, Outlook
 
 TWO = Graph.from_edges(6, [(0, 2, 1.0), (2, 4, 3.0), (1, 3, 1.0), (3, 5, 0.5)])
 

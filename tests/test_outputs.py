@@ -232,7 +232,7 @@ def test_the_check_comes_before_any_work(folder: Path, run: Run, monkeypatch: py
     for name in ("x.json", "x.png", "x.csv", "x.html", "figure.png"):
         (folder / "place" / name).write_text("mine")
     for place in (
-        "spectralbai.records.edges_from",
+        "spectralbai.inputs.table.edges_from",
         "spectralbai.campaign.summarise",
         "spectralbai.plot.plot_graph",
         "spectralbai.reproduction.reproduce",

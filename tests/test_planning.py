@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
-from spectralbai.history import roughness_from
+from spectralbai.inputs.history import roughness_from
 from spectralbai.planning import BATCH, Variation
 
 PAPER = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01), [0.9, 0.5, 0.6], labels=["a", "b", "c"])

@@ -12,11 +12,11 @@ from scipy.optimize import minimize
 from spectralbai import Graph, InvalidInput, Problem, SpectralRace
 from spectralbai.allocation.closed_form import balance
 from spectralbai.allocation.interior_point import search
-from spectralbai.blocks import Data
 from spectralbai.checks import Vector
-from spectralbai.evidence import Evidence
+from spectralbai.evidence.blocks import Data
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.outlook import Outlook
 from spectralbai.oracle import Oracle
-from spectralbai.outlook import Outlook
 from spectralbai.policy import State
 from spectralbai.sampling import Racing, View
 from spectralbai.sampling.contract import least_block

@@ -25,12 +25,12 @@ from spectralbai import (
     simulate,
     solve_allocation,
 )
-from spectralbai.blocks import Block, Data
 from spectralbai.checks import Matrix, Vector
 from spectralbai.cli import app
-from spectralbai.evidence import Evidence
-from spectralbai.intervals import graph_intervals, graph_precision, pooled_intervals, pools_of
-from spectralbai.outlook import Outlook, separable
+from spectralbai.evidence.blocks import Block, Data
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.intervals import graph_intervals, graph_precision, pooled_intervals, pools_of
+from spectralbai.evidence.outlook import Outlook, separable
 from spectralbai.planning import plan
 from spectralbai.spectral import Components
 from spectralbai.stopping.bets import Table

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from spectralbai import InvalidInput
+from spectralbai.inputs.table import Table, arms_from, edges_from, observations_from
 from spectralbai.noise import Bounded
-from spectralbai.records import Table, arms_from, edges_from, observations_from
 
 ARMS = "dose,mg,age\nlow,5,1.5\nmid,10,2.5\nhigh,20,2\n"
 

@@ -12,9 +12,9 @@ import pytest
 from scipy.stats import binomtest
 
 from spectralbai import Graph, Problem
-from spectralbai.blocks import Data
 from spectralbai.checks import Vector
-from spectralbai.evidence import Evidence
+from spectralbai.evidence.blocks import Data
+from spectralbai.evidence.evidence import Evidence
 from spectralbai.stopping import LikelihoodReading, Mixture
 from spectralbai.stopping.mixture import Split
 from spectralbai.stopping.region import graph_penalties

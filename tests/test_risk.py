@@ -16,9 +16,9 @@ import pytest
 from scipy.stats import beta
 
 from spectralbai import Graph, Problem
-from spectralbai.blocks import Data
 from spectralbai.checks import Vector
-from spectralbai.evidence import Evidence
+from spectralbai.evidence.blocks import Data
+from spectralbai.evidence.evidence import Evidence
 from spectralbai.spectral import Components
 from spectralbai.stopping import LikelihoodReading, Mixture, integrals
 from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES, Split

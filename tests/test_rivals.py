@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import binomtest
 
 from spectralbai import Graph, Instance, InvalidInput, Problem, simulate, solve_allocation
-from spectralbai.intervals import graph_intervals, graph_precision, plain_widths
+from spectralbai.evidence.intervals import graph_intervals, graph_precision, plain_widths
 from spectralbai.policy import GRUB, LUCB, POLICIES, OracleSampling, Race, TopTwo, TrackAndStop, Uniform
 
 PAPER = Instance(Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01), [1.4, 0.5, 0.6])

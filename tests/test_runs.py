@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spectralbai import runs
-from spectralbai.memory import Memory
+from spectralbai import run_lengths as runs
+from spectralbai.evidence.memory import Memory
 
 
 @given(st.lists(st.tuples(st.sampled_from([0.0, -1.5, math.inf, 1e-300]), st.integers(1, 900)), max_size=6))
@@ -36,7 +36,7 @@ def test_long_lists_of_few_values_are_short_and_others_are_lists() -> None:
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -1.25])
 def test_arrays_of_memories_survive(value: float) -> None:
-    from spectralbai.blocks import Data
+    from spectralbai.evidence.blocks import Data
 
     data = Data(np.full(3000, value), np.arange(3000.0), np.repeat([1.0, np.nan, 2.0], 1000))
     read = Memory.from_dict(json.loads(json.dumps(data.as_dict())))

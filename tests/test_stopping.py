@@ -11,10 +11,10 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from spectralbai import Graph, Problem
-from spectralbai.blocks import Data
 from spectralbai.checks import Vector
-from spectralbai.evidence import Evidence
-from spectralbai.memory import Memory
+from spectralbai.evidence.blocks import Data
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.memory import Memory
 from spectralbai.oracle import Oracle
 from spectralbai.spectral import Components
 from spectralbai.stopping import RULES, Mixture

@@ -24,7 +24,7 @@ from rich.table import Table
 
 import spectralbai as sb
 from benchmarks.samples import pages, scores
-from spectralbai.intervals import pooled_intervals
+from spectralbai.evidence.intervals import pooled_intervals
 from spectralbai.noise import Drawing
 from spectralbai.policy import SpectralRace, Uniform
 from spectralbai.policy.state import Watch

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem
-from spectralbai.blocks import Data
 from spectralbai.checks import Vector
-from spectralbai.evidence import Evidence
+from spectralbai.evidence.blocks import Data
+from spectralbai.evidence.evidence import Evidence
 from spectralbai.spectral import Components
 from spectralbai.stopping import LikelihoodReading, Mixture
 from spectralbai.stopping.integrals import log_integrals, lone_integrals

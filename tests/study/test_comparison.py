@@ -12,8 +12,8 @@ import pytest
 from test_study import INSTANCE, LABELS, fill
 
 import spectralbai as sb
-from spectralbai.study.comparison import Comparison
-from spectralbai.study.tables import arms_of, comparisons_of
+from spectralbai.report.comparison import Comparison
+from spectralbai.report.tables import arms_of, comparisons_of
 
 CLICKS = sb.Instance(sb.Problem.bounded(INSTANCE.problem.graph, R=0.01, binary=True), None, LABELS)
 

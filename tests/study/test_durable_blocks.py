@@ -12,9 +12,9 @@ from sqlalchemy import event
 from test_study import INSTANCE, LABELS, MU, drive
 
 import spectralbai as sb
+from spectralbai.journal.entries import Opening, Records
 from spectralbai.study import export_study, import_study, list_studies
 from spectralbai.study.ledger import Ledger, key
-from spectralbai.study.records import Opening
 from spectralbai.study.replay import replay
 
 
@@ -150,7 +150,7 @@ def test_a_block_that_another_computer_would_have_planned_otherwise_is_replayed_
     definition = sb.study.Definition(INSTANCE, 0.05, "max", "betting")
     first = definition.policy.init().blocks[0]
     arms = (*map(int, first.arms[::-1]), 0)
-    records = sb.study.records.Records((), (), (Opening(0, 0, 0.0, arms),))
+    records = Records((), (), (Opening(0, 0, 0.0, arms),))
     state, _ = replay(definition, records)
     assert tuple(state.blocks[0].arms) == arms and state.blocks[0].free.size == len(arms)
 

@@ -20,10 +20,10 @@ from spectralbai.cli.study import _as_json
 from spectralbai.cli.tables import print_plain
 from spectralbai.html import PAGE_ROWS, SCRIPT, paged
 from spectralbai.instances.generators import catalogue
+from spectralbai.report.by_category import most_lacking, summarised
+from spectralbai.report.status import MANY_ARMS, TOP
+from spectralbai.report.tables import Table
 from spectralbai.study import ArmStatus, Status
-from spectralbai.study.by_category import most_lacking, summarised
-from spectralbai.study.status import MANY_ARMS, TOP
-from spectralbai.study.tables import Table
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NASTY = "</script><b>x</b>"

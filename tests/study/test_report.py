@@ -17,7 +17,7 @@ import pytest
 from test_study import INSTANCE, LABELS, MU, drive, fill
 
 import spectralbai as sb
-from spectralbai.study.tables import means_of
+from spectralbai.report.tables import means_of
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from spectralbai.inputs.table import Table
     from spectralbai.instance import Instance
-    from spectralbai.records import Table
 
 
 def read_instance(file: str, has_noise: bool = True) -> Instance:
@@ -80,7 +80,7 @@ def _text(content: bytes) -> str:
 @contextmanager
 def read_table(file: Path | str) -> Iterator[Table]:
     """Yields the table of a CSV file, "-" being standard input; refusals inside the context name the file."""
-    from spectralbai.records import Table
+    from spectralbai.inputs.table import Table
 
     try:
         yield Table.from_text(_text(read_stdin()) if file == "-" else read_text(Path(file)))

@@ -18,8 +18,8 @@ from spectralbai.errors import InvalidInput
 if TYPE_CHECKING:
     from spectralbai.checks import Vector
     from spectralbai.graph import Graph
+    from spectralbai.inputs.table import Table
     from spectralbai.problem import Problem
-    from spectralbai.records import Table
 
 
 def instance(
@@ -193,9 +193,9 @@ def _read(
     """Returns labels, graph, guesses and what was chosen on the way."""
     import numpy as np
 
-    from spectralbai.features import features_from
     from spectralbai.graph import Graph, usual_neighbors
-    from spectralbai.records import arms_from, edges_from
+    from spectralbai.inputs.features import features_from
+    from spectralbai.inputs.table import arms_from, edges_from
 
     labels, mu = None, None
     graph: Graph
@@ -247,8 +247,8 @@ def _radii(
     """Returns R, or one for each category, and how it came about."""
     import numpy as np
 
-    from spectralbai.history import implied_R, implied_radii, rounded_up, step_inside
-    from spectralbai.records import observations_from
+    from spectralbai.inputs.history import implied_R, implied_radii, rounded_up, step_inside
+    from spectralbai.inputs.table import observations_from
 
     if by is None:
         if R is not None:
@@ -293,8 +293,8 @@ def _radii(
 
 def _estimated_sigma(file: Path, labels: tuple[str, ...]) -> tuple[float, str]:
     """Returns sigma from past outcomes, rounded up, and how it came about."""
-    from spectralbai.history import rounded_up, sigma_from
-    from spectralbai.records import observations_from
+    from spectralbai.inputs.history import rounded_up, sigma_from
+    from spectralbai.inputs.table import observations_from
 
     with read_table(file) as table:
         found = sigma_from(*observations_from(table, labels))

@@ -82,7 +82,7 @@ def plan(
     instance = _changed(read_instance(file, has_noise=sigma is None), R, sigma, tolerance)
 
     from spectralbai import planning
-    from spectralbai.records import observations_from
+    from spectralbai.inputs.table import observations_from
 
     arms, outcomes = None, None
     if observations is not None:
@@ -270,7 +270,7 @@ def _simulation(made: Plan) -> Table:
 
 
 def _history(made: Plan) -> Iterator[str]:
-    from spectralbai.history import rounded_up
+    from spectralbai.inputs.history import rounded_up
 
     pilot = made.pilot
     if pilot is None:

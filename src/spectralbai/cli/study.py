@@ -25,10 +25,10 @@ from spectralbai.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from spectralbai.journal.entries import Failure
+    from spectralbai.report.status import ArmStatus
+    from spectralbai.report.tables import Table as TextTable
     from spectralbai.study import Status, Study
-    from spectralbai.study.records import Failure
-    from spectralbai.study.status import ArmStatus
-    from spectralbai.study.tables import Table as TextTable
 
 app = typer.Typer(no_args_is_help=True, help="Live studies. Ask what to try, tell what came out, until it says stop.")
 
@@ -173,7 +173,7 @@ def tell(
         raise InvalidInput("--id and --past go with --counts; a ticket needs neither")
     if ticket is None:
         raise InvalidInput("a ticket and its outcome are needed, or --counts FILE --id NAME")
-    from spectralbai.study.records import Failure
+    from spectralbai.journal.entries import Failure
 
     results: list[tuple[str, float | Failure | None]]
     if ticket == "-":
@@ -186,7 +186,7 @@ def tell(
         results = [(ticket, Failure(failed or "no outcome") if outcome is None else _number(outcome))]
     with _open(name, storage) as study, progress("weighing results"):
         new = study.tell_many(results)
-    from spectralbai.study.records import in_words
+    from spectralbai.wording import in_words
 
     known = len(results) - new
     words = f"recorded {in_words(new, 'result')}" + (f"; {known} known already" if known else "")
@@ -194,8 +194,8 @@ def tell(
 
 
 def _tell_counts(name: str, file: str, id_: str, past: bool, storage: str | None, as_json: bool) -> None:
-    from spectralbai.records import counts_from
-    from spectralbai.study.records import in_words
+    from spectralbai.inputs.table import counts_from
+    from spectralbai.wording import in_words
 
     with _open(name, storage) as study:
         with read_table(file) as table:
@@ -231,7 +231,7 @@ def shares(
         rows = zip(split.items(), counts, strict=True)
         _print_json([{"label": label, "share": share, **count} for (label, share), count in rows])
         return
-    from spectralbai.study.tables import Table as TextTable
+    from spectralbai.report.tables import Table as TextTable
 
     lines = [
         (label, f"{share:.1%}", *(() if whole is None else (f"{whole[position]:,}",)))
@@ -338,7 +338,7 @@ def status(
         # Programs got all arms before there were categories, and still do where there are none.
         _print_json(seen.as_dict(arms if chosen or seen.categories is not None else None))
         return
-    from spectralbai.study.tables import arms_of
+    from spectralbai.report.tables import arms_of
 
     parts = (
         *_evidence(seen),
@@ -445,7 +445,7 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Deletes a study, with all that was asked and told. It cannot be brought back, except from an export."""
-    from spectralbai.study.records import in_words
+    from spectralbai.wording import in_words
 
     with _open(name, storage) as study:
         results = len(study.records().observations)
@@ -489,7 +489,7 @@ def import_(
         raise InvalidInput("--origin is for past results in a CSV file; an exported study has its own")
     document = read_json(file)
     from spectralbai.study import import_study
-    from spectralbai.study.records import in_words
+    from spectralbai.wording import in_words
 
     with progress("weighing results") as show, import_study(document, name, storage, show) as study:
         results = study.status().results
@@ -503,8 +503,8 @@ def import_(
 def _import_results(name: str, file: Path, origin: str | None, storage: str | None, as_json: bool) -> None:
     if origin is None:
         raise InvalidInput('--origin is needed: where the results come from, such as --origin "pilot of May"')
-    from spectralbai.records import has_counts, observations_from
-    from spectralbai.study.records import in_words
+    from spectralbai.inputs.table import has_counts, observations_from
+    from spectralbai.wording import in_words
 
     with _open(name, storage) as study:
         instance = study.definition.instance
@@ -590,7 +590,7 @@ def _evidence(status: Status) -> Iterator[str]:
 def _categories(status: Status, only: str | None, every: bool) -> Iterator[str | Table]:
     if status.categories is None:
         return
-    from spectralbai.study.tables import categories_of
+    from spectralbai.report.tables import categories_of
 
     table = categories_of(status)
     rows = [row for row, each in zip(table.rows, status.categories, strict=True) if only is None or each.name == only]
@@ -614,7 +614,7 @@ def _not_shown(status: Status, arms: Sequence[ArmStatus], chosen: bool) -> Itera
 
 def _compared(status: Status, arms: Sequence[ArmStatus]) -> Iterator[str | Table]:
     if status.control is not None:
-        from spectralbai.study.tables import comparisons_of
+        from spectralbai.report.tables import comparisons_of
 
         yield ""
         yield f'against "{status.control}": {status.compared}'

@@ -12,15 +12,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spectralbai.allocation import solve_allocation
-from spectralbai.blocks import Data
 from spectralbai.checks import Vector, check_arm
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
-from spectralbai.evidence import Evidence
-from spectralbai.history import RoughnessEstimate, SigmaEstimate, roughness_from, sigma_from
+from spectralbai.evidence.blocks import Data
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.outlook import Outlook
+from spectralbai.inputs.history import RoughnessEstimate, SigmaEstimate, roughness_from, sigma_from
 from spectralbai.instance import Instance
 from spectralbai.noise import SubGaussian
-from spectralbai.outlook import Outlook
 from spectralbai.problem import Problem
 
 PLAUSIBLE = 100

@@ -11,15 +11,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.blocks import Block, Data, fill, ranks_of
 from spectralbai.checks import Indices, Vector, check_arm, check_delta, check_integer, check_interval, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
-from spectralbai.evidence import Evidence
+from spectralbai.evidence.blocks import Block, Data, fill, ranks_of
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.intervals import pooled_intervals
+from spectralbai.evidence.memory import Memory
+from spectralbai.evidence.outlook import Outlook
 from spectralbai.instance import Instance
-from spectralbai.intervals import pooled_intervals
-from spectralbai.memory import Memory
-from spectralbai.outlook import Outlook
 from spectralbai.policy.state import State, Watch
 from spectralbai.policy.views import Estimates, Verdict
 from spectralbai.problem import Problem

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from spectralbai import runs
-from spectralbai.blocks import Block, Data
+from spectralbai import run_lengths
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
-from spectralbai.memory import Memory
+from spectralbai.evidence.blocks import Block, Data
+from spectralbai.evidence.memory import Memory
 from spectralbai.sampling import Tracked
 from spectralbai.stopping.mixture import Split
 
@@ -131,9 +131,9 @@ class State:
                     "threshold": _as_json(w.threshold),
                     "stopped_at": w.stopped_at,
                     "consistent": w.consistent,
-                    "candidates": None if w.candidates is None else runs.as_json(w.candidates),
+                    "candidates": None if w.candidates is None else run_lengths.as_json(w.candidates),
                     "doubted": w.doubted,
-                    "lacking": None if w.lacking is None else runs.as_json(w.lacking),
+                    "lacking": None if w.lacking is None else run_lengths.as_json(w.lacking),
                 }
                 for w in self.watches
             ],
@@ -202,9 +202,9 @@ def _watch(w: dict[str, Any]) -> Watch:
         float(w["threshold"]),
         w["stopped_at"],
         w["consistent"],
-        None if candidates is None else tuple(runs.from_json(candidates)),
+        None if candidates is None else tuple(run_lengths.from_json(candidates)),
         w.get("doubted", False),
-        None if lacking is None else tuple(runs.from_json(lacking)),
+        None if lacking is None else tuple(run_lengths.from_json(lacking)),
     )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from spectralbai.allocation.closed_form import balance_leads
 from spectralbai.checks import Mask, Vector
-from spectralbai.outlook import CatalogueOutlook
+from spectralbai.evidence.outlook import CatalogueOutlook
 from spectralbai.sampling.tracking import floor, project_on_floor
 
 PANEL = 32

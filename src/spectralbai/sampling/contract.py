@@ -11,8 +11,8 @@ import numpy as np
 
 from spectralbai.checks import Indices, Vector
 from spectralbai.errors import InvalidInput
-from spectralbai.evidence import Evidence
-from spectralbai.memory import Memory
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
 
 LEAST_BLOCK, BLOCK_PER_ARM, BLOCK_SHARE = 4, 1 / 3, 0.04

@@ -10,8 +10,8 @@ import numpy as np
 
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.compiled import njit
-from spectralbai.intervals import graph_intervals, graph_precision
-from spectralbai.memory import Memory
+from spectralbai.evidence.intervals import graph_intervals, graph_precision
+from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.sampling.contract import SamplingRule, View
 

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from spectralbai.checks import Indices, Vector
-from spectralbai.intervals import plain_widths
-from spectralbai.memory import Memory
+from spectralbai.evidence.intervals import plain_widths
+from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.sampling.contract import SamplingRule, View
 

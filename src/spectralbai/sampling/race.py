@@ -13,9 +13,9 @@ from spectralbai.allocation.interior_point import opening, search
 from spectralbai.checks import Indices, Mask, Vector
 from spectralbai.compiled import njit
 from spectralbai.errors import InvalidInput
-from spectralbai.memory import Memory
+from spectralbai.evidence.memory import Memory
+from spectralbai.evidence.outlook import CatalogueOutlook, Outlook
 from spectralbai.oracle import Oracle
-from spectralbai.outlook import CatalogueOutlook, Outlook
 from spectralbai.problem import Problem
 from spectralbai.sampling.catalogue_race import aim
 from spectralbai.sampling.contract import SamplingRule, View, least_block

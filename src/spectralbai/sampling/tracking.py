@@ -10,7 +10,7 @@ import numpy as np
 
 from spectralbai.checks import Indices, Vector
 from spectralbai.compiled import njit
-from spectralbai.memory import Memory
+from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.sampling.contract import SamplingRule, View
 

@@ -13,7 +13,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from spectralbai.checks import Indices, Mask, Matrix, Vector
-from spectralbai.memory import Memory
+from spectralbai.evidence.memory import Memory
 
 INVESTED = 0.1
 """Part of the cash that is moved into bets at every block: bets on a wrong early leader then cost little."""

@@ -12,10 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from spectralbai.blocks import Block
 from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.compiled import njit
-from spectralbai.outlook import Outlook
+from spectralbai.evidence.blocks import Block
+from spectralbai.evidence.outlook import Outlook
 from spectralbai.problem import Problem
 from spectralbai.spectral import Decomposition
 

@@ -9,10 +9,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from spectralbai.blocks import Block
 from spectralbai.checks import Indices, Mask, Vector
-from spectralbai.evidence import Evidence
-from spectralbai.outlook import CatalogueOutlook, CategoryRivals, Outlook, separable
+from spectralbai.evidence.blocks import Block
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.outlook import CatalogueOutlook, CategoryRivals, Outlook, separable
 from spectralbai.problem import Problem
 from spectralbai.stopping.accounts import Account, Accounts, Leaders, feed
 from spectralbai.stopping.bets import Table

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from spectralbai.checks import Indices, Mask, Matrix, Vector
-from spectralbai.outlook import CatalogueOutlook
+from spectralbai.evidence.outlook import CatalogueOutlook
 from spectralbai.spectral import Duels
 from spectralbai.stopping.bets import CAUTION, Table
 

@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Self, TypeVar
 
-from spectralbai.blocks import Block
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
-from spectralbai.evidence import Evidence
-from spectralbai.memory import Memory
+from spectralbai.evidence.blocks import Block
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.stopping.reading import Reading
 

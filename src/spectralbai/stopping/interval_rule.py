@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from spectralbai.checks import Vector
-from spectralbai.evidence import Evidence
-from spectralbai.intervals import graph_intervals, plain_widths
-from spectralbai.memory import Memory
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.intervals import graph_intervals, plain_widths
+from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.reading import IntervalReading, Reading

@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 
 from spectralbai.checks import Vector
-from spectralbai.evidence import Evidence
-from spectralbai.memory import Memory
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.memory import Memory
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
 from spectralbai.stopping.contract import StoppingRule

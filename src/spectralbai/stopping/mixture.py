@@ -8,11 +8,11 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from spectralbai.blocks import Block, Data
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
-from spectralbai.evidence import Evidence
-from spectralbai.memory import Memory
+from spectralbai.evidence.blocks import Block, Data
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.spectral import decompose
 from spectralbai.stopping.contract import StoppingRule

@@ -9,11 +9,11 @@ except ModuleNotFoundError:
         "studies need SQLAlchemy, which is not installed; run: pip install 'spectralbai[study]'"
     ) from None
 
-from spectralbai.study.by_category import CategoryStatus
-from spectralbai.study.definition import Definition
-from spectralbai.study.records import Failure, Summary, Ticket
-from spectralbai.study.report import Report
-from spectralbai.study.status import ArmStatus, Status
+from spectralbai.journal.definition import Definition
+from spectralbai.journal.entries import Failure, Summary, Ticket
+from spectralbai.report.by_category import CategoryStatus
+from spectralbai.report.report import Report
+from spectralbai.report.status import ArmStatus, Status
 from spectralbai.study.studies import Studies
 from spectralbai.study.study import Study, list_studies
 from spectralbai.study.transfer import export_study, import_study, results_as_csv

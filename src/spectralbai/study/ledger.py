@@ -14,12 +14,22 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, Row, Select, bindparam, delete, exc, func, insert, select, update
 
-from spectralbai import runs
+from spectralbai import run_lengths
 from spectralbai.checks import Vector
 from spectralbai.errors import Conflict, NotFound
 from spectralbai.instance import Instance
-from spectralbai.study.definition import Definition
-from spectralbai.study.records import Check, Join, Observation, Opening, Records, Ticket, TicketRecord, Told, Withdrawal
+from spectralbai.journal.definition import Definition
+from spectralbai.journal.entries import (
+    Check,
+    Join,
+    Observation,
+    Opening,
+    Records,
+    Ticket,
+    TicketRecord,
+    Told,
+    Withdrawal,
+)
 from spectralbai.study.replay import summary
 from spectralbai.study.schema import blocks, checks, joins, observations, states, studies, tickets, withdrawals
 
@@ -98,11 +108,11 @@ def openings_of(state: State, now: float) -> list[Opening]:
 
 
 def _as_text(values: Sequence[float] | None) -> str | None:
-    return None if values is None else json.dumps(runs.as_json(values))
+    return None if values is None else json.dumps(run_lengths.as_json(values))
 
 
 def _as_tuple(text: str | None) -> tuple[Any, ...] | None:
-    return None if text is None else tuple(runs.from_json(json.loads(text)))
+    return None if text is None else tuple(run_lengths.from_json(json.loads(text)))
 
 
 class Progress(NamedTuple):

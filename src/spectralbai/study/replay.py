@@ -10,8 +10,9 @@ import numpy as np
 
 from spectralbai.checks import Indices
 from spectralbai.errors import InvalidInput
-from spectralbai.study.definition import Definition
-from spectralbai.study.records import Check, Join, Opening, Records, Told, Withdrawal, finite
+from spectralbai.journal.definition import Definition
+from spectralbai.journal.entries import Check, Join, Opening, Records, Told, Withdrawal
+from spectralbai.wording import finite
 
 if TYPE_CHECKING:
     from spectralbai.policy import State, Verdict

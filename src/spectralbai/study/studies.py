@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from spectralbai.instance import Instance
-from spectralbai.study.definition import Goal
-from spectralbai.study.records import Summary
+from spectralbai.journal.definition import Goal
+from spectralbai.journal.entries import Summary
 from spectralbai.study.storage import Clock, Storage
 from spectralbai.study.study import Study, list_studies
 from spectralbai.study.transfer import import_study

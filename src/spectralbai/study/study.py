@@ -20,23 +20,23 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sqlalchemy import Row
 
-from spectralbai.blocks import unclaimed
 from spectralbai.checks import check_integer, check_number, did_you_mean
 from spectralbai.errors import Conflict, InvalidInput, NotFound
+from spectralbai.evidence.blocks import unclaimed
 from spectralbai.instance import Instance
+from spectralbai.journal.definition import Definition, Goal
+from spectralbai.journal.entries import Failure, Join, Records, Snapshot, Summary, Ticket, Withdrawal
+from spectralbai.report import Report, Status, status_of
 from spectralbai.software import software
-from spectralbai.study.definition import Definition, Goal
 from spectralbai.study.ledger import Ledger, Progress, find_studies, insert_study, key, openings_of
-from spectralbai.study.records import Failure, Join, Records, Snapshot, Summary, Ticket, Withdrawal, as_time
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
 from spectralbai.study.traffic import Counts, settle
 from spectralbai.study.upkeep import OnCheck, Upkeep, undamaged
+from spectralbai.wording import as_time
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
-    from spectralbai.study.report import Report
-    from spectralbai.study.status import Status
 
 LEASE = 3600.0
 """Seconds after which a ticket stops counting as pending, unless told otherwise."""
@@ -494,24 +494,22 @@ class Study:
 
     def status(self, control: str | None = None) -> Status:
         """Returns where the study stands, with every arm compared with the one labelled `control`, if given."""
-        from spectralbai.study.status import status_of
-
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
-        return status_of(self, self.snapshot(), base)
+        return status_of(self.snapshot(), base)
 
     def report(self, control: str | None = None) -> Report:
         """Returns the record of the study, for a page or JSON: `.as_html()`, `.as_dict()`.
 
         Every arm is compared with the one labelled `control`, if given.
         """
-        from spectralbai.study.report import Report
-
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
             at, records = self._snapshot(ledger), self._records(ledger)
-        return Report.of(self, at, records, base)  # computes, and may have to compile: not inside a transaction
+        return Report.of(
+            at, records, self.versions, base
+        )  # computes, and may have to compile: not inside a transaction
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a status is made of, as of one instant."""
@@ -537,7 +535,18 @@ class Study:
         state, waiting = self._upkeep.state(ledger)
         pending = ledger.pending(now, self.definition.instance.labels)
         failures = ledger.failures_per_arm(len(self.definition.instance.labels)).astype(int).tolist()
-        return Snapshot(now, state, int(waiting.sum()), pending, ledger.checks(), tuple(failures), ledger.joins())
+        return Snapshot(
+            self.name,
+            self.created,
+            self.definition,
+            now,
+            state,
+            int(waiting.sum()),
+            pending,
+            ledger.checks(),
+            tuple(failures),
+            ledger.joins(),
+        )
 
 
 def list_studies(storage: str | Storage | None = None) -> list[Summary]:

@@ -15,8 +15,8 @@ import numpy as np
 
 from spectralbai.checks import Indices, Vector, check_integer
 from spectralbai.errors import InvalidInput
-from spectralbai.study.definition import Definition
-from spectralbai.study.records import Check, Opening, Told
+from spectralbai.journal.definition import Definition
+from spectralbai.journal.entries import Check, Opening, Told
 from spectralbai.study.replay import advance, with_pulls
 
 if TYPE_CHECKING:

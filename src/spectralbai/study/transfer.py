@@ -12,13 +12,14 @@ from typing import Any
 from spectralbai.checks import check_arm, check_integer, check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
-from spectralbai.study.definition import Definition
+from spectralbai.journal.definition import Definition
+from spectralbai.journal.entries import Join, Observation, Opening, Records, TicketRecord, Withdrawal
 from spectralbai.study.ledger import insert_study
-from spectralbai.study.records import Join, Observation, Opening, Records, TicketRecord, Withdrawal, as_time
 from spectralbai.study.replay import replay
 from spectralbai.study.storage import Storage
 from spectralbai.study.study import Study, check_words
 from spectralbai.study.upkeep import OnCheck
+from spectralbai.wording import as_time
 
 FORMAT = "spectralbai-export/3"
 FORMAT_1, FORMAT_2 = "spectralbai-export/1", "spectralbai-export/2"

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from spectralbai.checks import Vector
 from spectralbai.errors import StorageError
-from spectralbai.study.definition import Definition
+from spectralbai.journal.definition import Definition
 from spectralbai.study.ledger import Ledger, Progress, due, key
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage

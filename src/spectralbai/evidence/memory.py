@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from spectralbai.errors import InvalidInput
-from spectralbai.runs import runs_of
+from spectralbai.run_lengths import runs_of
 
 
 @dataclass(frozen=True, eq=False)

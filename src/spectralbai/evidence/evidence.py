@@ -8,9 +8,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import chdtri
 
-from spectralbai.blocks import Data
 from spectralbai.checks import Vector
 from spectralbai.estimation import closest_smooth
+from spectralbai.evidence.blocks import Data
 from spectralbai.problem import Problem
 from spectralbai.spectral import Decomposition, Responses, decompose
 

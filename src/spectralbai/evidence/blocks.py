@@ -10,7 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from spectralbai.checks import Indices, Mask, Vector
-from spectralbai.memory import Memory
+from spectralbai.evidence.memory import Memory
 
 
 @dataclass(frozen=True, eq=False)

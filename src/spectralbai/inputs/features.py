@@ -10,7 +10,7 @@ import numpy as np
 
 from spectralbai.checks import Matrix, Vector
 from spectralbai.errors import InvalidInput
-from spectralbai.records import Table
+from spectralbai.inputs.table import Table
 
 TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 SHOWN = 5

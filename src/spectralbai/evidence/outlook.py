@@ -11,9 +11,9 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import chdtri
 
-from spectralbai.blocks import Data
 from spectralbai.checks import Indices, Mask, Matrix, Vector
-from spectralbai.evidence import Evidence
+from spectralbai.evidence.blocks import Data
+from spectralbai.evidence.evidence import Evidence
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
 from spectralbai.spectral import Catalogue, Components, Decomposition, Duels, decompose

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from spectralbai.blocks import Data
 from spectralbai.checks import Matrix, Vector, check_matrices
+from spectralbai.evidence.blocks import Data
 from spectralbai.noise import Pools
 from spectralbai.problem import Problem
 from spectralbai.spectral import Catalogue, Components, decompose

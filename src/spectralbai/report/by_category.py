@@ -11,8 +11,8 @@ import numpy as np
 from spectralbai.checks import Indices, Matrix
 
 if TYPE_CHECKING:
-    from spectralbai.study.records import Check
-    from spectralbai.study.status import ArmStatus
+    from spectralbai.journal.entries import Check
+    from spectralbai.report.status import ArmStatus
 
 
 @dataclass(frozen=True)

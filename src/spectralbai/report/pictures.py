@@ -1,5 +1,4 @@
-"""Pictures of a study of many arms: a row or a line for each category, or for the arms at the top where there are no
-categories."""
+"""The pictures of a study. Of many arms they show the categories, or the arms at the top where there are none."""
 
 from __future__ import annotations
 
@@ -9,10 +8,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectralbai.study.by_category import lacking_of, most_lacking
-from spectralbai.study.definition import Definition
-from spectralbai.study.records import Check
-from spectralbai.study.status import ArmStatus, Status, categories_in
+from spectralbai.instance import Instance
+from spectralbai.journal.definition import Definition
+from spectralbai.journal.entries import Check
+from spectralbai.report.by_category import lacking_of, most_lacking
+from spectralbai.report.status import MANY_ARMS, ArmStatus, Status, categories_in
 
 MOST_ROWS = 60
 """Rows and lines of a picture."""
@@ -20,7 +20,7 @@ STARS = {"decided": "decided for", "running": "ahead", "ended": "ahead at the en
 """What the star of a picture marks, by the state of the study."""
 
 
-class Row(NamedTuple):
+class Shown(NamedTuple):
     """A category, or an arm, as pictures show it; NaN where nothing is known."""
 
     name: str
@@ -32,9 +32,85 @@ class Row(NamedTuple):
     """Of the arm, or of the best one in the category."""
 
 
-def pictures_of_many(
-    status: Status, definition: Definition, checks: Sequence[Check], about_intervals: str
-) -> Iterator[tuple[bytes, str]]:
+def pictures(status: Status, definition: Definition, checks: Sequence[Check]) -> Iterator[tuple[bytes, str]]:
+    """Yields the pictures of a study as (PNG, caption); none before the first result."""
+    from spectralbai import plot
+
+    instance = definition.instance
+    if not status.results:
+        return
+    if len(status.arms) > MANY_ARMS:
+        yield from _pictures_of_many(status, definition, checks)
+        return
+    labels, ranked = instance.labels, status.ranked
+    names = [arm.label for arm in ranked]
+    likely = {*(status.candidates or ()), status.control}
+    named = [row for row, name in enumerate(names) if name in likely]
+    estimate, low, high, omega = (
+        _floats(getattr(arm, name) for arm in ranked) for name in ("estimate", "low", "high", "omega")
+    )
+    if np.isfinite(estimate).all():
+        leader = names[0] if status.best is None else status.best
+        star = STARS[status.state]
+        ax = plot.plot_estimates(
+            names,
+            estimate,
+            low,
+            high,
+            names.index(leader),
+            named=named,
+            control=None if status.control is None else names.index(status.control),
+            rates=status.rates,
+            star_is=star,
+        )
+        base = "" if status.control is None else f' The dashed line is the control "{status.control}".'
+        yield plot.as_png(ax), f"Estimated mean outcomes. {status.about_intervals}{base}"
+        place = {label: arm for arm, label in enumerate(labels)}
+        means = np.empty(len(labels))
+        means[[place[name] for name in names]] = estimate
+        ax = plot.plot_graph(
+            Instance(instance.problem, means, labels),
+            [arm.results for arm in status.arms],
+            best=place[leader],
+            named=[place[names[row]] for row in named],
+            area_is="share of the results",
+            colour_is="estimated mean",
+            star_is=star,
+        )
+        yield plot.as_png(ax), "The graph, coloured by the estimates."
+    yield (
+        plot.as_png(plot.plot_shares(names, [arm.results for arm in ranked], omega, named=named)),
+        "How the trials were shared.",
+    )
+    raced = [check for check in checks if check.lacking is not None]
+    if raced:
+        tolerant = instance.problem.tolerance > 0
+        lacking = lacking_of(raced, [arm.withdrawn for arm in status.arms], leaders=tolerant)
+        best = None if status.best is None else labels.index(status.best)
+        # With a tolerance an arm need not be out: to be beaten by whoever leads is enough.
+        end = "beaten" if tolerant else "out"
+        ax = plot.plot_race(
+            [check.samples for check in raced],
+            lacking,
+            labels,
+            status.delta,
+            best,
+            end_is=end,
+        )
+        caption = f"The race: an arm is {end} when the account against it reaches the line."
+        if status.consistent is False:
+            caption += " But the data contradict R, and nothing is claimed."
+        yield plot.as_png(ax), caption
+    elif checks:
+        samples = [check.samples for check in checks]
+        statistic, threshold = (
+            _floats(getattr(check, name) for check in checks) for name in ("statistic", "threshold")
+        )
+        ax = plot.plot_evidence(samples, statistic, threshold, status.stopped_at, status.state == "decided")
+        yield plot.as_png(ax), "Evidence over time."
+
+
+def _pictures_of_many(status: Status, definition: Definition, checks: Sequence[Check]) -> Iterator[tuple[bytes, str]]:
     """Yields (PNG, caption) for a study with results.
 
     The graph is left out: its dots would be too small to tell apart.
@@ -61,7 +137,7 @@ def pictures_of_many(
         which = "Estimated mean outcomes" + ("" if categories is None else " of the best arm of each category")
         dots = "" if categories is None else " The light strokes are the other arms."
         base = "" if control is None else f' The dashed line is the control "{control.label}".'
-        yield plot.as_png(ax), f"{which}{some}. {about_intervals}{dots}{base}"
+        yield plot.as_png(ax), f"{which}{some}. {status.about_intervals}{dots}{base}"
     ax = plot.plot_shares(names, [row.results for row in rows], [row.omega for row in rows], of=status.results)
     yield plot.as_png(ax), f"How the trials were shared{some}."
     raced = [check for check in checks if check.lacking is not None]
@@ -104,12 +180,12 @@ def _race(status: Status, definition: Definition, raced: Sequence[Check], every:
     return plot.as_png(ax), caption
 
 
-def _rows(status: Status) -> Iterator[Row]:
+def _rows(status: Status) -> Iterator[Shown]:
     """Yields what pictures show, that of the arm recommended first."""
     found = status.listed if status.categories is None else status.categories
     for each in found[:MOST_ROWS]:
         name = each.label if isinstance(each, ArmStatus) else each.name
-        yield Row(name, each.results, *_floats((each.omega, each.estimate, each.low, each.high)))
+        yield Shown(name, each.results, *_floats((each.omega, each.estimate, each.low, each.high)))
 
 
 def _others(status: Status, names: Sequence[str]) -> list[list[float]]:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,16 +16,13 @@ from spectralbai.checks import did_you_mean
 from spectralbai.decimals import Decimals
 from spectralbai.errors import NotFound
 from spectralbai.graph import Categories
+from spectralbai.journal.definition import Definition, Goal
+from spectralbai.journal.entries import Check, Join, Snapshot, Ticket
 from spectralbai.problem import Problem, R_in_words
-from spectralbai.study.by_category import CategoryStatus, summarised
-from spectralbai.study.comparison import Comparison
-from spectralbai.study.definition import Definition
-from spectralbai.study.records import MOST_NAMED, Check, Join, Snapshot, Ticket, as_time, finite, in_words
-from spectralbai.study.tables import arms_of, categories_of, comparisons_of
-
-if TYPE_CHECKING:
-    from spectralbai.study.definition import Goal
-    from spectralbai.study.study import Study
+from spectralbai.report.by_category import CategoryStatus, summarised
+from spectralbai.report.comparison import Comparison
+from spectralbai.report.tables import arms_of, categories_of, comparisons_of
+from spectralbai.wording import MOST_NAMED, as_time, finite, in_words
 
 MOST_ROWS = 30
 """Arms, and categories, that a notebook shows."""
@@ -399,6 +396,19 @@ class Status:
         return any(arm.low is not None or arm.high is not None for arm in self.arms)
 
     @property
+    def about_intervals(self) -> str:
+        """What the intervals claim, or why there are none, in a sentence."""
+        if self.has_intervals:
+            return f"All intervals hold, at all times at once, at a risk of {self.delta:g}."
+        if self.consistent is False:
+            return "The data contradict R, and nothing is claimed about the means."
+        return (
+            "There are no intervals yet: betting has them from the first result on, mixture once one arm leads."
+            if self.proved
+            else "This rule has no intervals."
+        )
+
+    @property
     def compared(self) -> str:
         """How many arms are better or worse than the control for sure, in words."""
         if not self.has_intervals:
@@ -439,10 +449,9 @@ class Status:
         }
 
 
-def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
+def status_of(at: Snapshot, control: int | None = None) -> Status:
     """Returns the status of a study at an instant, its arms compared with the arm `control`."""
-    state = at.state
-    definition = study.definition.of(state)
+    state, definition = at.state, at.definition.of(at.state)
     policy, labels = definition.policy, definition.instance.labels
     verdict = policy.verdict(state)
     seen = policy.estimates(state)
@@ -493,7 +502,7 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
     results = state.samples + at.unweighed
     ended = verdict.progress == "running" and definition.over(results, at.time)
     return Status(
-        name=study.name,
+        name=at.name,
         time=as_time(at.time),
         state="ended" if ended else verdict.progress,
         goal=definition.goal,
@@ -506,7 +515,7 @@ def status_of(study: Study, at: Snapshot, control: int | None = None) -> Status:
         results=results,
         budget=definition.budget,
         until=None if definition.until is None else as_time(definition.until),
-        room=_room(definition, results, study.created, at.time),
+        room=_room(definition, results, at.created, at.time),
         unweighed=at.unweighed,
         stopped_at=verdict.stopped_at,
         statistic=finite(verdict.statistic),

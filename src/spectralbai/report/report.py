@@ -5,29 +5,25 @@ from __future__ import annotations
 
 import json
 import math
-from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from spectralbai.html import SCRIPT, paged, pairs, paragraph, table
-from spectralbai.instance import Instance
+from spectralbai.journal.definition import Definition
+from spectralbai.journal.entries import Check, Records, Snapshot
 from spectralbai.problem import Problem
+from spectralbai.report.by_category import most_lacking
+from spectralbai.report.page import PAGE, figure
+from spectralbai.report.pictures import pictures
+from spectralbai.report.status import MANY_ARMS, ArmStatus, Status, categories_in, status_of
+from spectralbai.report.tables import Table, arms_of, categories_of, comparisons_of
 from spectralbai.software import software
-from spectralbai.study.by_category import lacking_of, most_lacking
-from spectralbai.study.definition import Definition
-from spectralbai.study.pictures import STARS, pictures_of_many
-from spectralbai.study.records import MOST_NAMED, Check, Records, Snapshot, as_time, in_words
-from spectralbai.study.status import MANY_ARMS, Status, categories_in, status_of
-from spectralbai.study.tables import Table, arms_of, categories_of, comparisons_of
-
-if TYPE_CHECKING:
-    from spectralbai.study.status import ArmStatus
-    from spectralbai.study.study import Study
+from spectralbai.wording import MOST_NAMED, as_time, in_words
 
 FORMAT = "spectralbai-report/2"
 
@@ -55,16 +51,19 @@ class Report:
     made_with: dict[str, str]
 
     @classmethod
-    def of(cls, study: Study, at: Snapshot, records: Records, control: int | None) -> Report:
-        """Returns the report of a study at an instant, its arms compared with the arm `control`."""
+    def of(cls, at: Snapshot, records: Records, versions: dict[str, str], control: int | None) -> Report:
+        """Returns the report of a study at an instant, its arms compared with the arm `control`.
+
+        `versions` are those of the software that created the study.
+        """
         from spectralbai.stopping import RULES
 
         worker_of = {ticket.id: ticket.worker for ticket in records.tickets}
         told = records.observations
         return cls(
-            study.definition,
-            status_of(study, at, control),
-            study.created,
+            at.definition,
+            status_of(at, control),
+            at.created,
             told[0].told if told else None,
             told[-1].told if told else None,
             dict(Counter(worker_of[each.ticket] for each in told if each.ticket is not None)),
@@ -76,8 +75,8 @@ class Report:
                 "pending": len(at.pending),
             },
             at.checks,
-            RULES[study.definition.stopping].reference,
-            study.versions,
+            RULES[at.definition.stopping].reference,
+            versions,
             software("SQLAlchemy"),
         )
 
@@ -111,7 +110,7 @@ class Report:
             categories=self._categories(),
             arms=self._rows(arms_of) + paragraph(self._about_arms()),
             compared="" if status.control is None else self._compared(status.control),
-            pictures="".join(_figure(png, caption) for png, caption in self._pictures()),
+            pictures="".join(figure(png, caption) for png, caption in pictures(status, self.definition, self.checks)),
             known=pairs(self._known()),
             asked=pairs(self._asked()),
             came=pairs(self._came()),
@@ -195,12 +194,12 @@ class Report:
                 else "others of its category inform it."
             )
         )
-        words.append(self._about_intervals())
+        words.append(status.about_intervals)
         return " ".join(words)
 
     def _compared(self, control: str) -> str:
         status = self.status
-        words = self._about_intervals()
+        words = status.about_intervals
         if status.has_intervals:
             words = (
                 f"A difference {'above' if status.goal == 'max' else 'below'} 0 is good. The limits follow from the "
@@ -264,175 +263,8 @@ class Report:
         for origin, count in self.origins.items():
             yield f"without ticket: {origin}", in_words(count, "result")
 
-    def _pictures(self) -> Iterable[tuple[bytes, str]]:
-        """Yields (PNG, caption)."""
-        from spectralbai import plot
-
-        status, instance = self.status, self.definition.instance
-        if not status.results:
-            return
-        if self._many:
-            yield from pictures_of_many(status, self.definition, self.checks, self._about_intervals())
-            return
-        labels, ranked = instance.labels, status.ranked
-        names = [arm.label for arm in ranked]
-        likely = {*(status.candidates or ()), status.control}
-        named = [row for row, name in enumerate(names) if name in likely]
-        estimate, low, high, omega = (
-            _floats(getattr(arm, name) for arm in ranked) for name in ("estimate", "low", "high", "omega")
-        )
-        if np.isfinite(estimate).all():
-            leader = names[0] if status.best is None else status.best
-            star = STARS[status.state]
-            ax = plot.plot_estimates(
-                names,
-                estimate,
-                low,
-                high,
-                names.index(leader),
-                named=named,
-                control=None if status.control is None else names.index(status.control),
-                rates=status.rates,
-                star_is=star,
-            )
-            base = "" if status.control is None else f' The dashed line is the control "{status.control}".'
-            yield plot.as_png(ax), f"Estimated mean outcomes. {self._about_intervals()}{base}"
-            place = {label: arm for arm, label in enumerate(labels)}
-            means = np.empty(len(labels))
-            means[[place[name] for name in names]] = estimate
-            ax = plot.plot_graph(
-                Instance(instance.problem, means, labels),
-                [arm.results for arm in status.arms],
-                best=place[leader],
-                named=[place[names[row]] for row in named],
-                area_is="share of the results",
-                colour_is="estimated mean",
-                star_is=star,
-            )
-            yield plot.as_png(ax), "The graph, coloured by the estimates."
-        yield (
-            plot.as_png(plot.plot_shares(names, [arm.results for arm in ranked], omega, named=named)),
-            "How the trials were shared.",
-        )
-        raced = [check for check in self.checks if check.lacking is not None]
-        if raced:
-            tolerant = instance.problem.tolerance > 0
-            lacking = lacking_of(raced, [arm.withdrawn for arm in status.arms], leaders=tolerant)
-            best = None if status.best is None else labels.index(status.best)
-            # With a tolerance an arm need not be out: to be beaten by whoever leads is enough.
-            end = "beaten" if tolerant else "out"
-            ax = plot.plot_race(
-                [check.samples for check in raced],
-                lacking,
-                labels,
-                status.delta,
-                best,
-                end_is=end,
-            )
-            caption = f"The race: an arm is {end} when the account against it reaches the line."
-            if status.consistent is False:
-                caption += " But the data contradict R, and nothing is claimed."
-            yield plot.as_png(ax), caption
-        elif self.checks:
-            samples = [check.samples for check in self.checks]
-            statistic, threshold = (
-                _floats(getattr(check, name) for check in self.checks) for name in ("statistic", "threshold")
-            )
-            ax = plot.plot_evidence(samples, statistic, threshold, status.stopped_at, status.state == "decided")
-            yield plot.as_png(ax), "Evidence over time."
-
-    def _about_intervals(self) -> str:
-        status = self.status
-        if status.has_intervals:
-            return f"All intervals hold, at all times at once, at a risk of {status.delta:g}."
-        if status.consistent is False:
-            return "The data contradict R, and nothing is claimed about the means."
-        return (
-            "There are no intervals yet: betting has them from the first result on, mixture once one arm leads."
-            if status.proved
-            else "This rule has no intervals."
-        )
-
 
 def _smoothness(problem: Problem) -> str:
     if problem.unstructured and math.isinf(problem.radii.max()):
         return "inf: the graph is not used"
     return problem.described_R().removeprefix("R = ")
-
-
-def _floats(values: Iterable[float | None]) -> list[float]:
-    return [math.nan if value is None else value for value in values]
-
-
-def _figure(png: bytes, caption: str) -> str:
-    data = b64encode(png).decode()
-    return (
-        f'<figure><img alt="{escape(caption)}" '
-        f'src="data:image/png;base64,{data}"><figcaption>{escape(caption)}</figcaption></figure>\n'
-    )
-
-
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="generator" content="spectralbai">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 72rem; margin: 2rem auto; padding: 0 1rem; }}
-h1 {{ font-size: 1.6rem; margin-bottom: .5rem; overflow-wrap: anywhere; }}
-h2 {{ font-size: 1.15rem; margin-top: 2rem; border-bottom: 1px solid #ddd; overflow-wrap: anywhere; }}
-p, figcaption, .pairs {{ max-width: 50rem; overflow-wrap: anywhere; }}
-.answer {{ max-width: none; padding: .8rem 1rem; border-left: .4rem solid #0072B2; background: #f2f7fb;
-font-size: 1.1rem; overflow-wrap: anywhere; }}
-.answer.decided {{ border-color: #009E73; background: #eff8f5; }}
-.answer.inconsistent {{ border-color: #D55E00; background: #fdf3ec; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th, td {{ padding: .2rem .8rem .2rem 0; vertical-align: top; }}
-th {{ font-weight: 600; }}
-.pairs th {{ min-width: 6rem; max-width: 14rem; }}
-.numbers {{ font-size: .9rem; }}
-.numbers th, .numbers td {{ border-bottom: 1px solid #eee; white-space: nowrap; }}
-.numbers thead th {{ position: sticky; top: 0; background: white; }}
-.numbers th:first-child, .numbers td:first-child {{ position: sticky; left: 0; background: white; white-space: normal;
-min-width: 7rem; max-width: min(28rem, 40vw); overflow-wrap: anywhere; }}
-.numbers th:first-child {{ z-index: 1; }}
-.box {{ max-height: 40rem; }}
-.paged .box {{ max-height: none; }}
-.controls {{ display: flex; flex-wrap: wrap; gap: .5rem 1.5rem; align-items: center; margin: .8rem 0; }}
-.controls[hidden] {{ display: none; }}
-.controls label {{ display: flex; gap: .5rem; align-items: center; min-width: 0; max-width: 100%; }}
-.controls input, .controls select, .controls button {{ font: inherit; padding: .3rem .6rem; min-width: 0; }}
-.controls select {{ max-width: 16rem; }}
-.where {{ color: #666; font-size: .9rem; font-variant-numeric: tabular-nums; }}
-.box + p, .paged + p, figcaption, footer {{ color: #666; font-size: .9rem; }}
-.pictures {{ display: flex; flex-wrap: wrap; gap: 1rem 2rem; align-items: flex-start; }}
-figure {{ margin: 1rem 0; flex: 1 1 30rem; max-width: 36rem; min-width: 0; }}
-img {{ max-width: 100%; }}
-pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; background: #f7f7f7; padding: .8rem; }}
-@media print {{ body {{ margin: 0; max-width: none; }} .box {{ max-height: none; }} .controls {{ display: none; }} }}
-@media print {{ figure, tr {{ break-inside: avoid; }} }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-<p class="answer {state}">{answer}</p>
-{categories}<h2>Arms</h2>
-{arms}
-{compared}
-<div class="pictures">
-{pictures}</div>
-<h2>What is known</h2>
-{known}
-<h2>What was asked</h2>
-{asked}
-<h2>How it came about</h2>
-{came}
-<h2>Software</h2>
-{software}
-<details><summary>{whole}</summary><pre>{definition}</pre></details>
-<footer>spectralbai, {time}</footer>
-{script}</body>
-</html>
-"""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from spectralbai.study.records import finite
+from spectralbai.wording import finite
 
 
 @dataclass(frozen=True)

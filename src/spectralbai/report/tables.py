@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from spectralbai.decimals import Decimals, percent
 
 if TYPE_CHECKING:
-    from spectralbai.study.by_category import CategoryStatus
-    from spectralbai.study.status import ArmStatus, Status
+    from spectralbai.report.by_category import CategoryStatus
+    from spectralbai.report.status import ArmStatus, Status
 
 
 class Table(NamedTuple):

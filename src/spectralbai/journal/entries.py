@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from spectralbai.wording import as_time
+
 if TYPE_CHECKING:
+    from spectralbai.journal.definition import Definition, Goal
     from spectralbai.policy import State
-    from spectralbai.study.definition import Goal
-
-
-MOST_NAMED = 10
-"""Options that are named in a sentence."""
 
 
 @dataclass(frozen=True)
@@ -80,8 +76,12 @@ class Opening:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A study at one instant."""
+    """A study at one instant: everything that a status is made of."""
 
+    name: str
+    created: float
+    definition: Definition
+    """What the study was about then; see `Definition.of`."""
     time: float
     state: State
     unweighed: int
@@ -187,18 +187,3 @@ class Summary:
     R."""
     best: str | None
     """Label of the arm recommended then, if any."""
-
-
-def in_words(count: int, what: str) -> str:
-    """Returns a count of things: "1 result", "1,200 results"."""
-    return f"{count:,} {what}" + ("" if count == 1 else "s")
-
-
-def finite(value: float) -> float | None:
-    """Returns a number, or None for one that JSON and tables cannot hold."""
-    return float(value) + 0.0 if math.isfinite(value) else None  # never -0.0
-
-
-def as_time(seconds: float) -> str:
-    """Returns a time as text, in UTC."""
-    return datetime.fromtimestamp(min(seconds, 253402300799.0), UTC).isoformat(timespec="seconds")

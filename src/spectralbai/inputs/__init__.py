@@ -1,0 +1,1 @@
+"""What people give as tables: features of options, past results, counts."""

@@ -1,0 +1,1 @@
+"""What is written down of a study: what it is about, what was asked and what was told."""
