@@ -1,7 +1,7 @@
 """Which setting of a support vector machine reads handwritten digits best? Two worker processes find out, and stop by
 themselves.
 
-    python examples/tune.py [--seconds 30]
+    python examples/tune.py [--seconds 30] [--tolerance 0.05]
 
 A trial is one noisy score: the accuracy on 300 digits, after training on 150 others, both drawn at random. Settings
 next to each other on the grid score alike: that is the graph. Needs scikit-learn and spectralbai[study,plot].
@@ -31,17 +31,15 @@ SIGMA = [0.12 if cost * width < 0.02 else 0.06 for cost, width in GRID]
 0.04 elsewhere."""
 STEP = 0.5
 """Neighbours on the grid differ by at most this much; most by far less, so that R has room to spare."""
-TOLERANCE = 0.05
-"""A setting this close to the best is as good."""
 
 
-def instance() -> sb.Instance:
+def instance(tolerance: float) -> sb.Instance:
     """Returns the grid as an instance: an edge between settings that are one step apart."""
     number = {setting: arm for arm, setting in enumerate(GRID)}
     edges = [(number[a, b], number[a, c]) for a in COST for b, c in itertools.pairwise(WIDTH)]
     edges += [(number[a, c], number[b, c]) for c in WIDTH for a, b in itertools.pairwise(COST)]
     graph = sb.Graph.from_edges(len(GRID), edges)
-    problem = sb.Problem(graph, R=graph.n_edges * STEP**2, sigma=SIGMA, tolerance=TOLERANCE)
+    problem = sb.Problem(graph, R=graph.n_edges * STEP**2, sigma=SIGMA, tolerance=tolerance)
     return sb.Instance(problem, labels=[f"C={cost:g} gamma={width:g}" for cost, width in GRID])
 
 
@@ -64,12 +62,13 @@ def work(name: str, storage: str, seed: int, seconds: float) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=30.0, help="stop the workers after so long, decided or not")
+    parser.add_argument("--tolerance", type=float, default=0.05, help="a setting this close to the best is as good")
     parser.add_argument("--storage", help="sqlite:///FILE or postgresql://...; a temporary file if not given")
     parser.add_argument("--report", help="write the report to this HTML file")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         storage = options.storage or f"sqlite:///{folder}/tuning.db"
-        with sb.Study.create("digits", instance(), delta=0.05, storage=storage) as study:
+        with sb.Study.create("digits", instance(options.tolerance), delta=0.05, storage=storage) as study:
             processes = [
                 get_context("spawn").Process(target=work, args=("digits", storage, seed, options.seconds))
                 for seed in (1, 2)

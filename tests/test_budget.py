@@ -19,11 +19,11 @@ LINE = sb.Instance(
 
 @pytest.fixture(scope="module")
 def found() -> Budget:
-    return budget(LINE, 100, 0.1, runs=12)
+    return budget(LINE, 100, 0.1, runs=6)
 
 
 def test_chances_are_those_of_races_cut_short(found: Budget) -> None:
-    seeds = [int(np.random.SeedSequence((0, number)).generate_state(1, np.uint64)[0]) for number in range(12)]
+    seeds = [int(np.random.SeedSequence((0, number)).generate_state(1, np.uint64)[0]) for number in range(6)]
     for chance in (found.curve[0], found.curve[-1]):
         policy = sb.SpectralRace(sb.Problem(LINE.problem.graph, 9.0, 1.0, chance.tolerance), 0.1)
         runs = [sb.simulate.run(policy, LINE.mu, seed, max_samples=100) for seed in seeds]
@@ -38,7 +38,7 @@ def test_chances_are_those_of_races_cut_short(found: Budget) -> None:
 
 
 def test_more_trials_find_smaller_tolerances(found: Budget) -> None:
-    more = budget(LINE, 300, 0.1, runs=6)
+    more = budget(LINE, 300, 0.1, runs=3)
     few, many = found.smallest_tolerance(0.8), more.smallest_tolerance(0.8)
     assert few is not None and many is not None and many < few
     assert few <= (found.smallest_tolerance(0.95) or math.inf)

@@ -69,7 +69,7 @@ def test_page_variants_in_groups_with_bernoulli_outcomes(run: Run, tmp_path: Pat
     files = ("--arms", str(EXAMPLES / "pages.csv"), "--edges", str(EXAMPLES / "similar_pages.csv"), "--guess", "clicks")
     made = made_instance(run, out, *files, "--R", "0.002", "--low", "0", "--high", "1")
     assert made.problem.graph.n_components == 4 and made.problem.outcome_range == (0, 1)
-    shown = run("plan", str(out), "--delta", "0.4", "--runs", "2", "--jobs", "1")
+    shown = run("plan", str(out), "--delta", "0.4", "--runs", "1", "--jobs", "1")
     assert shown.code == 0 and "The graph" in shown.stdout and "with the graph" in shown.stdout
     assert "too small for these means" in shown.stdout
     clicks = made_instance(run, out, *files, "--R", "0.002", "--binary")
@@ -266,16 +266,16 @@ def test_a_budget_is_told_and_drawn(run: Run, tmp_path: Path) -> None:
     file, picture = tmp_path / "i.json", tmp_path / "b.png"
     problem = sb.Problem(sb.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]), 9.0, 1.0)
     file.write_text(json.dumps(sb.Instance(problem, [0.0, 1.0, 2.4, 2.8]).as_dict()))
-    options = ("--budget", "100", "--runs", "5", "--jobs", "1", "--delta", "0.1")
+    options = ("--budget", "100", "--runs", "2", "--jobs", "1", "--delta", "0.1")
     shown = run("plan", str(file), *options, "--plot", str(picture))
     assert shown.code == 0 and picture.read_bytes().startswith(b"\x89PNG")
     for words in ("With 80% probability 100 trials find an option within", "options are left on average", "in time"):
         assert words in shown.stdout
     document = json.loads(run("plan", str(file), *options, "--json").stdout)
-    assert document["trials"] == 100 and document["curve"][0]["runs"] == 5
+    assert document["trials"] == 100 and document["curve"][0]["runs"] == 2
 
 
-@pytest.mark.parametrize("command", [("plan",), ("solve",), ("study", "create", "pages")])
+@pytest.mark.parametrize("command", [("plan", "--quick"), ("solve",), ("study", "create", "pages")])
 def test_sigma_is_never_assumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, command: tuple[str]) -> None:
     monkeypatch.chdir(tmp_path)
     silent = {"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0}

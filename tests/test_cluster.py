@@ -20,7 +20,7 @@ from spectralbai.cli.work import cluster
 
 TEXT = """
 format = "spectralbai-campaign/1"
-runs = 8
+runs = 4
 deltas = [0.2, 0.05]
 [[instances]]
 kind = "cliques"

@@ -13,7 +13,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.inputs.history import roughness_from
-from spectralbai.planning import BATCH, Variation
+from spectralbai.planning import BATCH, Variation, planned
 
 PAPER = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01), [0.9, 0.5, 0.6], labels=["a", "b", "c"])
 FAST = {
@@ -28,6 +28,15 @@ FAST = {
 }
 
 
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has plans simulate no other risk, R or tolerance than that asked for: a tenth of the runs."""
+    monkeypatch.setattr(planned, "DELTAS", ())
+    monkeypatch.setattr(planned, "R_FACTORS", (1.0,))
+    monkeypatch.setattr(planned, "TOLERANCE_SHARES", ())
+
+
+@pytest.mark.usefixtures("alone")
 @pytest.mark.parametrize("name", FAST)
 def test_the_mean_predicted_is_within_15_percent_of_that_of_fresh_runs(name: str) -> None:
     instance = FAST[name]
@@ -48,7 +57,11 @@ def test_a_quick_plan_is_the_theory() -> None:
     assert math.isnan(made.with_graph.mean)
 
 
-def test_a_simulated_plan_reads_every_risk_off_the_same_runs_and_depends_on_the_seed_alone() -> None:
+def test_a_simulated_plan_reads_every_risk_off_the_same_runs_and_depends_on_the_seed_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(planned, "R_FACTORS", (2.0,))
+    monkeypatch.setattr(planned, "TOLERANCE_SHARES", (0.4,))
     made, again, other = (sb.plan(FAST["three arms"], 0.1, runs=BATCH, seed=seed) for seed in (0, 0, 1))
     assert made.as_dict() == again.as_dict() != other.as_dict()
     assert [each.delta for each in made.by_delta] == [0.1, 0.05, 0.01]
@@ -183,6 +196,7 @@ def pilot(instance: sb.Instance, tries: int, noise: float | None = None, seed: i
     }
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_pilot_gives_a_range_which_narrows_as_it_grows_and_holds_the_number_to_expect() -> None:
     instance = FAST["cliques"]
     fresh = np.mean([sb.simulate.run(sb.SpectralRace(instance.problem, 0.1), instance.mu, s).tau for s in range(32)])
@@ -208,6 +222,7 @@ def test_plausible_means_follow_the_observations_and_obey_R() -> None:
         assert drawn[:, 0].mean() == pytest.approx(made.signals[0][0], abs=0.4 / math.sqrt(tries))
 
 
+@pytest.mark.usefixtures("alone")
 def test_scores_are_planned_with_the_spread_of_the_pilot() -> None:
     scores = FAST["bounded"]
     calm = sb.plan(sb.Instance(scores.problem), 0.1, **pilot(scores, 20, 0.05), runs=BATCH)
@@ -220,6 +235,7 @@ def test_scores_are_planned_with_the_spread_of_the_pilot() -> None:
     assert calm.range is not None and calm.range.low < np.mean(fresh) < calm.range.high
 
 
+@pytest.mark.usefixtures("alone")
 def test_a_graph_that_is_not_used_is_not_judged() -> None:
     made = sb.plan(FAST["no graph"], 0.1, runs=BATCH)
     assert made.with_graph == made.without_graph and made.saving == 0
@@ -245,7 +261,7 @@ def test_bad_arguments_are_refused() -> None:
             sb.plan(*arguments, runs=0)  # type: ignore[arg-type]
 
 
-def test_scores_in_a_range_are_planned_without_a_lower_bound() -> None:
+def test_scores_in_a_range_are_planned_without_a_lower_bound(request: pytest.FixtureRequest) -> None:
     scores = FAST["bounded"]
     made = sb.plan(scores, 0.1, runs=0)
     document = made.as_dict()
@@ -254,6 +270,7 @@ def test_scores_in_a_range_are_planned_without_a_lower_bound() -> None:
     assert "at least" not in made.advice and "T* of" in made.advice
     unused = sb.plan(sb.Instance(replace(scores.problem, R=math.inf), scores.mu), 0.1, runs=0)
     assert unused.advice == "The graph is not used (R = inf)."
+    request.getfixturevalue("alone")
     simulated = sb.plan(scores, 0.1, runs=BATCH)
     assert math.isnan(simulated.with_graph.lower_bound) and simulated.by_tolerance[0].forecast.mean > 0  # type: ignore[union-attr]
 

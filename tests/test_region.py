@@ -20,7 +20,7 @@ from spectralbai.stopping.mixture import Split
 from spectralbai.stopping.region import graph_penalties
 
 DELTA = 0.2
-RUNS = 200
+RUNS = 120
 
 
 @dataclass(frozen=True)

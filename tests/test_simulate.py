@@ -109,16 +109,16 @@ def test_plenty_of_data_contradict_a_wrong_r_and_nothing_is_decided(seed: int) -
 def test_a_wrong_r_is_refuted_not_certified() -> None:
     """Nearly always: a decision stands only where R was not in doubt, or where it holds at the roughness of the
     data."""
-    runs = [simulate.run(SpectralTaS(PAPER, 0.01, stopping="mixture"), ROUGH, seed) for seed in range(20)]
-    assert sum(run.status == "inconsistent" for run in runs) >= 16
+    runs = [simulate.run(SpectralTaS(PAPER, 0.01, stopping="mixture"), ROUGH, seed) for seed in range(10)]
+    assert sum(run.status == "inconsistent" for run in runs) >= 8
     assert all(run.correct for run in runs if run.status == "decided")
     for run in runs:
         assert run.tau == run.counts.sum()
 
 
 def test_a_wrong_r_that_hides_the_best_arm_is_refuted() -> None:
-    runs = [simulate.run(SpectralTaS(PAPER, 0.01, stopping="mixture"), [1.4, 0.4, 1.5], seed) for seed in range(20)]
-    assert [run.status for run in runs] == ["inconsistent"] * 20
+    runs = [simulate.run(SpectralTaS(PAPER, 0.01, stopping="mixture"), [1.4, 0.4, 1.5], seed) for seed in range(10)]
+    assert [run.status for run in runs] == ["inconsistent"] * 10
 
 
 def test_a_refutation_is_dated_when_it_falls_though_other_rules_go_on() -> None:

@@ -1,14 +1,15 @@
 """The command line as a server that has loaded everything: each command runs in a process forked from it.
 
 For scripts of many commands, most of whose time would go into importing. `python warm.py ADDRESS` serves at a Unix
-socket until its standard input ends; `python -c CLIENT ADDRESS ARGUMENT...` is a command, with the streams, the folder
-and the exit code of its own process.
+socket until its standard input ends; `python -c CLIENT ADDRESS spectralbai ARGUMENT...` is a command, with the streams,
+the folder and the exit code of its own process; with `python ARGUMENT...` it is Python that has imported all this.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import runpy
 import select
 import signal
 import socket
@@ -26,17 +27,14 @@ with socket.socket(socket.AF_UNIX) as server:
 
 def answer(connection: socket.socket) -> int:
     """Runs one command; returns its exit code."""
-    from spectralbai.cli import main
-
     request, streams, _, _ = socket.recv_fds(connection, 2**16, 3)
     folder, *arguments = json.loads(request)
     os.chdir(folder)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    sys.argv = ["spectralbai", *arguments]
     try:
-        main()
+        {"spectralbai": command, "python": python}[arguments[0]](arguments[1:])
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
@@ -46,6 +44,26 @@ def answer(connection: socket.socket) -> int:
         sys.stdout.flush()
         sys.stderr.flush()
     return 0
+
+
+def command(arguments: list[str]) -> None:
+    """Runs the command line."""
+    from spectralbai.cli import main
+
+    sys.argv = ["spectralbai", *arguments]
+    main()
+
+
+def python(arguments: list[str]) -> None:
+    """Runs Python as its own command line would: `-c CODE`, a file, or `-` for standard input."""
+    first, *others = arguments
+    if first not in ("-", "-c"):
+        sys.argv, sys.path[0] = arguments, os.path.dirname(first)
+        runpy.run_path(first, run_name="__main__")
+        return
+    code = others.pop(0) if first == "-c" else sys.stdin.read()
+    sys.argv, sys.path[0] = [first, *others], ""
+    exec(compile(code, "<script>", "exec"), {"__name__": "__main__"})
 
 
 def load() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from spectralbai.study.report import Report
 from verification.postgres import postgres
 
 
@@ -24,3 +25,9 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return f"sqlite:///{tmp_path / 'studies.db'}"
     url: str = request.getfixturevalue("server")()
     return url
+
+
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaves the pictures out of reports, which take most of the time, where the test is of the words."""
+    monkeypatch.setattr(Report, "_pictures", lambda self: ())

@@ -66,6 +66,7 @@ def test_too_few_results_for_an_estimate_name_no_best_arm(tmp_path: Path) -> Non
     assert page.tags.count("img") == 1  # shares; there are no estimates to show, and no rule was read
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("R", "stopping", "results", "words"),
     [

@@ -44,8 +44,8 @@ def fill(study: sb.Study, seed: int, sign: float = 1.0, most: int = 10_000) -> i
     return told
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_a_study_stops_exactly_when_a_simulated_run_does(storage: str, seed: int) -> None:
+def test_a_study_stops_exactly_when_a_simulated_run_does(storage: str) -> None:
+    seed = 1
     with sb.Study.create("honest", INSTANCE, 0.05, storage) as study:
         run = sb.simulate.run(study.definition.policy, MU, seed)
         assert drive(study, seed) == run.tau
