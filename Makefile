@@ -20,7 +20,7 @@ lint: $(READY)
 	$(BIN)/mypy
 
 docs: $(DOCS)
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The documentation is in site/index.html"
 
 bench: $(READY)

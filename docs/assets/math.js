@@ -17,4 +17,7 @@ document.addEventListener("DOMContentLoaded", () => {
       number.textContent = `(${tag[1]})`;
     }
   }
+  // Formulas have changed the height of the page: go to the place again that was asked for.
+  const wanted = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (wanted) wanted.scrollIntoView();
 });
