@@ -91,6 +91,21 @@ def test_equations_have_numbers_of_their_own() -> None:
     assert theory.count("$$") % 2 == 0
 
 
+def test_equations_and_sections_that_are_cited_are_there() -> None:
+    theory = (DOCS / "theory.md").read_text("utf-8")
+    there = set(re.findall(r"\\tag\{([\d.]+)\}| \((\d+\.\d+)\)$|^## (\d+)\.", theory, re.MULTILINE))
+    numbers = {number for found_at in there for number in found_at if number}
+    sources = [*(ROOT / "src").rglob("*.py"), *(page for page in PAGES if page.name != "theory.md")]
+    cited = re.compile(r"\btheory(?:\]\([^)]*\))?,? (?:section )?(\d+(?:\.\d+)?)\b")
+    missing = {
+        f"{path.relative_to(ROOT)}: {number}"
+        for path in sources
+        for number in cited.findall(path.read_text("utf-8"))
+        if number not in numbers
+    }
+    assert not missing
+
+
 def test_the_files_that_a_trial_passes_through_exist() -> None:
     steps = re.split(r"^\d+\. ", (DOCS / "one_trial.md").read_text("utf-8"), flags=re.MULTILINE)[1:]
     found_in = [re.findall(r"`(src/[^`]+)`", step) for step in steps]

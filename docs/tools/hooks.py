@@ -7,11 +7,14 @@ places, and links are changed to these.
 from __future__ import annotations
 
 import json
+import logging
 import posixpath
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from markdown.extensions.toc import slugify
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
@@ -28,6 +31,10 @@ NOT_PROSE = re.compile(
 LIST = re.compile(r"^(?![-\s>#|]|\d+\. )(.+)\n(?=- |1\. )", re.MULTILINE)
 """The line before a list, where no empty line is between: mkdocs needs one, hosts of repositories do not."""
 NUMBER = re.compile(r"\((\d+\.\d+)\)")
+HEADING = re.compile(r"^## (\d+)\. (.+)$", re.MULTILINE)
+CITED = re.compile(r"\btheory,? (?:section )?(\d+(?:\.\d+)?)\b")
+"""As in "theory 12.16" and "theory, section 13", which pages and docstrings say."""
+log = logging.getLogger("mkdocs.hooks")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -59,18 +66,44 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Gives every numbered equation an anchor, and links mentions of its number to it."""
+    """Gives every numbered equation an anchor, and links mentions of its number to it, from other pages too."""
     known = set(EQUATION.findall(html))
-    if not known:
-        return html
+    theory = "" if known else page_link(page, files)
+    places = {} if known else places_of_theory()
 
     def linked(found: re.Match[str]) -> str:
         return f'<a href="#eq-{found[1]}">({found[1]})</a>' if found[1] in known else found[0]
 
+    def cited(found: re.Match[str]) -> str:
+        place = places.get(found[1])
+        if place is None:
+            log.warning(f"{page.file.src_uri} cites {found[0]!r}, which docs/theory.md does not have")
+            return found[0]
+        return f'<a href="{theory}#{place}">{found[0]}</a>'
+
     pieces = NOT_PROSE.split(html)  # prose, what is not, the name of its tag, prose, ...
     del pieces[2::3]
-    pieces[::2] = [NUMBER.sub(linked, piece) for piece in pieces[::2]]
+    pieces[::2] = [NUMBER.sub(linked, piece) if known else CITED.sub(cited, piece) for piece in pieces[::2]]
     return EQUATION.sub(r'<div class="arithmatex" id="eq-\1">', "".join(pieces))
+
+
+def page_link(page: Page, files: Files) -> str:
+    """Returns the address of the theory as seen from a page."""
+    theory = files.get_file_from_path("theory.md")
+    assert theory is not None
+    return theory.url_relative_to(page.file)
+
+
+@cache
+def places_of_theory() -> dict[str, str]:
+    """Returns the anchors of the theory by the numbers of its sections and equations."""
+    text = (ROOT / "docs" / "theory.md").read_text("utf-8")
+    sections = {number: slugify(f"{number}. {title}", "-") for number, title in HEADING.findall(text)}
+    # Some numbers stand at the end of a paragraph; what they number is found in their section.
+    ends = {
+        number: sections[number.partition(".")[0]] for number in re.findall(r" \((\d+\.\d+)\)$", text, re.MULTILINE)
+    }
+    return sections | ends | {number: f"eq-{number}" for number in re.findall(r"\\tag\{([\d.]+)\}", text)}
 
 
 def page_of(target: str) -> str:
