@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DOCS := $(VENV)/.docs
 
-.PHONY: demo test lint bench verify verify-risk verify-intervals verify-plans verify-kills clean
+.PHONY: demo test lint docs bench verify verify-risk verify-intervals verify-plans verify-kills clean
 
 demo: $(READY)
 	@echo "The experiment of the paper; the picture will be in reproduction/figure.png"
@@ -17,6 +18,10 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(DOCS)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "The documentation is in site/index.html"
 
 bench: $(READY)
 	$(BIN)/python -m benchmarks.allocation
@@ -44,7 +49,7 @@ verify-kills: $(READY)
 	$(BIN)/python -m verification.study
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(READY): pyproject.toml constraints.txt
@@ -54,3 +59,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[plot,cluster,study,dev]'
 	@touch $@
 	@echo "The environment is ready."
+
+$(DOCS): $(READY)
+	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@

@@ -1,40 +1,98 @@
-"""Imports go downwards only."""
+"""Imports go downwards only, and the picture of the layers in the documentation shows them as they are.
+
+`python tests/test_layers.py` draws that picture anew.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from html import escape
 from pathlib import Path
+from textwrap import wrap
 
 import pytest
 
 import spectralbai
 
 PACKAGE = Path(spectralbai.__file__).parent
-# Bottom first; modules on one line never import each other.
-LAYERS = [
-    {"errors"},
-    {"checks", "compiled", "threads", "software", "decimals", "html", "run_lengths", "wording"},
-    {"graph"},
-    {"noise"},
-    {"problem"},
-    {"instance"},
-    {"instances", "inputs"},
-    {"spectral"},
-    {"oracle", "estimation"},
-    {"allocation"},
-    {"evidence"},
-    {"sampling", "stopping"},
-    {"policy"},
-    {"simulate"},
-    {"reproduction", "campaign", "planning"},
-    {"plot"},
-    {"journal"},
-    {"report"},
-    {"study"},
-    {"cli"},
+LAYERS: list[dict[str, str]] = [
+    {
+        "cli": "the command line: parses, calls, prints",
+    },
+    {
+        "study": "live experiments in a database: Studies, Study, upkeep of the kept state, ledger (all SQL), storage",
+    },
+    {
+        "report": "documents about a study and how they look: status, report, tables, pictures, page",
+    },
+    {
+        "journal": "what is written down of a study: its definition, tickets, results, openings",
+    },
+    {
+        "plot": "pictures; matplotlib is used here only, takes results, returns Axes",
+    },
+    {
+        "reproduction": "the experiment of the paper",
+        "campaign": "many simulated runs, kept and resumed",
+        "planning": "what to expect before any trial",
+    },
+    {
+        "simulate": "one policy, one vector of means, one seed; and many, on an Executor",
+    },
+    {
+        "policy": "a sampling rule and stopping rules behind init, ask, tell, verdict and estimates",
+    },
+    {
+        "sampling": "which arms next: one rule a file",
+        "stopping": "when to stop: one rule a file, each with its own memory",
+    },
+    {
+        "evidence": "what results say: blocks of pulls, what is seen, the outlook of a bettor, memories, intervals",
+    },
+    {
+        "allocation": "the optimal allocation: one solver a file, one certificate, one result",
+    },
+    {
+        "oracle": "best responses",
+        "estimation": "the constrained estimate",
+    },
+    {
+        "spectral": "one decomposition for every best response; categories in closed form; compiled root searches",
+    },
+    {
+        "instances": "generators of instances",
+        "inputs": "what people give as tables: features, past results, counts",
+    },
+    {
+        "instance": "problem, means and labels, and their JSON form",
+    },
+    {
+        "problem": "graph, R, noise and tolerance: the hypotheses, checked",
+    },
+    {
+        "noise": "what outcomes are: one kind a file",
+    },
+    {
+        "graph": "weights, Laplacian, smoothness, components, categories",
+    },
+    {
+        "checks": "checks shared by the public boundary",
+        "compiled": "how kernels are compiled and kept",
+        "threads": "linear algebra on one thread",
+        "software": "versions",
+        "decimals": "numbers of a column with as many decimals",
+        "html": "tables as HTML",
+        "run_lengths": "long lists as JSON",
+        "wording": "counts and times in words",
+    },
+    {
+        "errors": "the exceptions, by kind",
+    },
 ]
-LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
+"""The modules of the package and what each is for, top first; those of one layer never import each other."""
+LEVEL = {name: level for level, names in enumerate(reversed(LAYERS)) for name in names}
+PICTURE = Path(__file__).parents[1] / "docs" / "architecture.svg"
 ROOT = ""
 FILES = sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
@@ -84,3 +142,38 @@ def test_a_module_imports_only_from_layers_below(file: str) -> None:
 )
 def test_upward_sideways_and_root_imports_are_noticed(module: str, source: str) -> None:
     assert len(offences(module, source)) == 1
+
+
+def picture() -> str:
+    """Returns the layers as an SVG picture: a row of boxes for each, the top layer first."""
+    width, gap, line = 1000, 10, 17
+    rows: list[str] = []
+    top = gap
+    for layer in LAYERS:
+        columns = min(len(layer), 4)
+        box = (width - gap * (columns + 1)) / columns
+        words = {name: wrap(text, int(box / 7.6)) for name, text in layer.items()}
+        height = 34 + line * max(len(text) for text in words.values())
+        for place, (name, text) in enumerate(words.items()):
+            row, column = divmod(place, columns)
+            left, upper = gap + column * (box + gap), top + row * (height + gap)
+            rows.append(f'<rect x="{left:g}" y="{upper:g}" width="{box:g}" height="{height:g}" rx="6"/>')
+            rows.append(f'<text class="name" x="{left + 10:g}" y="{upper + 20:g}">{name}</text>')
+            for number, each in enumerate(text):
+                below = upper + 39 + line * number
+                rows.append(f'<text x="{left + 10:g}" y="{below:g}">{escape(each)}</text>')
+        top += (height + gap) * -(-len(layer) // columns)
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {top:g}" role="img">\n'
+        "<title>The layers of spectralbai; imports go downwards only</title>\n"
+        "<style>rect { fill: #f2f7fb; stroke: #0072B2; } text { font: 13px sans-serif; fill: #222; }"
+        " .name { font-weight: 700; font-size: 14px; }</style>\n" + "\n".join(rows) + "\n</svg>\n"
+    )
+
+
+def test_the_picture_in_the_documentation_shows_the_layers() -> None:
+    assert PICTURE.read_text("utf-8") == picture(), "draw it anew: python tests/test_layers.py"
+
+
+if __name__ == "__main__":
+    PICTURE.write_text(picture(), "utf-8")

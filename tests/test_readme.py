@@ -27,11 +27,16 @@ from spectralbai.sampling import Tracker, View
 ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md",
-    "docs/guide.md",
     "docs/campaigns.md",
     "docs/planning.md",
     "docs/studies.md",
-    "docs/walkthroughs.md",
+    "docs/programs.md",
+    "docs/workers.md",
+    "docs/withdrawals.md",
+    "docs/tutorials/research.md",
+    "docs/tutorials/clicks.md",
+    "docs/tutorials/doses.md",
+    "docs/tutorials/catalogue.md",
 )
 README = "".join((ROOT / name).read_text("utf-8") for name in PAGES)
 PYTHON = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL)
@@ -142,7 +147,7 @@ def in_shell(script: str, folder: Path, warm: str | None = None) -> subprocess.C
 def test_the_campaign_files_shown_and_kept_are_campaigns() -> None:
     shown = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
     kept = [path.read_text("utf-8") for path in sorted((ROOT / "examples").glob("*.toml"))]
-    assert len(shown) == 2 and len(kept) >= 2
+    assert len(shown) == 3 and len(kept) >= 2
     for text in (*shown, *kept):
         campaign = Campaign.from_toml(text, lambda name: read_instance(str(ROOT / "examples" / "paper.json")))
         assert campaign.trajectories

@@ -15,36 +15,93 @@ from typing import ClassVar
 
 
 class SpectralBAIError(Exception):
-    """Base class of every exception raised on purpose by this package."""
+    """Base class of every exception raised on purpose by this package.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> try:
+        ...     sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=-0.1)
+        ... except sb.SpectralBAIError as error:
+        ...     print(error)
+        `R` must be non-negative (math.inf ignores the graph), got -0.1
+    """
 
     kind: ClassVar[str] = "refused"
     """What sort of trouble it is; see the top of this module."""
 
 
 class InvalidInput(SpectralBAIError, ValueError):
-    """An argument or a file breaks a stated rule; the message says which one and what to do instead."""
+    """An argument or a file breaks a stated rule; the message says which one and what to do instead.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> try:
+        ...     sb.Graph.from_edges(3, [(1, 5)])
+        ... except ValueError as error:
+        ...     print(type(error).__name__)
+        InvalidInput
+    """
 
 
 class NotFound(InvalidInput):
-    """There is no study, ticket, arm or file of that name."""
+    """There is no study, ticket, arm or file of that name.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> try:
+        ...     sb.Studies("sqlite:///nowhere.db", create=False)
+        ... except sb.NotFound as error:
+        ...     print(error)
+        there is no database nowhere.db; create a study first, or give the right storage
+    """
 
     kind = "not-found"
 
 
 class Conflict(InvalidInput):
-    """What is asked for contradicts what is recorded, such as another outcome for a ticket or a name that is taken."""
+    """What is asked for contradicts what is recorded, such as another outcome for a ticket or a name that is taken.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> with sb.Study.create("told", sb.Instance(problem, labels=["old", "new"])) as study:
+        ...     ticket = study.ask()[0]
+        ...     new = study.tell(ticket, 0.4)
+        ...     try:
+        ...         study.tell(ticket, 0.5)
+        ...     except sb.Conflict as error:
+        ...         print(error.kind)
+        conflict
+    """
 
     kind = "conflict"
 
 
 class StorageError(SpectralBAIError):
     """A database of studies cannot be reached, read or written; nothing was half-written, and the same call may be
-    made again."""
+    made again.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> with open("notes.db", "w") as notes:
+        ...     length = notes.write("This is not a database. " * 10)
+        >>> try:
+        ...     sb.Study.open("doses", storage="sqlite:///notes.db")
+        ... except sb.StorageError as error:
+        ...     print("refused:", "notes.db" in str(error))
+        refused: True
+    """
 
     kind = "broken"
 
 
 class Busy(StorageError):
-    """A database cannot be reached now, or others keep it locked; the same call may well succeed later."""
+    """A database cannot be reached now, or others keep it locked; the same call may well succeed later.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> issubclass(sb.Busy, sb.StorageError), sb.Busy.kind
+        (True, 'busy')
+    """
 
     kind = "busy"

@@ -23,6 +23,12 @@ def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
 
     `counts` (n_arms,) may hold zeros where the arm's component has an observation; `means` (n_arms,) are not read
     there, and unobserved arms take the least rough values. Observed means that are smooth enough come back as they are.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01)
+        >>> sb.estimate(problem, counts=[10, 10, 30], means=[0.9, 0.4, 0.8]).round(3).tolist()
+        [0.9, 0.625, 0.725]
     """
     counts = check_weights_of_arms("counts", counts, problem.n_arms)
     component = problem.components

@@ -25,6 +25,18 @@ class Graph:
     """An undirected weighted graph whose vertices are the arms; build it with a `from_*` method.
 
     Edges of weight zero are dropped: they say nothing.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> graph = sb.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3, 0.5)])
+        >>> graph.n_edges, graph.n_components
+        (3, 1)
+        >>> graph.smoothness([0, 1, 1, 3])
+        3.0
+        >>> sb.Graph.from_features([[0.0], [1.0], [5.0], [6.0]], neighbors=1).components.tolist()
+        [0, 0, 1, 1]
+        >>> sb.Graph.from_categories(["pans", "pans", "mugs"]).n_edges
+        1
     """
 
     n_arms: int

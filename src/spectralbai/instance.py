@@ -41,6 +41,15 @@ class Instance:
     """A problem with the means to simulate it and the labels people know its arms by.
 
     `mu` is not required to satisfy the hypotheses of `problem`; what relies on them checks them.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01)
+        >>> instance = sb.Instance(problem, mu=[0.9, 0.5, 0.6], labels=["plain", "warm", "warmer"])
+        >>> instance.as_dict()["labels"]
+        ['plain', 'warm', 'warmer']
+        >>> sb.Instance.from_dict(instance.as_dict()).mu.tolist()
+        [0.9, 0.5, 0.6]
     """
 
     problem: Problem

@@ -19,7 +19,16 @@ from spectralbai.threads import one_thread
 
 @dataclass(frozen=True, eq=False)
 class Alternative:
-    """The closest means under which some challenger beats the best arm."""
+    """The closest means under which some challenger beats the best arm.
+
+    Examples:
+        >>> import numpy as np
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, []), R=np.inf)
+        >>> closest = sb.closest_alternative(problem, [0.7, 0.2], omega=[0.5, 0.5])
+        >>> closest.lam.round(3).tolist(), round(closest.cost, 5)
+        ([0.45, 0.45], 0.03125)
+    """
 
     lam: Vector
     """The alternative: smooth, and lam[challenger] >= lam[best] + tolerance."""
@@ -106,6 +115,13 @@ def closest_alternative(problem: Problem, mu: ArrayLike, omega: ArrayLike, best:
 
     `mu` (n_arms,) may be rougher than R; `omega` (n_arms,) is non-negative, may hold zeros and need not sum
     to one, so that counts will do; `best` defaults to the arm of largest mean.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01)
+        >>> closest = sb.closest_alternative(problem, [0.9, 0.5, 0.6], omega=[0.5, 0.25, 0.25])
+        >>> closest.challenger, closest.lam.round(2).tolist()
+        (2, [0.75, 0.65, 0.75])
     """
     mu = check_vector("mu", mu, problem.n_arms)
     omega = check_weights_of_arms("omega", omega, problem.n_arms)

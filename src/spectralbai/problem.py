@@ -22,7 +22,18 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False, init=False)
 class Problem:
-    """What is known before any trial: mu' L mu <= R, what outcomes are like, and which answers are right."""
+    """What is known before any trial: mu' L mu <= R, what outcomes are like, and which answers are right.
+
+    Examples:
+        >>> import numpy as np
+        >>> import spectralbai as sb
+        >>> graph = sb.Graph.from_edges(3, [(1, 2)])
+        >>> problem = sb.Problem(graph, R=0.01, sigma=0.5, tolerance=0.1)
+        >>> problem.smooth(np.array([0.9, 0.5, 0.6])), problem.smooth(np.array([0.9, 0.5, 0.7]))
+        (True, False)
+        >>> sb.Problem.bounded(graph, R=0.01, low=0, high=10).sigma.tolist()
+        [5.0, 5.0, 5.0]
+    """
 
     graph: Graph
     R: float | Vector

@@ -21,7 +21,15 @@ Status = Literal["decided", "truncated", "inconsistent"]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """How one stopping rule fared on one simulated run."""
+    """How one stopping rule fared on one simulated run.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> policy = sb.SpectralRace(sb.Problem(sb.Graph.from_edges(2, []), R=0.01), delta=0.05)
+        >>> run = sb.simulate.run(policy, mu=[3.0, 0.0], seed=1)
+        >>> int(run.counts.sum()) >= run.tau, run.candidates, run.proved
+        (True, (0,), True)
+    """
 
     status: Status
     """"decided"; "inconsistent": the data contradicted R; "truncated": `max_samples` came first."""
@@ -47,6 +55,13 @@ def run(policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, 
     `noise` is "gaussian" by default. For `Problem.bounded` it is "bernoulli" (outcomes at the ends of the range, the
     default there), "uniform" (as wide as the range allows around each mean), or a positive number: scores with that
     standard deviation, from Beta distributions. Binary outcomes are always "bernoulli".
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> policy = sb.SpectralRace(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01), delta=0.05)
+        >>> run = sb.simulate.run(policy, mu=[3.0, 0.5, 0.6], seed=1)
+        >>> run.status, run.arm, run.correct
+        ('decided', 0, True)
     """
     return watch(policy, mu, seed, max_samples, noise)[0]
 
@@ -54,7 +69,15 @@ def run(policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, 
 def watch(
     policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, noise: Drawing | None = None
 ) -> list[Run]:
-    """Returns one `Run` per (rule, delta) the policy watches, all read off one trajectory."""
+    """Returns one `Run` per (rule, delta) the policy watches, all read off one trajectory.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01)
+        >>> policy = sb.SpectralTaS(problem, delta=0.1, watching=(("betting", 0.001), ("mixture", 0.1)))
+        >>> [(run.rule, run.delta, run.arm) for run in sb.simulate.watch(policy, [3.0, 0.5, 0.6], seed=1)]
+        [('betting', 0.1, 0), ('betting', 0.001, 0), ('mixture', 0.1, 0)]
+    """
     problem = policy.problem
     mu = check_vector("mu", mu, problem.n_arms)  # rougher than R will do: what then happens is worth a simulation
     max_samples = check_integer("max_samples", max_samples, 1)
@@ -101,6 +124,13 @@ def watch_many(
     noise: Drawing | None = None,
 ) -> Iterator[list[Run]]:
     """Returns an iterator over `watch` of every seed, in order; the workers of `executor`, if there is one, begin at
-    once. The runs do not depend on it."""
+    once. The runs do not depend on it.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> policy = sb.SpectralRace(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01), delta=0.05)
+        >>> [run.arm for (run,) in sb.simulate.watch_many(policy, [3.0, 0.5, 0.6], seeds=range(3))]
+        [0, 0, 0]
+    """
     job = partial(watch, policy, mu, max_samples=max_samples, noise=noise)
     return executor.map(job, seeds) if executor is not None else map(job, seeds)

@@ -25,6 +25,12 @@ def lower_bound(problem: Problem, mu: ArrayLike, delta: float) -> float:
     for Gaussian noise or outcomes of two values, and tolerance 0; with a tolerance it holds as delta -> 0. Risks of
     one half and more ask nothing: the bound is then 0. Scores in a range have no such bound and are refused: they may
     vary so little that a few samples tell any two means apart.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01)
+        >>> round(sb.lower_bound(problem, [0.9, 0.5, 0.6], delta=0.01))
+        400
     """
     if problem.noise.divergence is None:
         raise InvalidInput(

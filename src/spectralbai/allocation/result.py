@@ -18,7 +18,18 @@ MOST_ROWS = 30
 
 @dataclass(frozen=True, eq=False)
 class Allocation:
-    """An allocation omega with proved bounds: lower <= f(omega) <= 1/T* <= upper, whatever the status."""
+    """An allocation omega with proved bounds: lower <= f(omega) <= 1/T* <= upper, whatever the status.
+
+    Examples:
+        >>> import numpy as np
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, []), R=np.inf)
+        >>> allocation = sb.solve_allocation(problem, [0.7, 0.2])
+        >>> allocation.omega.round(3).tolist(), allocation.best
+        ([0.5, 0.5], 0)
+        >>> bool(allocation.lower <= 1 / 32 <= allocation.upper), allocation.gap < 1e-6
+        (True, True)
+    """
 
     omega: Vector
     """Proportions of pulls per arm: non-negative, summing to one."""

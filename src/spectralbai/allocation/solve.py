@@ -85,6 +85,13 @@ def solve_allocation(
     or the problem a tolerance; then the answer easiest to prove is found too. `tol` is the relative gap asked of the
     bounds. `solver` is a name in `SOLVERS` or a `Solver`; "auto" takes `binary` for outcomes of two values, else the
     closed form where the graph says nothing and the interior-point method elsewhere. `start` is a guess of omega.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01)
+        >>> allocation = sb.solve_allocation(problem, [0.9, 0.5, 0.6])
+        >>> allocation.status, round(allocation.characteristic_time, 2)
+        ('certified', 88.89)
     """
     mu = problem.check_smooth(mu)
     tol = check_number("tol", tol, "a positive relative gap, such as 1e-6", low=0.0, strict=True)

@@ -26,7 +26,14 @@ def path(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns a smooth signal on a path."""
+    """Returns a smooth signal on a path.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.path(6)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (6, 5)
+    """
     return smooth_instance(topologies.path(n_arms), lead, slack, sigma, tolerance, _generator(seed))
 
 
@@ -39,7 +46,14 @@ def ring(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns a smooth signal on a cycle of at least 3 arms."""
+    """Returns a smooth signal on a cycle of at least 3 arms.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.ring(6)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (6, 6)
+    """
     return smooth_instance(topologies.ring(n_arms), lead, slack, sigma, tolerance, _generator(seed))
 
 
@@ -53,7 +67,14 @@ def grid(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns a smooth signal on a grid, whose arm number is row * columns + column."""
+    """Returns a smooth signal on a grid, whose arm number is row * columns + column.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.grid(3, 4)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (12, 17)
+    """
     return smooth_instance(topologies.grid(rows, columns), lead, slack, sigma, tolerance, _generator(seed))
 
 
@@ -66,7 +87,14 @@ def star(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns a signal, as smooth as can be, on a star with arm 0 at its centre."""
+    """Returns a signal, as smooth as can be, on a star with arm 0 at its centre.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.star(6)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (6, 5)
+    """
     return smooth_instance(topologies.star(n_arms), lead, slack, sigma, tolerance, _generator(seed))
 
 
@@ -79,7 +107,14 @@ def complete(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns white noise, scaled, on the complete graph, where no signal is smoother than another."""
+    """Returns white noise, scaled, on the complete graph, where no signal is smoother than another.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.complete(5)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (5, 10)
+    """
     return smooth_instance(topologies.complete(n_arms), lead, slack, sigma, tolerance, _generator(seed))
 
 
@@ -100,6 +135,12 @@ def cliques(
 
     The best arm has mean `best`: a last arm without edges, or, if not `lone_best`, an arm of the cliques drawn at
     random.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.cliques(2, 5)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (11, 20)
     """
     _check_lone_best(lone_best)
     graph = topologies.cliques(n_cliques, size, n_lone=int(lone_best))
@@ -123,6 +164,12 @@ def catalogue(
     """Returns the means of `cliques`, as categories with an R for each: slack times its own roughness.
 
     The best arm has mean `best`: a last arm in a category of its own, or, if not `lone_best`, an arm drawn at random.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.catalogue(20, 100)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (2001, 99000)
     """
     _check_lone_best(lone_best)
     n_categories, size = check_integer("n_categories", n_categories, 1), check_integer("size", size, 1)
@@ -151,6 +198,12 @@ def stochastic_block(
     best arm.
 
     Two arms are joined with probability `p_inside` in one block and `p_across` otherwise.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.stochastic_block(2, 8, seed=1)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (16, 33)
     """
     rng = _generator(seed)
     graph = topologies.stochastic_block(n_blocks, size, p_inside, p_across, rng)
@@ -168,7 +221,14 @@ def barabasi_albert(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns a smooth signal on a graph grown by preferential attachment."""
+    """Returns a smooth signal on a graph grown by preferential attachment.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.barabasi_albert(10)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (10, 16)
+    """
     rng = _generator(seed)
     return smooth_instance(topologies.barabasi_albert(n_arms, attachments, rng), lead, slack, sigma, tolerance, rng)
 
@@ -183,7 +243,14 @@ def nearest_neighbors(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns a smooth signal on the graph of the nearest neighbours among random points of the unit square."""
+    """Returns a smooth signal on the graph of the nearest neighbours among random points of the unit square.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.nearest_neighbors(10, 3)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (10, 18)
+    """
     rng = _generator(seed)
     return smooth_instance(topologies.nearest_neighbors(n_arms, neighbors, rng), lead, slack, sigma, tolerance, rng)
 

@@ -33,6 +33,14 @@ class Definition:
 
     The policy maximises. Where the goal is "min" it is told outcomes with their sign changed; everything that people
     see and everything on disk but the policy's state has the user's sign.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> study = sb.Study.create("definition", sb.Instance(problem, labels=["old", "new"]))
+        >>> study.definition.delta, study.definition.goal, study.definition.instance.labels
+        (0.05, 'max', ('old', 'new'))
+        >>> study.close()
     """
 
     instance: Instance

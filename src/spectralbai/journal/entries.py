@@ -14,7 +14,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Ticket:
-    """A trial to do: pull the arm, and tell the outcome under this id."""
+    """A trial to do: pull the arm, and tell the outcome under this id.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> study = sb.Study.create("tickets", sb.Instance(problem, labels=["old", "new"]))
+        >>> ticket = study.ask()[0]
+        >>> ticket.label in ("old", "new"), len(ticket.id), ticket.as_dict()["worker"]
+        (True, 16, '')
+        >>> study.close()
+    """
 
     id: str
     arm: int
@@ -41,7 +51,20 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Failure:
-    """What is told instead of an outcome where a trial failed."""
+    """What is told instead of an outcome where a trial failed.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> import spectralbai.study
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> study = sb.Study.create("failures", sb.Instance(problem, labels=["old", "new"]))
+        >>> ticket = study.ask()[0]
+        >>> study.tell(ticket, sb.study.Failure("the power went out"))
+        True
+        >>> sum(arm.failures for arm in study.status().arms)
+        1
+        >>> study.close()
+    """
 
     reason: str
 
@@ -174,7 +197,17 @@ class Records:
 
 @dataclass(frozen=True)
 class Summary:
-    """A study in a line."""
+    """A study in a line.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> import spectralbai.study
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> study = sb.Study.create("summary", sb.Instance(problem, labels=["old", "new"]))
+        >>> study.close()
+        >>> [(each.name, each.state, each.results) for each in sb.study.list_studies()]
+        [('summary', 'running', 0)]
+    """
 
     name: str
     created: str

@@ -28,7 +28,15 @@ from spectralbai.stopping import StoppingRule
 
 @dataclass(frozen=True, eq=False)
 class SpectralTaS(Policy):
-    """SpectralTaS [KG20, Algorithm 1]: tracks omega*(mu_tilde), the optimal allocation of the constrained estimate."""
+    """SpectralTaS [KG20, Algorithm 1]: tracks omega*(mu_tilde), the optimal allocation of the constrained estimate.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> policy = sb.SpectralTaS(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01), delta=0.1, stopping="mixture")
+        >>> run = sb.simulate.run(policy, mu=[3.0, 0.5, 0.6], seed=0)
+        >>> run.status, run.arm, run.rule
+        ('decided', 0, 'mixture')
+    """
 
     sampling: SamplingRule[Any] = field(default=OptimalTracking(), kw_only=True)
 
@@ -38,6 +46,16 @@ class SpectralRace(Policy):
     """The race: aims every block of pulls at the arms that are not yet eliminated.
 
     The pulls depend on delta, so that a run is for one risk and one rule: `watching` is refused.
+
+    Examples:
+        >>> import numpy as np
+        >>> import spectralbai as sb
+        >>> policy = sb.SpectralRace(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01), delta=0.05)
+        >>> state = policy.init()
+        >>> while (arms := policy.ask(state, 10)).size:
+        ...     state = policy.tell(state, arms, np.array([3.0, 0.5, 0.6])[arms])
+        >>> policy.verdict(state).decided, policy.verdict(state).arm
+        (True, 0)
     """
 
     sampling: SamplingRule[Any] = field(default=Racing(), kw_only=True)

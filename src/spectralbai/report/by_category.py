@@ -17,7 +17,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CategoryStatus:
-    """One category of a study. Numbers are None where nothing is known."""
+    """One category of a study. Numbers are None where nothing is known.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_categories(["pans", "pans", "mugs"]), R=[0.01, 0.01])
+        >>> with sb.Study.create("shop", sb.Instance(problem, labels=["wok", "skillet", "mug"])) as study:
+        ...     print([(each.name, each.arms) for each in study.status().categories])
+        [('pans', 2), ('mugs', 1)]
+    """
 
     name: str
     arms: int

@@ -30,7 +30,17 @@ FORMAT = "spectralbai-report/2"
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Everything one would attach to a decision."""
+    """Everything one would attach to a decision.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> study = sb.Study.create("report", sb.Instance(problem, labels=["old", "new"]))
+        >>> report = study.report()
+        >>> report.status.state, report.tickets["given"], report.as_html()[:15]
+        ('running', 0, '<!DOCTYPE html>')
+        >>> study.close()
+    """
 
     definition: Definition
     status: Status

@@ -37,7 +37,18 @@ MANY_FAILURES = 3
 
 @dataclass(frozen=True)
 class ArmStatus:
-    """One arm of a study. Numbers are None where nothing is known."""
+    """One arm of a study. Numbers are None where nothing is known.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> study = sb.Study.create("arms", sb.Instance(problem, labels=["old", "new"]))
+        >>> study.tell_many((ticket, {"old": 1.0, "new": 3.0}[ticket.label]) for ticket in study.ask(2))
+        1
+        >>> [(arm.label, arm.results, arm.mean) for arm in study.status().arms]
+        [('old', 1, 1.0), ('new', 0, None)]
+        >>> study.close()
+    """
 
     label: str
     results: int
@@ -80,7 +91,17 @@ class ArmStatus:
 
 @dataclass(frozen=True)
 class Status:
-    """A study at one instant."""
+    """A study at one instant.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> study = sb.Study.create("status", sb.Instance(problem, labels=["old", "new"]))
+        >>> status = study.status()
+        >>> status.state, status.results, status.best
+        ('running', 0, None)
+        >>> study.close()
+    """
 
     name: str
     time: str

@@ -22,10 +22,13 @@ class Studies:
     not given. One without studies is made ready for some, unless `create` is false: then it is refused. `clock` says
     the time, in seconds since 1970.
 
-    >>> with sb.Studies("sqlite:///lab.db") as studies:
-    ...     study = studies.create("doses", instance, delta=0.05)
-    ...     [each.name for each in studies.list()]
-    ['doses']
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> with sb.Studies("sqlite:///lab.db") as studies:
+        ...     study = studies.create("doses", sb.Instance(problem, labels=["5 mg", "10 mg"]), delta=0.05)
+        ...     [each.name for each in studies.list()]
+        ['doses']
     """
 
     def __init__(self, storage: str | None = None, *, create: bool = True, clock: Clock = time.time) -> None:

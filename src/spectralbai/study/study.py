@@ -50,10 +50,18 @@ CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
 class Study:
     """A study in a storage. A context: leaving it closes the connections.
 
-    >>> study = sb.Study.create("doses", instance, delta=0.05)    # or sb.Study.open("doses")
-    >>> while tickets := study.ask(2, worker="lab 3"):            # none once it has decided
-    ...     for ticket in tickets:
-    ...         study.tell(ticket, outcome_of(ticket.label))
+    Examples:
+        >>> import spectralbai as sb
+        >>> problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01, sigma=0.1)
+        >>> doses = sb.Instance(problem, labels=["placebo", "5 mg", "10 mg"])
+        >>> response = {"placebo": 0.1, "5 mg": 0.6, "10 mg": 0.7}  # stands for the world
+        >>> study = sb.Study.create("doses", doses, delta=0.05)  # later: sb.Study.open("doses")
+        >>> while tickets := study.ask(2, worker="lab 3"):  # none once it has decided
+        ...     for ticket in tickets:
+        ...         new = study.tell(ticket, response[ticket.label])
+        >>> study.status().state, study.status().best
+        ('decided', '10 mg')
+        >>> study.close()
     """
 
     def __init__(self, upkeep: Upkeep, row: Row[Any], owns_storage: bool) -> None:
@@ -550,7 +558,17 @@ class Study:
 
 
 def list_studies(storage: str | Storage | None = None) -> list[Summary]:
-    """Returns a line for each study in a storage, oldest first."""
+    """Returns a line for each study in a storage, oldest first.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> import spectralbai.study
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> study = sb.Study.create("list", sb.Instance(problem, labels=["old", "new"]))
+        >>> study.close()
+        >>> [each.name for each in sb.study.list_studies()]
+        ['list']
+    """
     with Storage.given(storage) as place:
         with place.reading() as connection:
             rows = find_studies(connection)

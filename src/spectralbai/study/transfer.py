@@ -32,7 +32,18 @@ REMEDY = "export the study again"
 
 def export_study(study: Study) -> dict[str, Any]:
     """Returns all of a study, JSON-ready; `import_study` restores it. The state is left out: blocks and results say it
-    all."""
+    all.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> import spectralbai.study
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> study = sb.Study.create("export", sb.Instance(problem, labels=["old", "new"]))
+        >>> document = sb.study.export_study(study)
+        >>> document["format"], document["name"]
+        ('spectralbai-export/3', 'export')
+        >>> study.close()
+    """
     records = study.records()
     return {
         "format": FORMAT_4 if records.joins else FORMAT,
@@ -62,7 +73,19 @@ def export_study(study: Study) -> dict[str, Any]:
 
 
 def results_as_csv(study: Study) -> str:
-    """Returns the results of a study as a table for people and spreadsheets."""
+    """Returns the results of a study as a table for people and spreadsheets.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> import spectralbai.study
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> study = sb.Study.create("table", sb.Instance(problem, labels=["old", "new"]))
+        >>> study.add(["old", "new"], [0.5, 0.7], origin="last year")
+        2
+        >>> print(sb.study.results_as_csv(study).splitlines()[0])
+        number,label,outcome,told,ticket,worker,origin
+        >>> study.close()
+    """
     records, labels = study.records(), study.definition.instance.labels
     worker_of = {ticket.id: ticket.worker for ticket in records.tickets}
     text = io.StringIO(newline="")
@@ -90,6 +113,17 @@ def import_study(
     """Returns the study of an exported document, written to a storage under its own name or another.
 
     Everything is checked, and the state made anew from blocks and results, before anything is written.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> import spectralbai.study
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> study = sb.Study.create("import", sb.Instance(problem, labels=["old", "new"]))
+        >>> document = sb.study.export_study(study)
+        >>> study.close()
+        >>> with sb.study.import_study(document, "copy") as copy:
+        ...     print(copy.name, copy.status().results)
+        copy 0
     """
     if not isinstance(document, Mapping) or document.get("format") not in (FORMAT_4, FORMAT, FORMAT_2, FORMAT_1):
         found = document.get("format") if isinstance(document, Mapping) else type(document).__name__
