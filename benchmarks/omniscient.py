@@ -18,7 +18,7 @@ from spectralbai.evidence.outlook import Outlook, separable
 from spectralbai.noise import Drawing
 from spectralbai.sampling.contract import least_block
 from spectralbai.sampling.race import AHEAD, GOLDEN, _aimed, spread
-from spectralbai.stopping.bets import Table
+from spectralbai.stopping.bets import BetTable
 from spectralbai.threads import one_thread
 
 CERTAIN = 1e300
@@ -68,7 +68,7 @@ def samples_to_prove(instance: sb.Instance, delta: float, seed: int, noise: Draw
             size = max(least, min(least_block(problem.n_arms, samples), math.ceil(AHEAD / gain)))
             arms = spread(omega, size, samples * GOLDEN % 1.0)
             block = Block(arms, draw(rng, arms), outlook.evidence.data, best)
-            wealth = wealth + Table(block, outlook).against_arms(best, problem.tolerance)
+            wealth = wealth + BetTable(block, outlook).against_arms(best, problem.tolerance)
             rivals &= wealth < goal
             samples += size
     return samples

@@ -24,7 +24,7 @@ from spectralbai.policy import State
 from spectralbai.spectral import Components, Decomposition, Responses, decompose
 from spectralbai.stopping import Betting, bets
 from spectralbai.stopping.accounts import COMMON, FED, INVESTED, Account, Accounts, Leaders, feed
-from spectralbai.stopping.bets import LEAST_PAYOFF, Table
+from spectralbai.stopping.bets import LEAST_PAYOFF, BetTable
 from spectralbai.stopping.betting import EliminationReading, LeaderReading
 
 DELTA, ALARM = 0.2, 0.24
@@ -60,9 +60,9 @@ class Null:
         counts, nu = np.full(2, sure), np.array(self.nu)
         return Data(counts, counts * nu, counts * (nu**2 if self.gaussian else nu))
 
-    def table(self, counts: tuple[int, int], outcomes: Vector, data: Data) -> Table:
+    def table(self, counts: tuple[int, int], outcomes: Vector, data: Data) -> BetTable:
         block = Block(np.repeat([0, 1], counts), outcomes, data, 1)
-        return Table(block, Outlook(Evidence(self.problem, data, 1, 0.0)))
+        return BetTable(block, Outlook(Evidence(self.problem, data, 1, 0.0)))
 
     def pay(self, counts: tuple[int, int], outcomes: Vector) -> float:
         """Returns the log payoff of the bets against arm 0."""
@@ -163,7 +163,7 @@ def test_weight_where_a_block_has_no_pull_is_noticed(kind: str, monkeypatch: pyt
     tight = replace(tight, plans=(*tight.plans[:2], tight.plans[3]))
     assert not is_wrong(crossings(tight))
     weighed = property(lambda table: table.outlook.decompose(np.maximum(table.block.counts, table.block.counts.max())))
-    monkeypatch.setattr(Table, "_decomposition", weighed)
+    monkeypatch.setattr(BetTable, "_decomposition", weighed)
     assert is_wrong(crossings(tight))
 
 
@@ -203,7 +203,7 @@ def rows_of(tight: Null, counts: tuple[int, int], outcomes: Vector) -> tuple[Vec
     """Returns (h, lam) of the bets against arm 0."""
     seen = []
 
-    class Watched(Table):
+    class Watched(BetTable):
         def _settle(self, lam: Matrix, gap: Matrix, size: Vector, slack: Vector) -> Vector:
             n, variances = self.block.counts, self.outlook.variances
             h = np.where(n > 0, gap / variances, 0.0)
@@ -310,7 +310,7 @@ def test_the_account_against_R_crosses_about_as_often_as_it_may_where_the_means_
 # The projection inequality.
 
 
-class Recorded(Table):
+class Recorded(BetTable):
     """A table that keeps what it settles."""
 
     def _settle(self, lam: Matrix, gap: Matrix, size: Vector, slack: Vector) -> Vector:
@@ -477,7 +477,7 @@ def test_no_result_at_either_end_of_the_range_pays_less_than_a_tenth(
         data = Data.none(n_arms).plus(arms, 3.0 * (rng.random(arms.size) < rates[arms]) - 2.0 - origin)
         pulls = rng.integers(n_arms, size=6)
         block = Block(pulls, np.full(6, -2.0 - origin), data, int(np.argmax(rates)))
-        table = Table(block, Outlook(Evidence(problem, data, block.best, origin)))
+        table = BetTable(block, Outlook(Evidence(problem, data, block.best, origin)))
         pay = table.against_arms(block.best, 0.0)
         assert (pay >= 6 * math.log(LEAST_PAYOFF) - 1e-9).all()
     every = np.concatenate(least)

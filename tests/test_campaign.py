@@ -24,7 +24,7 @@ import pytest
 from scipy.stats import beta, t
 
 from spectralbai import Graph, Instance, InvalidInput, Problem, SpectralBAIError, lower_bound, simulate
-from spectralbai.campaign import Campaign, Cell, Results, Row, run_campaign, runner, summarise
+from spectralbai.campaign import Campaign, Cell, Results, RunRow, run_campaign, runner, summarise
 from spectralbai.campaign import results as results_module
 from spectralbai.instances import KINDS, cliques, path
 from spectralbai.policy import POLICIES, Policy
@@ -47,7 +47,7 @@ def parse(text: str) -> Campaign:
     return Campaign.from_toml(text, no_file)
 
 
-def simulated(directory: Path, text: str = SMALL, **options: Any) -> list[Row]:
+def simulated(directory: Path, text: str = SMALL, **options: Any) -> list[RunRow]:
     """Runs a campaign to its end and returns its rows, times set to 0."""
     directory.mkdir(exist_ok=True)
     campaign = parse(text)
@@ -57,7 +57,7 @@ def simulated(directory: Path, text: str = SMALL, **options: Any) -> list[Row]:
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[RunRow]]:
     directory = tmp_path_factory.mktemp("small")
     return directory, simulated(directory)
 
@@ -276,7 +276,7 @@ def test_a_new_policy_and_a_new_instance_kind_are_one_line_each(
 # What is stored
 
 
-def test_every_cell_has_its_runs_and_they_are_those_of_the_library(small: tuple[Path, list[Row]]) -> None:
+def test_every_cell_has_its_runs_and_they_are_those_of_the_library(small: tuple[Path, list[RunRow]]) -> None:
     _, rows = small
     campaign = parse(SMALL)
     assert len(rows) == 2 * 3 * 2 * 3
@@ -289,7 +289,7 @@ def test_every_cell_has_its_runs_and_they_are_those_of_the_library(small: tuple[
                 trajectory.deltas, simulate.watch(policy, trajectory.instance.mu, seed), strict=True
             ):
                 cell = (trajectory.instance.name, trajectory.policy.name, delta, run, seed)
-                expected = Row(
+                expected = RunRow(
                     *cell,
                     seen.rule,
                     seen.proved,
@@ -303,13 +303,13 @@ def test_every_cell_has_its_runs_and_they_are_those_of_the_library(small: tuple[
                 assert expected in rows
 
 
-def test_an_executor_changes_no_row(small: tuple[Path, list[Row]], tmp_path: Path) -> None:
+def test_an_executor_changes_no_row(small: tuple[Path, list[RunRow]], tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as executor:
         assert simulated(tmp_path / "other", executor=executor, slots=5) == small[1]
 
 
 def test_a_campaign_interrupted_keeps_what_was_finished_and_goes_on(
-    small: tuple[Path, list[Row]], tmp_path: Path
+    small: tuple[Path, list[RunRow]], tmp_path: Path
 ) -> None:
     directory = tmp_path / "stopped"
     stops = iter([5, 11])
@@ -332,7 +332,7 @@ def test_a_campaign_interrupted_keeps_what_was_finished_and_goes_on(
     assert seen == [24], "nothing left to do"
 
 
-def test_another_campaign_is_refused_and_nothing_is_lost(small: tuple[Path, list[Row]]) -> None:
+def test_another_campaign_is_refused_and_nothing_is_lost(small: tuple[Path, list[RunRow]]) -> None:
     directory, rows = small
     for changed, what in (("deltas = [0.2]", "deltas"), ("runs = 4", "runs"), ("seed = 5", "instances")):
         text = SMALL.replace("deltas = [0.2, 0.05]", changed) if "deltas" in changed else SMALL
@@ -343,7 +343,7 @@ def test_another_campaign_is_refused_and_nothing_is_lost(small: tuple[Path, list
     assert simulated(directory, "# only a comment is new\n" + SMALL) == rows
 
 
-def test_the_file_holds_the_campaign_seeds_and_versions(small: tuple[Path, list[Row]]) -> None:
+def test_the_file_holds_the_campaign_seeds_and_versions(small: tuple[Path, list[RunRow]]) -> None:
     with Results.open(small[0]) as results:
         assert results.campaign.as_dict() == parse(SMALL).as_dict()
         assert set(results.sessions[0]) == {"python", "spectralbai", "numpy", "scipy", "numba", "machine"}
@@ -432,7 +432,7 @@ def test_results_of_version_0_1_0_are_not_added_to(old: Path, run: RunCommand, t
         "UPDATE runs SET instance = 'zz' WHERE run = 0 AND delta = 0.2 AND policy = 'lucb' AND instance = 'cliques'",
     ],
 )
-def test_a_damaged_file_is_refused_in_a_sentence(small: tuple[Path, list[Row]], tmp_path: Path, damage: str) -> None:
+def test_a_damaged_file_is_refused_in_a_sentence(small: tuple[Path, list[RunRow]], tmp_path: Path, damage: str) -> None:
     shutil.copy(small[0] / results_module.FILE, tmp_path)
     connection = sqlite3.connect(tmp_path / results_module.FILE)
     connection.executescript(damage)
@@ -465,7 +465,7 @@ def test_what_is_finished_is_written_while_a_long_run_goes_on(tmp_path: Path, mo
     assert campaign.runs == 3
 
 
-def test_a_full_disk_says_so_and_loses_nothing_written(small: tuple[Path, list[Row]], tmp_path: Path) -> None:
+def test_a_full_disk_says_so_and_loses_nothing_written(small: tuple[Path, list[RunRow]], tmp_path: Path) -> None:
     directory = tmp_path / "full"
 
     def fill(there: int, total: int) -> None:
@@ -492,7 +492,7 @@ def cell_of(cells: list[Cell], policy: str, delta: float) -> Cell:
     return next(cell for cell in cells if (cell.instance, cell.policy, cell.delta) == ("short path", policy, delta))
 
 
-def test_a_summary_is_the_statistics_of_the_rows(small: tuple[Path, list[Row]]) -> None:
+def test_a_summary_is_the_statistics_of_the_rows(small: tuple[Path, list[RunRow]]) -> None:
     directory, rows = small
     with Results.open(directory) as results:
         cells = summarise(results)
@@ -514,7 +514,7 @@ def test_a_summary_is_the_statistics_of_the_rows(small: tuple[Path, list[Row]]) 
     assert cell.ratio == pytest.approx(tau.mean() / cell.lower_bound)
 
 
-def test_wrong_and_undecided_runs_are_counted_apart(small: tuple[Path, list[Row]], tmp_path: Path) -> None:
+def test_wrong_and_undecided_runs_are_counted_apart(small: tuple[Path, list[RunRow]], tmp_path: Path) -> None:
     rows = [row for row in small[1] if (row.instance, row.policy, row.delta) == ("short path", "lucb", 0.2)]
     text = SMALL.replace("runs = 3", "runs = 9")
     with Results.begin(tmp_path, text, parse(text)) as results:
@@ -554,7 +554,9 @@ def file(tmp_path: Path) -> Path:
     return file
 
 
-def test_simulate_compare_and_plot(run: RunCommand, small: tuple[Path, list[Row]], file: Path, tmp_path: Path) -> None:
+def test_simulate_compare_and_plot(
+    run: RunCommand, small: tuple[Path, list[RunRow]], file: Path, tmp_path: Path
+) -> None:
     out = tmp_path / "out"
     done = run("simulate", str(file), "--out", str(out), "--jobs", "1")
     assert done.code == 0 and f"24 runs are in {out}" in done.stdout
@@ -626,7 +628,7 @@ def test_simulate_refuses_what_it_cannot_use(run: RunCommand, file: Path, tmp_pa
 
 
 def test_compare_and_plot_refuse_what_is_not_there(
-    run: RunCommand, small: tuple[Path, list[Row]], tmp_path: Path
+    run: RunCommand, small: tuple[Path, list[RunRow]], tmp_path: Path
 ) -> None:
     directory = str(small[0])
     for arguments, clue in (
@@ -650,7 +652,7 @@ def test_plot_refuses_two_instances_at_one_place(run: RunCommand, file: Path, tm
     assert run("plot", str(tmp_path / "twins"), "--kind", "K", "--instance", "twin").code == 0
 
 
-def test_an_unfinished_campaign_says_so(run: RunCommand, small: tuple[Path, list[Row]], tmp_path: Path) -> None:
+def test_an_unfinished_campaign_says_so(run: RunCommand, small: tuple[Path, list[RunRow]], tmp_path: Path) -> None:
     with Results.begin(tmp_path, SMALL, parse(SMALL)) as results:
         results.write(small[1][:2])
     assert "not finished: 2 of 24 runs are there" in run("compare", str(tmp_path)).stdout
@@ -669,7 +671,7 @@ def command(file: Path, out: Path, jobs: int) -> subprocess.Popen[bytes]:
 
 
 def test_killed_at_random_instants_and_resumed_gives_the_same_rows(
-    small: tuple[Path, list[Row]], tmp_path: Path
+    small: tuple[Path, list[RunRow]], tmp_path: Path
 ) -> None:
     """With kill -9, once with worker processes; the reference ran undisturbed in this process."""
     file, out = tmp_path / "campaign.toml", tmp_path / "out"
@@ -694,7 +696,7 @@ def test_killed_at_random_instants_and_resumed_gives_the_same_rows(
     assert _rows(out) == expected
 
 
-def _rows(directory: Path) -> list[Row]:
+def _rows(directory: Path) -> list[RunRow]:
     with Results.open(directory) as results:
         return [replace(row, seconds=0.0) for row in results.rows()]
 

@@ -15,7 +15,7 @@ import pytest
 
 pytest.importorskip("distributed")
 
-from spectralbai.campaign import Campaign, Results, Row, run_campaign
+from spectralbai.campaign import Campaign, Results, RunRow, run_campaign
 from spectralbai.cli.work import cluster
 
 TEXT = """
@@ -69,11 +69,11 @@ def started(tmp_path: Path) -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def expected(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+def expected(tmp_path_factory: pytest.TempPathFactory) -> list[RunRow]:
     return simulated(tmp_path_factory.mktemp("local"))
 
 
-def simulated(directory: Path, **options: Any) -> list[Row]:
+def simulated(directory: Path, **options: Any) -> list[RunRow]:
     directory.mkdir(exist_ok=True)
     campaign = Campaign.from_toml(TEXT, lambda name: pytest.fail(name))
     with Results.begin(directory, TEXT, campaign) as results:
@@ -82,7 +82,7 @@ def simulated(directory: Path, **options: Any) -> list[Row]:
 
 
 def test_a_cluster_gives_the_rows_of_this_machine_though_a_worker_is_killed(
-    started: Cluster, expected: list[Row], run: Callable[..., Any], tmp_path: Path
+    started: Cluster, expected: list[RunRow], run: Callable[..., Any], tmp_path: Path
 ) -> None:
     file = tmp_path / "campaign.toml"
     file.write_text(TEXT)

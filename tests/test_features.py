@@ -8,9 +8,9 @@ import pytest
 from spectralbai import Graph, InvalidInput
 from spectralbai.graph import usual_neighbors
 from spectralbai.inputs.features import features_from
-from spectralbai.inputs.table import Table
+from spectralbai.inputs.table import CsvTable
 
-TABLE = Table.from_text(
+TABLE = CsvTable.from_text(
     "drug;mg;since;colour;vegan\n"
     "a;1,5;2026-01-01;red;yes\n"
     "b;2,5;2026-01-11;blue;no\n"
@@ -34,13 +34,13 @@ def test_every_feature_counts_the_same() -> None:
     for feature in features_from(TABLE, ["mg", "since", "colour", "vegan"]):
         difference = feature.values[:, None] - feature.values[None]
         assert (difference**2).sum(axis=2).mean() == pytest.approx(2), feature.name
-    words = features_from(Table.from_text("x,y\na,on\nb,off\nc,on\n"), ["y"])[0].values
-    truth = features_from(Table.from_text("x,y\na,yes\nb,no\nc,yes\n"), ["y"])[0].values
+    words = features_from(CsvTable.from_text("x,y\na,on\nb,off\nc,on\n"), ["y"])[0].values
+    truth = features_from(CsvTable.from_text("x,y\na,yes\nb,no\nc,yes\n"), ["y"])[0].values
     np.testing.assert_allclose(np.linalg.norm(words[0] - words[1]), abs(truth[0] - truth[1])[0])
 
 
 def test_features_of_any_size_are_standardised_each_by_its_own() -> None:
-    table = Table.from_text("x,a,b\np,1e-9,1000000000001\nq,2e-9,1000000000002\nr,4e-9,1000000000004\n")
+    table = CsvTable.from_text("x,a,b\np,1e-9,1000000000001\nq,2e-9,1000000000002\nr,4e-9,1000000000004\n")
     a, b = features_from(table, ["a", "b"])
     np.testing.assert_allclose(a.values, b.values, rtol=1e-6)
 
@@ -59,7 +59,7 @@ def test_features_of_any_size_are_standardised_each_by_its_own() -> None:
     ],
 )
 def test_a_column_that_cannot_be_used_is_refused_with_its_place(cells: tuple[str, ...], clue: str) -> None:
-    table = Table.from_text("x,y\n" + "".join(f"{label},{cell}\n" for label, cell in zip("abc", cells, strict=True)))
+    table = CsvTable.from_text("x,y\n" + "".join(f"{label},{cell}\n" for label, cell in zip("abc", cells, strict=True)))
     with pytest.raises(InvalidInput) as error:
         features_from(table, ["y"])
     assert clue in str(error.value)

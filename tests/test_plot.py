@@ -16,10 +16,10 @@ from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 
 from spectralbai.plot import as_png, plot_estimates, plot_race, plot_reproduction
-from spectralbai.reproduction import CURVES, RADII, Row
+from spectralbai.reproduction import CURVES, RADII, CurveRow
 
 ROWS = [
-    Row(*curve, R, 90 + R, 400 + R, 20, 1000.0 * (1 + index) + 100 * R, 50.0, 0, curve[1] == "betting")
+    CurveRow(*curve, R, 90 + R, 400 + R, 20, 1000.0 * (1 + index) + 100 * R, 50.0, 0, curve[1] == "betting")
     for index, curve in enumerate(CURVES)
     for R in RADII
 ]

@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 
 from spectralbai import Graph, Instance, Problem, instances
-from spectralbai.campaign import Cell, Row
+from spectralbai.campaign import Cell, RunRow
 from spectralbai.plot import as_png, plot_estimates, plot_graph, plot_proportions, plot_tau_against, plot_tau_by_policy
 from spectralbai.plot.network import layout
 from spectralbai.plot.style import STYLES
@@ -24,8 +24,8 @@ from spectralbai.plot.style import STYLES
 POLICIES = ("spectral-race", "race", "spectral-tas", "uniform", "lucb", "grub", "oracle", "top-two", "track-and-stop")
 
 
-def row(policy: str, run: int, tau: int, counts: tuple[int, ...] = (3, 1)) -> Row:
-    return Row("x", policy, 0.1, run, run, "mixture", True, "decided", tau, 0, True, counts, 0.1)
+def row(policy: str, run: int, tau: int, counts: tuple[int, ...] = (3, 1)) -> RunRow:
+    return RunRow("x", policy, 0.1, run, run, "mixture", True, "decided", tau, 0, True, counts, 0.1)
 
 
 def cell(policy: str, **changes: Any) -> Cell:

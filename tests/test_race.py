@@ -20,7 +20,7 @@ from spectralbai.oracle import Oracle
 from spectralbai.policy import State
 from spectralbai.sampling import Racing, View
 from spectralbai.sampling.contract import least_block
-from spectralbai.sampling.race import AHEAD, FLOOR_SHARE, GOLDEN, OPTIMISM, Plan, _aimed, spread
+from spectralbai.sampling.race import AHEAD, FLOOR_SHARE, GOLDEN, OPTIMISM, RacePlan, _aimed, spread
 from spectralbai.sampling.tracking import floor
 
 PATH = Graph.from_edges(5, [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0), (3, 4, 1.0)])
@@ -130,7 +130,7 @@ def view(problem: Problem, means: list[float], lacking: list[float], per_arm: fl
     return View(Evidence(problem, data, best, 0.0), (0.1,), np.array(lacking))
 
 
-def plan(seen: View) -> Plan:
+def plan(seen: View) -> RacePlan:
     return Racing().plan(Racing().start(seen.problem), seen)
 
 

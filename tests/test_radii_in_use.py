@@ -33,7 +33,7 @@ from spectralbai.evidence.intervals import graph_intervals, graph_precision, poo
 from spectralbai.evidence.outlook import Outlook, separable
 from spectralbai.planning import plan
 from spectralbai.spectral import Components
-from spectralbai.stopping.bets import Table
+from spectralbai.stopping.bets import BetTable
 
 SLACK = 2.5e-6  # two certified values agree up to twice the relative gap asked of each
 quick = settings(max_examples=20, deadline=None, derandomize=True, database=None)
@@ -203,7 +203,9 @@ class Null:
         below, above = (0.95 * math.sqrt(self.part) * each for each in self.mates)
         estimate = 3.0 + np.array([-0.15, 0.15, -0.15 - below, 0.15 + above])
         data = Data.of_sums(np.full(4, 1e6), 1e6 * estimate)
-        table = Table(Block(np.repeat(np.arange(4), counts), outcomes, data, 1), Outlook(Evidence(problem, data, 1, 0)))
+        table = BetTable(
+            Block(np.repeat(np.arange(4), counts), outcomes, data, 1), Outlook(Evidence(problem, data, 1, 0))
+        )
         found = table._decomposition.respond(table.outlook.mu, 1, table.outlook.radii, 0.0)
         assert (found.gamma[0] > 0).all() and found.nu[0] > 0
         return float(table.against_arms(1, 0.0)[0])

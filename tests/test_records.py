@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spectralbai import InvalidInput
-from spectralbai.inputs.table import Table, arms_from, edges_from, observations_from
+from spectralbai.inputs.table import CsvTable, arms_from, edges_from, observations_from
 from spectralbai.noise import Bounded
 
 ARMS = "dose,mg,age\nlow,5,1.5\nmid,10,2.5\nhigh,20,2\n"
@@ -28,49 +28,49 @@ ARMS = "dose,mg,age\nlow,5,1.5\nmid,10,2.5\nhigh,20,2\n"
     ],
 )
 def test_the_same_table_in_any_dress(text: str) -> None:
-    table = Table.from_text(text)
+    table = CsvTable.from_text(text)
     assert arms_from(table) == ("low", "mid", "high")
     np.testing.assert_array_equal(table.numbers("mg"), [5, 10, 20])
     np.testing.assert_array_equal(table.numbers("age"), [1.5, 2.5, 2])
 
 
 def test_labels_may_hold_separators_in_quotes_and_stay_strings() -> None:
-    table = Table.from_text('name,x\n"a, b",1\n07,2\n7,3\n')
+    table = CsvTable.from_text('name,x\n"a, b",1\n07,2\n7,3\n')
     assert arms_from(table) == ("a, b", "07", "7")
-    assert arms_from(Table.from_text("x,name\n1,a\n2,b\n"), label="name") == ("a", "b")
+    assert arms_from(CsvTable.from_text("x,name\n1,a\n2,b\n"), label="name") == ("a", "b")
 
 
 def test_lines_inside_quotes_and_odd_characters_are_kept() -> None:
-    table = Table.from_text('\n"na,me";x\n"New\nYork";1\n"A\u2028B";2\nC;3\n')
+    table = CsvTable.from_text('\n"na,me";x\n"New\nYork";1\n"A\u2028B";2\nC;3\n')
     assert table.columns == ("na,me", "x")
     assert table.column("na,me") == ["New\nYork", "A\u2028B", "C"]
     assert table.lines == (3, 5, 6)
 
 
 def test_edges_name_arms_with_weights_or_without() -> None:
-    table = Table.from_text("a,b,w\nx,y,2\nz,y,0.5\n")
+    table = CsvTable.from_text("a,b,w\nx,y,2\nz,y,0.5\n")
     assert edges_from(table) == (("x", "y", "z"), [(0, 1, 2.0), (1, 2, 0.5)])
-    assert edges_from(Table.from_text("a,b\nx,y\n"), ("y", "lone", "x")) == (("y", "lone", "x"), [(0, 2, 1.0)])
+    assert edges_from(CsvTable.from_text("a,b\nx,y\n"), ("y", "lone", "x")) == (("y", "lone", "x"), [(0, 2, 1.0)])
 
 
 def test_observations_are_arms_and_outcomes() -> None:
-    arms, outcomes = observations_from(Table.from_text("label,outcome\nb,1\na,0.5\nb,-2\n"), ("a", "b"))
+    arms, outcomes = observations_from(CsvTable.from_text("label,outcome\nb,1\na,0.5\nb,-2\n"), ("a", "b"))
     assert arms.tolist() == [1, 0, 1] and outcomes.tolist() == [1, 0.5, -2]
     with pytest.raises(InvalidInput, match='line 3, column "y": an outcome must lie in .0, 1., got 7; correct it'):
-        observations_from(Table.from_text("label,y\nb,1\na,7\n"), ("a", "b"), Bounded(0.0, 1.0))
+        observations_from(CsvTable.from_text("label,y\nb,1\na,7\n"), ("a", "b"), Bounded(0.0, 1.0))
 
 
 def read_arms(text: str) -> object:
-    table = Table.from_text(text)
+    table = CsvTable.from_text(text)
     return arms_from(table), table.numbers("mg"), table.numbers("age")
 
 
 def read_edges(text: str) -> object:
-    return edges_from(Table.from_text(text), ("x", "y", "zebra"))
+    return edges_from(CsvTable.from_text(text), ("x", "y", "zebra"))
 
 
 def read_observations(text: str) -> object:
-    return observations_from(Table.from_text(text), ("low", "mid", "high"))
+    return observations_from(CsvTable.from_text(text), ("low", "mid", "high"))
 
 
 BAD: list[tuple[Callable[[str], object], str, str]] = [

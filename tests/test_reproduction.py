@@ -10,14 +10,14 @@ import pytest
 
 from spectralbai import Graph, Problem, SpectralRace, SpectralTaS, reproduction, simulate
 from spectralbai.errors import InvalidInput
-from spectralbai.reproduction import CURVES, RADII, RULES, Row, reproduce
+from spectralbai.reproduction import CURVES, RADII, RULES, CurveRow, reproduce
 from spectralbai.simulate import Run
 
 DELTA = 0.2
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[Row]:
+def rows() -> list[CurveRow]:
     return reproduce(runs=2, delta=DELTA, seed=3)
 
 
@@ -25,21 +25,21 @@ def result(status: simulate.Status, tau: int, correct: bool) -> Run:
     return Run(status, tau, 0 if correct else 1, correct, np.zeros(3), "paper", DELTA, False, 0)
 
 
-def test_rows_go_by_policy_and_rule_then_by_ascending_R(rows: list[Row]) -> None:
+def test_rows_go_by_policy_and_rule_then_by_ascending_R(rows: list[CurveRow]) -> None:
     assert RULES == ("betting", "paper", "paper-printed") and RADII == pytest.approx(np.linspace(0.01, 0.1, 10))
     assert [(row.policy, row.rule, row.R) for row in rows] == [(*curve, R) for curve in CURVES for R in RADII]
     assert [row.proved for row in rows] == [True] * 20 + [False] * 20
     assert {row.runs + row.undecided for row in rows} == {2}
 
 
-def test_theory_is_that_of_the_paper(rows: list[Row]) -> None:
+def test_theory_is_that_of_the_paper(rows: list[CurveRow]) -> None:
     kl = 0.6 * math.log(4)  # kl(.2, .8)
     times = [row.characteristic_time for row in rows[:10]]
     assert times[0] == pytest.approx(800 / 9, rel=1e-5) and times[-1] == pytest.approx(106.154, abs=1e-3)
     assert [row.lower_bound for row in rows] == pytest.approx([kl * time for time in times] * 4, rel=1e-5)
 
 
-def test_the_rules_read_the_same_runs_of_their_R(rows: list[Row]) -> None:
+def test_the_rules_read_the_same_runs_of_their_R(rows: list[CurveRow]) -> None:
     cell = 4
     seeds = [reproduction._seed(3, cell, run) for run in range(2)]
     problem = Problem(Graph.from_edges(3, [(1, 2)]), RADII[cell], 1.0)
@@ -61,7 +61,7 @@ def test_no_two_trajectories_share_a_seed() -> None:
     assert len(seeds) == 600
 
 
-def test_the_executor_changes_nothing_and_every_run_is_counted(rows: list[Row]) -> None:
+def test_the_executor_changes_nothing_and_every_run_is_counted(rows: list[CurveRow]) -> None:
     ticks: list[tuple[int, int]] = []
     with ThreadPoolExecutor(1) as executor:
         assert reproduce(2, DELTA, 3, executor, lambda done, total: ticks.append((done, total))) == rows

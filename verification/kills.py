@@ -15,7 +15,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from spectralbai.campaign import Results, Row
+from spectralbai.campaign import Results, RunRow
 
 CAMPAIGN = """
 format = "spectralbai-campaign/1"
@@ -45,7 +45,7 @@ def start(file: Path, out: Path) -> subprocess.Popen[bytes]:
     )
 
 
-def rows(directory: Path) -> list[Row]:
+def rows(directory: Path) -> list[RunRow]:
     with Results.open(directory) as results:
         return [replace(row, seconds=0.0) for row in results.rows()]
 

@@ -28,7 +28,7 @@ CURVES = (("spectral-race", "betting"), *(("spectral-tas", rule) for rule in RUL
 
 
 @dataclass(frozen=True)
-class Row:
+class CurveRow:
     """How one policy and stopping rule fared at one R."""
 
     policy: str
@@ -58,7 +58,7 @@ def reproduce(
     seed: int = 0,
     executor: Executor | None = None,
     on_run: Callable[[int, int], object] | None = None,
-) -> list[Row]:
+) -> list[CurveRow]:
     """Returns a row per curve and R, in the order of `CURVES` and with R ascending.
 
     The rules of SpectralTaS are read off the same `runs` trajectories per R; the race has as many of its own, from the
@@ -103,10 +103,10 @@ def _seed(seed: int, cell: int, run: int) -> int:
     return int(np.random.SeedSequence((seed, cell, run)).generate_state(1, np.uint64)[0])
 
 
-def _row(policy: str, R: float, characteristic_time: float, bound: float, runs: list[Run]) -> Row:
+def _row(policy: str, R: float, characteristic_time: float, bound: float, runs: list[Run]) -> CurveRow:
     decided = [run for run in runs if run.status == "decided"]
     taus = [run.tau for run in decided]
-    return Row(
+    return CurveRow(
         policy=policy,
         rule=runs[0].rule,
         R=R,

@@ -16,7 +16,7 @@ from spectralbai.noise import Drawing
 from spectralbai.policy import Policy
 from spectralbai.threads import one_thread
 
-Status = Literal["decided", "truncated", "inconsistent"]
+RunStatus = Literal["decided", "truncated", "inconsistent"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Run:
         (True, (0,), True)
     """
 
-    status: Status
+    status: RunStatus
     """"decided"; "inconsistent": the data contradicted R; "truncated": `max_samples` came first."""
     tau: int
     """Samples when it ended."""
@@ -96,7 +96,7 @@ def watch(
     runs = []
     for index, (rule, delta) in enumerate(policy.rules):
         seen = policy.verdict(state, index)
-        status: Status = "decided" if seen.decided else "truncated" if seen.consistent else "inconsistent"
+        status: RunStatus = "decided" if seen.decided else "truncated" if seen.consistent else "inconsistent"
         correct = bool(mu[seen.arm] >= mu.max() - problem.tolerance)
         runs.append(
             Run(

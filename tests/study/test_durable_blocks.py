@@ -216,7 +216,7 @@ def test_a_state_whose_commit_failed_is_not_gone_on_with(storage: str) -> None:
         broken = [True]
 
         def fail(connection: object) -> None:
-            if broken and Ledger(connection, study._upkeep._id).progress().missing not in (0, None):  # type: ignore[arg-type]
+            if broken and Ledger(connection, study._upkeep._id).standing().missing not in (0, None):  # type: ignore[arg-type]
                 broken.clear()
                 raise KeyboardInterrupt
 
@@ -226,7 +226,7 @@ def test_a_state_whose_commit_failed_is_not_gone_on_with(storage: str) -> None:
                 (ticket,) = study.ask(1)
                 value = outcome(ticket, rng)
                 with study._upkeep.reading() as ledger:
-                    last = ledger.progress().missing == 1
+                    last = ledger.standing().missing == 1
                 if last:
                     told = study.snapshot().state.samples + 1
                     event.listen(study._upkeep.storage._engine, "commit", fail)
@@ -235,8 +235,8 @@ def test_a_state_whose_commit_failed_is_not_gone_on_with(storage: str) -> None:
         with study._upkeep.reading() as ledger:
             assert study._upkeep._known is not None
             assert key(study._upkeep._known) == ledger.kept()
-            assert ledger.progress().results == told, "what was told is there"
-            study_claim = ledger.progress().claimed
+            assert ledger.standing().results == told, "what was told is there"
+            study_claim = ledger.standing().claimed
         assert study_claim > 0
         with study._upkeep.writing() as ledger:
             ledger.update(claimed=0.0)  # as after ten seconds

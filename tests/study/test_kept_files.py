@@ -44,7 +44,7 @@ def test_the_state_in_a_kept_database_is_that_of_its_results(kept: str, name: st
         rewards = study.definition.rewards([each.outcome for each in told])
     replay = policy.tell(policy.init(), [each.arm for each in told], rewards)
     assert (replay.counts == state.counts).all() and (replay.data.sums == state.data.sums).all()
-    assert policy.verdict(replay).progress == policy.verdict(state).progress
+    assert policy.verdict(replay).state == policy.verdict(state).state
 
 
 def test_a_kept_export_is_restored(kept: str, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from spectralbai.html import PAGE_ROWS, SCRIPT, paged
 from spectralbai.instances.generators import catalogue
 from spectralbai.report.by_category import most_lacking, summarised
 from spectralbai.report.status import MANY_ARMS, TOP
-from spectralbai.report.tables import Table
+from spectralbai.report.tables import TextTable
 from spectralbai.study import ArmStatus, Status
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -197,7 +197,7 @@ def test_a_long_table_looks_as_a_short_one(monkeypatch: pytest.MonkeyPatch, caps
     study = sys.modules[_as_json.__module__]  # its package has an app of that name
 
     monkeypatch.setenv("COLUMNS", "140")
-    table = Table(("arm", "results", "account"), (("a long one", "1", "out at 20"), ("日本", "1,000", "")))
+    table = TextTable(("arm", "results", "account"), (("a long one", "1", "out at 20"), ("日本", "1,000", "")))
     print_plain(study._filled(table))
     fitted = capsys.readouterr().out
     monkeypatch.setattr(study, "MOST_FITTED", 1)

@@ -284,7 +284,7 @@ def test_the_state_is_kept_up_to_date_between_checks_too(storage: str, monkeypat
         for _ in range(8):
             study.tell(study.ask()[0], 0.4)
             with study._upkeep.reading() as ledger:
-                assert ledger.progress().results - ledger.kept()[0] < 3
+                assert ledger.standing().results - ledger.kept()[0] < 3
         assert study.snapshot().checks == checks  # none was due
         told, policy = study.records().observations, study.definition.policy
         replay = policy.tell(policy.init(), [each.arm for each in told], [each.outcome for each in told])

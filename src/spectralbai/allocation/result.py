@@ -11,7 +11,7 @@ from spectralbai import html
 from spectralbai.checks import Vector
 from spectralbai.decimals import percent
 
-Status = Literal["certified", "unfinished"]
+AllocationStatus = Literal["certified", "unfinished"]
 MOST_ROWS = 30
 """Arms that a notebook shows."""
 
@@ -41,7 +41,7 @@ class Allocation:
     """Certified upper bound of 1/T*."""
     iterations: int
     """Calls of the best-response oracle."""
-    status: Status
+    status: AllocationStatus
     """"certified": gap <= tol. "unfinished": the bounds are valid but further apart than asked."""
     solver: str
     """Name of the solver that found omega."""

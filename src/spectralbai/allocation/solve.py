@@ -15,7 +15,7 @@ from spectralbai.allocation.certificate import Outcome
 from spectralbai.allocation.closed_form import closed_form
 from spectralbai.allocation.interior_point import interior_point
 from spectralbai.allocation.mirror_ascent import mirror_ascent
-from spectralbai.allocation.result import Allocation, Status
+from spectralbai.allocation.result import Allocation, AllocationStatus
 from spectralbai.checks import Vector, check_integer, check_number, check_weights_of_arms
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
@@ -171,7 +171,7 @@ def _solve_for(
     omega = outcome.omega
     omega.setflags(write=False)
     lower = max(outcome.lower, 0.0)
-    status: Status = "certified" if outcome.upper <= lower * (1 + tol) else "unfinished"
+    status: AllocationStatus = "certified" if outcome.upper <= lower * (1 + tol) else "unfinished"
     return Allocation(omega, best, lower, outcome.upper, outcome.iterations, status, solver.name)
 
 
@@ -179,7 +179,7 @@ def _better(one: Allocation, other: Allocation, tol: float) -> Allocation:
     """Returns the better of two answers, with bounds of the best value of both."""
     winner = one if one.lower >= other.lower else other
     upper = max(one.upper, other.upper)
-    status: Status = "certified" if upper <= winner.lower * (1 + tol) else "unfinished"
+    status: AllocationStatus = "certified" if upper <= winner.lower * (1 + tol) else "unfinished"
     return Allocation(
         winner.omega, winner.best, winner.lower, upper, one.iterations + other.iterations, status, winner.solver
     )

@@ -41,7 +41,7 @@ CREATE TABLE runs (
 
 
 @dataclass(frozen=True)
-class Row:
+class RunRow:
     """One run of one cell."""
 
     instance: str
@@ -62,7 +62,7 @@ class Row:
     """Time of the whole run."""
 
 
-COLUMNS = tuple(Row.__dataclass_fields__)
+COLUMNS = tuple(RunRow.__dataclass_fields__)
 
 
 @dataclass(frozen=True)
@@ -172,13 +172,13 @@ class Results:
         with _sentences(self.path):
             return set(self._connection.execute("SELECT instance, policy, delta, run FROM runs"))
 
-    def write(self, rows: Iterable[Row]) -> None:
+    def write(self, rows: Iterable[RunRow]) -> None:
         """Writes rows, all or none; a row already there stays."""
         values = [(*(getattr(row, name) for name in COLUMNS[:-2]), json.dumps(row.counts), row.seconds) for row in rows]
         with _transaction(self._connection, self.path):
             self._connection.executemany(f"INSERT OR IGNORE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})", values)
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[RunRow]:
         """Returns every row, in the order of the campaign file."""
         campaign = self.campaign
         instances = {each.name: position for position, each in enumerate(campaign.instances)}
@@ -195,7 +195,7 @@ class Results:
                     ("counts", lambda text: tuple(json.loads(text))),
                 ):
                     values[name] = restore(values[name])
-                rows.append(Row(**values))
+                rows.append(RunRow(**values))
         return rows
 
     def theory(self, name: str) -> Theory:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from spectralbai import simulate
 from spectralbai.campaign.definition import Campaign, NamedPolicy, Trajectory
-from spectralbai.campaign.results import Results, Row
+from spectralbai.campaign.results import Results, RunRow
 from spectralbai.instance import Instance
 from spectralbai.noise import Drawing
 from spectralbai.policy import Policy
@@ -63,7 +63,7 @@ def run_campaign(
     report = on_run or (lambda there, total: None)
     there = total - len(todo)
     report(there, total)
-    rows: list[Row] = []
+    rows: list[RunRow] = []
     last = time.monotonic()
     try:
         for done_now in _finish(campaign, todo, executor, slots):
@@ -78,7 +78,9 @@ def run_campaign(
             for run in watched:
                 counts = tuple(int(n) for n in run.counts)
                 key = (*cell, run.delta, number, run.seed)
-                rows.append(Row(*key, run.rule, run.proved, run.status, run.tau, run.arm, run.correct, counts, seconds))
+                rows.append(
+                    RunRow(*key, run.rule, run.proved, run.status, run.tau, run.arm, run.correct, counts, seconds)
+                )
             there += 1
             report(there, total)
     finally:

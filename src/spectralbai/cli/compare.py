@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from spectralbai.cli.outputs import TABLE, Force, Output
-from spectralbai.cli.tables import print_plain
+from spectralbai.cli.tables import empty_table, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from spectralbai.campaign import Cell, Row
+    from spectralbai.campaign import Cell, RunRow
 
 
 def compare(
@@ -62,14 +62,8 @@ def compare(
 
 
 def _as_table(cells: Sequence[Cell]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    table.add_column("policy", overflow="fold", min_width=16)
-    table.add_column("rule", no_wrap=True)
-    for heading in ("delta", "runs", "mean tau", "median", "5 - 95 %", "errors (rate)", "/ bound", "s / run"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    numbers = ("delta", "runs", "mean tau", "median", "5 - 95 %", "errors (rate)", "/ bound", "s / run")
+    table = empty_table("policy", "rule", *numbers, left=("policy", "rule"), folded=("policy",), least={"policy": 16})
     last = None
     for cell in cells:
         if cell.instance != last:
@@ -123,7 +117,7 @@ def _in_a_cell(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def _rows_as_csv(rows: Sequence[Row]) -> bytes:
+def _rows_as_csv(rows: Sequence[RunRow]) -> bytes:
     from spectralbai.campaign.results import COLUMNS
 
     return _as_csv(COLUMNS, (asdict(row) for row in rows)).encode()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from spectralbai.inputs.table import Table
+    from spectralbai.inputs.table import CsvTable
     from spectralbai.instance import Instance
 
 
@@ -78,12 +78,12 @@ def _text(content: bytes) -> str:
 
 
 @contextmanager
-def read_table(file: Path | str) -> Iterator[Table]:
+def read_table(file: Path | str) -> Iterator[CsvTable]:
     """Yields the table of a CSV file, "-" being standard input; refusals inside the context name the file."""
-    from spectralbai.inputs.table import Table
+    from spectralbai.inputs.table import CsvTable
 
     try:
-        yield Table.from_text(_text(read_stdin()) if file == "-" else read_text(Path(file)))
+        yield CsvTable.from_text(_text(read_stdin()) if file == "-" else read_text(Path(file)))
     except InvalidInput as error:
         raise InvalidInput(f"{'standard input' if file == '-' else file}: {error}") from None
 

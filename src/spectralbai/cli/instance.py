@@ -18,7 +18,7 @@ from spectralbai.errors import InvalidInput
 if TYPE_CHECKING:
     from spectralbai.checks import Vector
     from spectralbai.graph import Graph
-    from spectralbai.inputs.table import Table
+    from spectralbai.inputs.table import CsvTable
     from spectralbai.problem import Problem
 
 
@@ -224,7 +224,7 @@ def _read(
     return labels, graph, mu, remarks
 
 
-def _categories(table: Table, by: str, labels: tuple[str, ...]) -> list[str]:
+def _categories(table: CsvTable, by: str, labels: tuple[str, ...]) -> list[str]:
     """Returns the category of each option."""
     cells = table.column(by)
     for cell, line in zip(cells, table.lines, strict=True):

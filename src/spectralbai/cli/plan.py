@@ -15,7 +15,7 @@ import typer
 
 from spectralbai.cli.files import read_instance, read_table
 from spectralbai.cli.outputs import PICTURE, Force, Output
-from spectralbai.cli.tables import print_plain
+from spectralbai.cli.tables import empty_table, print_plain
 from spectralbai.cli.work import cores, processes, progress
 from spectralbai.errors import InvalidInput
 
@@ -221,7 +221,7 @@ def _budget(found: Budget) -> Iterator[str | Table]:
     }
     yield f"{found.trials:,} trials, delta = {found.delta:g}; means: {means[found.source]}"
     yield ""
-    table = _table("tolerance", "decided in time", "runs")
+    table = empty_table("tolerance", "decided in time", "runs")
     for each in found.curve:
         table.add_row(f"{each.tolerance:.3g}", f"{each.share:.0%}", str(each.runs))
     yield table
@@ -254,14 +254,14 @@ def _rows(made: Plan) -> tuple[tuple[str, Forecast], ...]:
 
 
 def _theory(made: Plan) -> Table:
-    table = _table("", "T*", "trials, at least")
+    table = empty_table("", "T*", "trials, at least", left=("",))
     for name, each in _rows(made):
         table.add_row(name, f"{each.characteristic_time:,.1f}", _count(each.lower_bound))
     return table
 
 
 def _simulation(made: Plan) -> Table:
-    table = _table("", "expected trials", "95 % interval", "5 - 95 % of runs", "runs")
+    table = empty_table("", "expected trials", "95 % interval", "5 - 95 % of runs", "runs", left=("",))
     for name, each in _rows(made):
         interval = f"{each.mean_low:,.0f} - {each.mean_high:,.0f}" if each.runs > 1 else ""
         known = (f"{each.mean:,.0f}", interval, f"{each.q05:,.0f} - {each.q95:,.0f}")
@@ -299,7 +299,7 @@ def _history(made: Plan) -> Iterator[str]:
 
 
 def _choices(made: Plan) -> Iterator[str | Table]:
-    table = _table("delta", "at least", *(("expected trials",) if made.with_graph.runs else ()))
+    table = empty_table("delta", "at least", *(("expected trials",) if made.with_graph.runs else ()))
     for each in made.by_delta:
         table.add_row(f"{each.delta:g}", _count(each.lower_bound), *((f"{each.mean:,.0f}",) if each.runs else ()))
     yield "Another risk:"
@@ -321,7 +321,7 @@ def _choices(made: Plan) -> Iterator[str | Table]:
 
 def _variations(name: str, variations: Sequence[Variation]) -> Table:
     simulated = any(each.forecast is not None and each.forecast.runs for each in variations)
-    table = _table(name, "T*", "at least", *(("expected trials", "95 % interval", "runs") if simulated else ()))
+    table = empty_table(name, "T*", "at least", *(("expected trials", "95 % interval", "runs") if simulated else ()))
     for each in variations:
         found = each.forecast
         cells: tuple[str, ...]
@@ -344,13 +344,3 @@ def _variations(name: str, variations: Sequence[Variation]) -> Table:
 
 def _count(samples: float) -> str:
     return "-" if math.isnan(samples) else f"{samples:,.0f}" if math.isfinite(samples) else "no end: tied"
-
-
-def _table(*headings: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for heading in headings:
-        table.add_column(heading, justify="left" if not heading else "right", no_wrap=True)
-    return table

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spectralbai.cli.outputs import PICTURE, TABLE, Force, Output, make_folder
-from spectralbai.cli.tables import print_plain
+from spectralbai.cli.tables import empty_table, print_plain
 from spectralbai.cli.work import cores, processes, progress
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from spectralbai.reproduction import Row
+    from spectralbai.reproduction import CurveRow
 
 COLUMNS = (
     "policy",
@@ -83,7 +83,7 @@ def reproduce(
     typer.echo(f"The picture is in {picture.path}, its numbers in {table.path}")
 
 
-def _as_csv(rows: Sequence[Row]) -> bytes:
+def _as_csv(rows: Sequence[CurveRow]) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -93,17 +93,13 @@ def _as_csv(rows: Sequence[Row]) -> bytes:
     return text.getvalue().encode()
 
 
-def _as_table(rows: Sequence[Row]) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+def _as_table(rows: Sequence[CurveRow]) -> Table:
     curves = {(row.policy, row.rule): row.proved for row in rows}
-    for heading in ("R", "T_R*", "lower\nbound"):
-        table.add_column(heading, justify="right")
-    for (policy, rule), proved in curves.items():
-        heading = f"{policy.removeprefix('spectral-')}\n{rule}\n({'proved' if proved else 'not proved'})"
-        table.add_column(heading, justify="right", no_wrap=True)
+    names = (
+        f"{policy.removeprefix('spectral-')}\n{rule}\n({'proved' if proved else 'not proved'})"
+        for (policy, rule), proved in curves.items()
+    )
+    table = empty_table("R", "T_R*", "lower\nbound", *names)
     by_cell = {(row.policy, row.rule, row.R): row for row in rows}
     for row in rows:
         if (row.policy, row.rule) == (rows[0].policy, rows[0].rule):
@@ -112,12 +108,12 @@ def _as_table(rows: Sequence[Row]) -> Table:
     return table
 
 
-def _mean_and_deviation(row: Row) -> str:
+def _mean_and_deviation(row: CurveRow) -> str:
     return f"{row.mean_tau:.0f}" + (f" ± {row.std_tau:.0f}" if row.runs > 1 else "") if row.runs else "undecided"
 
 
-def _remarks(rows: Sequence[Row]) -> Iterator[str]:
-    curves: dict[str, list[Row]] = {}
+def _remarks(rows: Sequence[CurveRow]) -> Iterator[str]:
+    curves: dict[str, list[CurveRow]] = {}
     for row in rows:
         curves.setdefault(f"{row.policy} {row.rule}", []).append(row)
     wrong = (

@@ -11,7 +11,7 @@ import typer
 
 from spectralbai import __version__
 from spectralbai.cli.files import read_instance
-from spectralbai.cli.tables import print_plain
+from spectralbai.cli.tables import empty_table, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
@@ -128,7 +128,6 @@ def _finite(number: float) -> float | str:
 
 
 def _print_tables(answer: Answer) -> None:
-    from rich import box
     from rich.table import Table
 
     problem, mu, with_graph = answer.instance.problem, answer.mu, answer.with_graph
@@ -157,11 +156,8 @@ def _print_tables(answer: Answer) -> None:
     by_share = sorted(range(problem.n_arms), key=lambda arm: -with_graph.omega[arm])
     shown = range(problem.n_arms) if problem.n_arms <= MOST_ROWS else by_share[:ROWS_KEPT]
     largest = with_graph.omega.max()
-    arms = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    arms.add_column("arm", overflow="fold")
-    arms.add_column("mean", justify="right", no_wrap=True)
-    arms.add_column("omega", justify="right", no_wrap=True)
-    arms.add_column("share of the samples", no_wrap=True, min_width=BAR_WIDTH)
+    bar = "share of the samples"
+    arms = empty_table("arm", "mean", "omega", bar, left=("arm", bar), folded=("arm",), least={bar: BAR_WIDTH})
     for arm in shown:
         omega = float(with_graph.omega[arm])
         arms.add_row(labels[arm], f"{mu[arm]:.6g}", f"{omega:.2%}", "█" * round(BAR_WIDTH * omega / largest))

@@ -18,7 +18,7 @@ import typer
 from spectralbai.cli.files import read_instance, read_json, read_stdin, read_table
 from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
 from spectralbai.cli.process import held_back
-from spectralbai.cli.tables import MOST_FITTED, as_text, print_plain
+from spectralbai.cli.tables import MOST_FITTED, as_text, empty_table, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from spectralbai.journal.entries import Failure
     from spectralbai.report.status import ArmStatus
-    from spectralbai.report.tables import Table as TextTable
+    from spectralbai.report.tables import TextTable
     from spectralbai.study import Status, Study
 
 app = typer.Typer(no_args_is_help=True, help="Live studies. Ask what to try, tell what came out, until it says stop.")
@@ -231,7 +231,7 @@ def shares(
         rows = zip(split.items(), counts, strict=True)
         _print_json([{"label": label, "share": share, **count} for (label, share), count in rows])
         return
-    from spectralbai.report.tables import Table as TextTable
+    from spectralbai.report.tables import TextTable
 
     lines = [
         (label, f"{share:.1%}", *(() if whole is None else (f"{whole[position]:,}",)))
@@ -645,13 +645,7 @@ def _pending(status: Status) -> Iterator[str | Table]:
 
 
 def _table(*headings: str) -> Table:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    for position, heading in enumerate(headings):
-        table.add_column(heading, justify="left" if position == 0 else "right", overflow="fold")
-    return table
+    return empty_table(*headings, left=headings[:1], folded=headings)
 
 
 def _answer(as_json: bool, document: dict[str, Any], words: str) -> None:

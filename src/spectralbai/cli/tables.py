@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from rich.console import RenderableType
+    from rich.table import Table
 
 MOST_FITTED = 200
 """Rows of a table that is fitted to the terminal; longer ones are written as wide as they are, which is much faster."""
@@ -29,6 +30,29 @@ def print_plain(*parts: RenderableType, least_width: int = 0, err: bool = False)
             console.print(part, soft_wrap=isinstance(part, str))
     # echo replaces what the terminal cannot show, where print would raise
     typer.echo("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")), err=err)
+
+
+def empty_table(
+    *headings: str, left: Collection[str] = (), folded: Collection[str] = (), least: Mapping[str, int] | None = None
+) -> Table:
+    """Returns a table without rows, whose cells stand to the right and on one line each.
+
+    Columns `left` are of words and stand to the left; those `folded` may take several lines where the terminal is
+    narrow; `least` says how wide columns are at least.
+    """
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for heading in headings:
+        table.add_column(
+            heading,
+            justify="left" if heading in left else "right",
+            no_wrap=heading not in folded,
+            overflow="fold" if heading in folded else "ellipsis",
+            min_width=None if least is None else least.get(heading),
+        )
+    return table
 
 
 def as_text(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

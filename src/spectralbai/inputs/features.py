@@ -10,7 +10,7 @@ import numpy as np
 
 from spectralbai.checks import Matrix, Vector
 from spectralbai.errors import InvalidInput
-from spectralbai.inputs.table import Table
+from spectralbai.inputs.table import CsvTable
 
 TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 SHOWN = 5
@@ -32,7 +32,7 @@ class Feature:
     """
 
 
-def features_from(table: Table, names: Sequence[str], label: str | None = None) -> list[Feature]:
+def features_from(table: CsvTable, names: Sequence[str], label: str | None = None) -> list[Feature]:
     """Returns the features of these names; the column of labels, the first unless `label` names it, is none."""
     labels = label or table.columns[0]
     if labels in names:
@@ -42,7 +42,7 @@ def features_from(table: Table, names: Sequence[str], label: str | None = None) 
     return [_feature(table, name) for name in names]
 
 
-def _feature(table: Table, name: str) -> Feature:
+def _feature(table: CsvTable, name: str) -> Feature:
     cells = table.column(name)
     for cell, line in zip(cells, table.lines, strict=True):
         if not cell:

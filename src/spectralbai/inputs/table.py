@@ -26,7 +26,7 @@ LARGEST = 1e100
 
 
 @dataclass(frozen=True)
-class Table:
+class CsvTable:
     """The cells of a CSV file: column names and rows of strings, with the line each row stands on."""
 
     columns: tuple[str, ...]
@@ -35,7 +35,7 @@ class Table:
     decimal_comma: bool
 
     @classmethod
-    def from_text(cls, text: str) -> Table:
+    def from_text(cls, text: str) -> CsvTable:
         """Returns the table of a CSV text whose first line names the columns."""
         text = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
         header = re.sub(r'"[^"]*"', "", text).lstrip().split("\n", 1)[0]  # separators inside quotes do not count
@@ -110,7 +110,7 @@ class Table:
         return cells
 
 
-def arms_from(table: Table, label: str | None = None) -> tuple[str, ...]:
+def arms_from(table: CsvTable, label: str | None = None) -> tuple[str, ...]:
     """Returns the labels of a table with a row per arm, in its first column unless `label` names another."""
     name = label or table.columns[0]
     labels = table.labels(name)
@@ -128,7 +128,7 @@ def arms_from(table: Table, label: str | None = None) -> tuple[str, ...]:
 
 
 def edges_from(
-    table: Table, labels: Sequence[str] | None = None
+    table: CsvTable, labels: Sequence[str] | None = None
 ) -> tuple[tuple[str, ...], list[tuple[int, int, float]]]:
     """Returns (labels, edges) of a table with two columns of labels and, if there is a third, weights.
 
@@ -164,7 +164,7 @@ def edges_from(
     return known, edges
 
 
-def observations_from(table: Table, labels: Sequence[str], noise: Noise | None = None) -> tuple[Indices, Vector]:
+def observations_from(table: CsvTable, labels: Sequence[str], noise: Noise | None = None) -> tuple[Indices, Vector]:
     """Returns (arms, outcomes) of a table with a column of labels and one of outcomes, in this order; or so named,
     among others. Outcomes that `noise` does not allow are refused."""
     names = ("label", "outcome") if {"label", "outcome"} <= set(table.columns) else table.columns
@@ -180,12 +180,12 @@ def observations_from(table: Table, labels: Sequence[str], noise: Noise | None =
     return np.array(arms, dtype=np.intp), outcomes
 
 
-def has_counts(table: Table) -> bool:
+def has_counts(table: CsvTable) -> bool:
     """Returns whether the table has the columns of counts."""
     return all(set(names) & set(table.columns) for names in COUNTS)
 
 
-def counts_from(table: Table, labels: Sequence[str]) -> list[tuple[str, int, int]]:
+def counts_from(table: CsvTable, labels: Sequence[str]) -> list[tuple[str, int, int]]:
     """Returns (label, trials, successes) of each row of a table with these columns, among others if so named.
 
     The trials may be called visitors or views, the successes clicks or conversions.

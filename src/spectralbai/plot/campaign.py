@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullFormatter, StrMethodFormatter
 
-from spectralbai.campaign import Cell, Row
+from spectralbai.campaign import Cell, RunRow
 from spectralbai.plot.style import STYLES, legend_above, new_axes, plain, samples_on_y, words
 
 X_LABELS = {
@@ -19,7 +19,7 @@ X_LABELS = {
 }
 
 
-def plot_tau_by_policy(rows: Sequence[Row], lower_bound: float | None = None, ax: Axes | None = None) -> Axes:
+def plot_tau_by_policy(rows: Sequence[RunRow], lower_bound: float | None = None, ax: Axes | None = None) -> Axes:
     """Returns a box per policy: quartiles, whiskers at 5 and 95 %, every run a dot. The rows are of one instance and
     one delta."""
     ax = ax or new_axes(size=(7.2, 4.6))
@@ -140,7 +140,7 @@ def _rule(rule: str, all_rules: Iterable[str], before: str) -> str:
 
 
 def plot_proportions(
-    rows: Sequence[Row], omega: Sequence[float], labels: Sequence[str], most: int = 30, ax: Axes | None = None
+    rows: Sequence[RunRow], omega: Sequence[float], labels: Sequence[str], most: int = 30, ax: Axes | None = None
 ) -> Axes:
     """Returns the mean share of the pulls that each policy gave each arm, and the optimal share omega* as bars.
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from matplotlib.axes import Axes
 
 from spectralbai.plot.style import STYLES, legend_above, new_axes, samples_on_y
-from spectralbai.reproduction import Row
+from spectralbai.reproduction import CurveRow
 
 NAMES = {
     ("spectral-race", "betting"): "race, stopped by betting",
@@ -20,7 +20,7 @@ DODGE = 0.14
 """Distance of neighbouring curves at one R, in parts of the distance of neighbouring R."""
 
 
-def plot_reproduction(rows: Sequence[Row], delta: float, ax: Axes | None = None) -> Axes:
+def plot_reproduction(rows: Sequence[CurveRow], delta: float, ax: Axes | None = None) -> Axes:
     """Returns the figure of the paper: the mean of tau, plus or minus a standard deviation, per curve and R, above the
     lower bound.
 
@@ -57,7 +57,7 @@ def plot_reproduction(rows: Sequence[Row], delta: float, ax: Axes | None = None)
     return ax
 
 
-def _caption(rows: Sequence[Row], delta: float) -> str:
+def _caption(rows: Sequence[CurveRow], delta: float) -> str:
     runs = sorted({row.runs for row in rows})
     count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
     many = "run" if runs[-1] == 1 else "runs"

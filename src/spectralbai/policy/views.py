@@ -43,7 +43,7 @@ class Verdict:
     did. None for rules that keep no accounts, and before the first reading."""
 
     @property
-    def progress(self) -> Literal["running", "decided", "inconsistent"]:
+    def state(self) -> Literal["running", "decided", "inconsistent"]:
         """The same in a word."""
         return "running" if self.stopped_at is None else "decided" if self.decided else "inconsistent"
 

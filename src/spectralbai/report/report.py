@@ -21,7 +21,7 @@ from spectralbai.report.by_category import most_lacking
 from spectralbai.report.page import PAGE, figure
 from spectralbai.report.pictures import pictures
 from spectralbai.report.status import MANY_ARMS, ArmStatus, Status, categories_in, status_of
-from spectralbai.report.tables import Table, arms_of, categories_of, comparisons_of
+from spectralbai.report.tables import TextTable, arms_of, categories_of, comparisons_of
 from spectralbai.software import software
 from spectralbai.wording import MOST_NAMED, as_time, in_words
 
@@ -181,7 +181,7 @@ class Report:
             words += " Least account: of the arm in it that is furthest from being out."
         return "<h2>Categories</h2>\n" + shown + paragraph(words)
 
-    def _rows(self, made: Callable[[Status, Sequence[ArmStatus]], Table]) -> str:
+    def _rows(self, made: Callable[[Status, Sequence[ArmStatus]], TextTable]) -> str:
         """Returns a table of the arms."""
         status = self.status
         if not self._many:

@@ -521,11 +521,11 @@ def status_of(at: Snapshot, control: int | None = None) -> Status:
             for position, arm in enumerate(arms)
         )
     results = state.samples + at.unweighed
-    ended = verdict.progress == "running" and definition.over(results, at.time)
+    ended = verdict.state == "running" and definition.over(results, at.time)
     return Status(
         name=at.name,
         time=as_time(at.time),
-        state="ended" if ended else verdict.progress,
+        state="ended" if ended else verdict.state,
         goal=definition.goal,
         delta=definition.delta,
         R=_shown_R(definition.instance.problem),

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from spectralbai.report.status import ArmStatus, Status
 
 
-class Table(NamedTuple):
+class TextTable(NamedTuple):
     """A table of text: words in its first column, numbers in the others."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
 
-def categories_of(status: Status) -> Table:
+def categories_of(status: Status) -> TextTable:
     """Returns the categories, that of the arm recommended first, with a star, those that are out last."""
     mean = means_of(status)
 
@@ -40,10 +40,10 @@ def categories_of(status: Status) -> Table:
     raced = bool(status.candidates)
     of_race, account = (("may be best",), ("least account",)) if raced else ((), ())
     headings = ("category", "arms", *of_race, "results", "share", "next", "its best", "estimate", "interval", *account)
-    return Table(headings, tuple(tuple(cells(category)) for category in status.categories or ()))
+    return TextTable(headings, tuple(tuple(cells(category)) for category in status.categories or ()))
 
 
-def arms_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> Table:
+def arms_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> TextTable:
     """Returns these arms or, if none are given, all of them, that of the best estimate first; the arm recommended has a
     star."""
     mean = means_of(status)
@@ -72,10 +72,10 @@ def arms_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> Table:
     raw = ("raw rate",) if counted else ("results", "raw mean")
     raw = raw if status.categories is None else ("category", *raw)
     headings = ("arm", *raw, "estimate", "interval", "share", "next", "pending", *(("account",) if raced else ()))
-    return Table(headings, tuple(tuple(cells(arm)) for arm in (status.ranked if arms is None else arms)))
+    return TextTable(headings, tuple(tuple(cells(arm)) for arm in (status.ranked if arms is None else arms)))
 
 
-def comparisons_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> Table:
+def comparisons_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> TextTable:
     """Returns these arms, or all, against the control, whose own row is blank."""
     mean = means_of(status)
     against = [arm.against for arm in status.arms if arm.against is not None]
@@ -101,7 +101,7 @@ def comparisons_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> T
 
     unit = "difference, % points" if status.rates else "difference"
     headings = ("arm", "estimate", unit, "its interval", "lift", "its interval", "for sure")
-    return Table(headings, tuple(tuple(cells(arm)) for arm in (status.ranked if arms is None else arms)))
+    return TextTable(headings, tuple(tuple(cells(arm)) for arm in (status.ranked if arms is None else arms)))
 
 
 def means_of(status: Status) -> Decimals:

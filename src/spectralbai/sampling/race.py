@@ -39,7 +39,7 @@ GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
-class Plan(Memory):
+class RacePlan(Memory):
     """What the next block is to be."""
 
     kind: ClassVar[str] = "race"
@@ -51,7 +51,7 @@ class Plan(Memory):
 
 
 @dataclass(frozen=True)
-class Racing(SamplingRule[Plan]):
+class Racing(SamplingRule[RacePlan]):
     """Plans each block at argmax over omega of min over arms i still racing of f_i(omega) / r_i (theory 13.1).
 
     r_i is what the account against arm i still lacks, in nats: pulls go where wealth is missing, and to arms that are
@@ -61,10 +61,10 @@ class Racing(SamplingRule[Plan]):
 
     uses_delta: ClassVar[bool] = True
 
-    def start(self, problem: Problem) -> Plan:
-        return Plan(np.full(problem.n_arms, 1 / problem.n_arms), least_block(_options(problem), 0, RACE_SHARE))
+    def start(self, problem: Problem) -> RacePlan:
+        return RacePlan(np.full(problem.n_arms, 1 / problem.n_arms), least_block(_options(problem), 0, RACE_SHARE))
 
-    def plan(self, memory: Plan, view: View) -> Plan:
+    def plan(self, memory: RacePlan, view: View) -> RacePlan:
         if view.lacking is None:
             raise InvalidInput("`stopping` must be a rule that says what each arm lacks, such as betting, for a race")
         outlook, samples = Outlook.on(view.evidence), view.evidence.samples
@@ -89,32 +89,32 @@ class Racing(SamplingRule[Plan]):
             if explored.sum() <= 0:
                 explored[leader] = 1.0
             explored /= explored.sum()
-        return Plan(explored, size)
+        return RacePlan(explored, size)
 
-    def block_size(self, memory: Plan, view: View, issued: int) -> int:
+    def block_size(self, memory: RacePlan, view: View, issued: int) -> int:
         if issued == view.evidence.samples:
             return memory.size
         # Opened ahead: where results are long in coming, blocks grow with what is out, so that they stay few.
         return max(memory.size, least_block(_options(view.problem), issued, RACE_SHARE))
 
     def pulls(
-        self, memory: Plan, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
+        self, memory: RacePlan, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
     ) -> Indices:
         return spread(memory.omega.copy(), n, float(issued.sum()) * GOLDEN % 1.0)
 
-    def without(self, memory: Plan, arm: int) -> Plan:
+    def without(self, memory: RacePlan, arm: int) -> RacePlan:
         omega = memory.omega.copy()
         omega[arm] = 0.0
         # Where the arm had all pulls none are left; the policy then plans anew, as there is an estimate.
-        return Plan(omega / omega.sum() if omega.any() else omega, memory.size)
+        return RacePlan(omega / omega.sum() if omega.any() else omega, memory.size)
 
-    def join(self, memory: Plan, n_arms: int) -> Plan:
+    def join(self, memory: RacePlan, n_arms: int) -> RacePlan:
         known = memory.omega.size / n_arms
-        return Plan(
+        return RacePlan(
             np.concatenate([memory.omega * known, np.full(n_arms - memory.omega.size, 1 / n_arms)]), memory.size
         )
 
-    def shares(self, memory: Plan, view: View) -> Vector:
+    def shares(self, memory: RacePlan, view: View) -> Vector:
         return memory.omega
 
 

@@ -26,7 +26,7 @@ LEAST_PAYOFF = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class BetTable:
     """A block at its closing: the bets on it are recomputed from `block.data`, and settled."""
 
     block: Block

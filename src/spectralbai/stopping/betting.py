@@ -15,7 +15,7 @@ from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.outlook import CatalogueOutlook, CategoryRivals, Outlook, separable
 from spectralbai.problem import Problem
 from spectralbai.stopping.accounts import Account, Accounts, Leaders, feed
-from spectralbai.stopping.bets import Table
+from spectralbai.stopping.bets import BetTable
 from spectralbai.stopping.category_bets import CategoryTable
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.reading import Reading
@@ -51,7 +51,7 @@ class Betting(StoppingRule[Accounts]):
         if (np.bincount(problem.components, block.data.counts) == 0).any():
             return memory  # opened before there was an estimate: nothing was bet
         outlook = Outlook.on(Evidence(problem, block.data, block.best, evidence.origin))
-        table = CategoryTable(block, outlook) if isinstance(outlook, CatalogueOutlook) else Table(block, outlook)
+        table = CategoryTable(block, outlook) if isinstance(outlook, CatalogueOutlook) else BetTable(block, outlook)
         against_R, leaders = memory.R, memory.leaders
         if not problem.unstructured and block.n_arms >= memory.R_since:
             against_R = against_R.settled(np.array([table.against_R()]))

@@ -10,14 +10,14 @@ import numpy as np
 from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.evidence.outlook import CatalogueOutlook
 from spectralbai.spectral import Duels
-from spectralbai.stopping.bets import CAUTION, Table
+from spectralbai.stopping.bets import CAUTION, BetTable
 
 ROWS = 4096
 """Arms whose bets are worked out at a time, which limits the memory."""
 
 
 @dataclass(frozen=True, eq=False)
-class CategoryTable(Table):
+class CategoryTable(BetTable):
     """A block at its closing; a row of bets has entries for the arms that the block pulled, and no others."""
 
     outlook: CatalogueOutlook

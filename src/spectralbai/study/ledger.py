@@ -115,7 +115,7 @@ def _as_tuple(text: str | None) -> tuple[Any, ...] | None:
     return None if text is None else tuple(run_lengths.from_json(json.loads(text)))
 
 
-class Progress(NamedTuple):
+class Standing(NamedTuple):
     """How far a study is, and whose turn it is to bring its state up to date."""
 
     results: int
@@ -138,7 +138,7 @@ class Ledger:
         self._connection = connection
         self._id = id_
 
-    def progress(self, *, lock: bool = False) -> Progress:
+    def standing(self, *, lock: bool = False) -> Standing:
         """Returns how far the study is; locked, no other writer can change it before the transaction ends."""
         names = (
             studies.c.results,
@@ -148,18 +148,18 @@ class Ledger:
             studies.c.missing,
         )
         query = select(*names).where(studies.c.id == self._id)
-        return Progress._make(self._one(query.with_for_update() if lock else query))
+        return Standing._make(self._one(query.with_for_update() if lock else query))
 
     def update(self, **values: Any) -> None:
         """Changes columns of the study's own row."""
         self._connection.execute(update(studies).where(studies.c.id == self._id).values(values))
 
-    def append(self, progress: Progress, told: float, results: Sequence[dict[str, Any]], filled: int) -> Progress:
+    def append(self, standing: Standing, told: float, results: Sequence[dict[str, Any]], filled: int) -> Standing:
         """Appends results (arm and outcome, ticket or origin, perhaps block), `filled` of them of the oldest open
         block; returns how far the study is then."""
         if not results:
-            return progress
-        after = progress.results
+            return standing
+        after = standing.results
         common = {"study": self._id, "told": told, "ticket": None, "origin": None, "block": None}
         rows = [{**common, **result, "number": number} for number, result in enumerate(results, after + 1)]
         self._connection.execute(insert(observations), rows)
@@ -167,9 +167,9 @@ class Ledger:
         if told_for:
             this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("told_id"))
             self._connection.execute(this.values(result=bindparam("told_as")), told_for)
-        missing = None if progress.missing is None else progress.missing - filled
+        missing = None if standing.missing is None else standing.missing - filled
         self.update(results=after + len(results), missing=missing)
-        return progress._replace(results=after + len(results), missing=missing)
+        return standing._replace(results=after + len(results), missing=missing)
 
     def restore(self, records: Records, seen: Sequence[Check]) -> None:
         """Writes blocks, tickets and results, in their order, and what the rule saw, of a study that has none."""

@@ -40,7 +40,7 @@ def summary(definition: Definition, state: State) -> dict[str, Any]:
     policy = definition.of(state).policy
     verdict = policy.verdict(state)
     recommends = policy.has_estimate(state) and verdict.consistent
-    return {"progress": "doubted" if verdict.doubted else verdict.progress, "best": verdict.arm if recommends else None}
+    return {"progress": "doubted" if verdict.doubted else verdict.state, "best": verdict.arm if recommends else None}
 
 
 def replay(

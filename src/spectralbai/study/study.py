@@ -28,7 +28,7 @@ from spectralbai.journal.definition import Definition, Goal
 from spectralbai.journal.entries import Failure, Join, Records, Snapshot, Summary, Ticket, Withdrawal
 from spectralbai.report import Report, Status, status_of
 from spectralbai.software import software
-from spectralbai.study.ledger import Ledger, Progress, find_studies, insert_study, key, openings_of
+from spectralbai.study.ledger import Ledger, Standing, find_studies, insert_study, key, openings_of
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
 from spectralbai.study.traffic import Counts, settle
@@ -172,11 +172,11 @@ class Study:
         self._upkeep.catch_up()
         while True:
             with self._upkeep.writing() as ledger:
-                progress = ledger.progress(lock=True)
+                standing = ledger.standing(lock=True)
                 now = self._upkeep.now
                 state = self._upkeep.kept(ledger)
                 labels, policy = self.definition.instance.labels, self.definition.policy
-                room = self._room(ledger, progress, now)
+                room = self._room(ledger, standing, now)
                 pulls = self._pulls(ledger, state, int(min(n, room)), now) if room > 0 else []
                 given = [
                     Ticket(secrets.token_hex(8), arm, labels[arm], worker, now, now + lease, block)
@@ -187,20 +187,20 @@ class Study:
                 ledger.give(given)
             if given or room <= 0 or not policy.in_blocks or policy.verdict(state).stopped_at is not None:
                 return given
-            if progress.behind:  # another worker is about to close a block
+            if standing.behind:  # another worker is about to close a block
                 self._upkeep.wait()
             else:
                 self._open_ahead(state)
 
-    def _room(self, ledger: Ledger, progress: Progress, now: float) -> float:
+    def _room(self, ledger: Ledger, standing: Standing, now: float) -> float:
         """Returns how many more trials the limits of the study allow to hand out."""
         definition = self.definition
-        if definition.over(progress.results, now):
+        if definition.over(standing.results, now):
             return 0
         if definition.budget is None:
             return math.inf
         out = ledger.pending_per_arm(now, definition.instance.problem.n_arms).sum()
-        return definition.budget - progress.results - int(out)
+        return definition.budget - standing.results - int(out)
 
     def _pulls(self, ledger: Ledger, state: State, n: int, now: float) -> Sequence[tuple[int | None, int]]:
         """Returns (block, arm) of at most n pulls that nobody has."""
@@ -218,7 +218,7 @@ class Study:
         new = self.definition.of(state).policy.open(state)
         text = json.dumps(new.as_dict())
         with self._upkeep.writing() as ledger:
-            ledger.progress(lock=True)
+            ledger.standing(lock=True)
             ledger.replace_state(key(state), new, text, self._upkeep.now)
 
     def tell(self, ticket: Ticket | str, outcome: Outcome) -> bool:
@@ -247,7 +247,7 @@ class Study:
             else:
                 told.append((id_, self.definition.check_outcome(outcome)))
         with self._upkeep.writing() as ledger:
-            progress = ledger.progress(lock=True)
+            standing = ledger.standing(lock=True)
             known = ledger.outcomes_of([id_ for id_, _ in told])
             new: dict[str, dict[str, Any]] = {}
             given_back: list[str] = []
@@ -269,8 +269,8 @@ class Study:
                     )
             ledger.fail({id_: reason for id_, reason in reasons.items() if id_ in new or id_ in given_back})
             ledger.abandon(given_back, self._upkeep.now)
-            filled = sum(known[id_][2] is not None and known[id_][2] == progress.first_block for id_ in new)
-            claimed = self._upkeep.append(ledger, progress, list(new.values()), filled)
+            filled = sum(known[id_][2] is not None and known[id_][2] == standing.first_block for id_ in new)
+            claimed = self._upkeep.append(ledger, standing, list(new.values()), filled)
         if claimed:
             self._upkeep.advance()
         return len(new) + len(set(given_back))
@@ -306,7 +306,7 @@ class Study:
             (self.definition.check_arm(label), self.definition.check_outcome(outcome)) for label, outcome in pairs
         ]
         with self._upkeep.writing() as ledger:
-            progress = ledger.progress(lock=True)
+            standing = ledger.standing(lock=True)
             own = [each for each in origins if each != origin and ledger.results_of(each)]
             own += ledger.outcomes_of([each for each in tickets if each])
             if own:
@@ -316,7 +316,7 @@ class Study:
                 )
             known = _recorded(ledger, origin, results)
             new = [] if known else [{"arm": arm, "outcome": outcome, "origin": origin} for arm, outcome in results]
-            claimed = self._upkeep.append(ledger, progress, new)
+            claimed = self._upkeep.append(ledger, standing, new)
         if claimed:
             self._upkeep.advance(on_check)
         return len(new)
@@ -342,7 +342,7 @@ class Study:
             with self._upkeep.reading() as ledger:
                 if _recorded(ledger, id, results):
                     return 0
-                before, kept = ledger.progress(), self._upkeep.kept(ledger)
+                before, kept = ledger.standing(), self._upkeep.kept(ledger)
                 self._check_idle(ledger, kept)
                 unseen = ledger.results(kept.samples, before.results)
             state, seen = advance(self.definition, kept, unseen)
@@ -350,15 +350,15 @@ class Study:
             day = settle(self.definition, state, arms, outcomes, now)
             text = json.dumps(day.state.as_dict())
             with self._upkeep.writing() as ledger:
-                progress = ledger.progress(lock=True)
-                if progress != before or ledger.kept() != key(kept):
+                standing = ledger.standing(lock=True)
+                if standing != before or ledger.kept() != key(kept):
                     continue  # another worker was faster: again, from what is there now
                 self._check_idle(ledger, kept)
                 rows = [
                     {"arm": arm, "outcome": outcome, "block": block, "origin": id}
                     for (arm, outcome), block in zip(results, day.blocks, strict=True)
                 ]
-                ledger.append(progress, now, rows, 0)
+                ledger.append(standing, now, rows, 0)
                 for opening in day.openings:
                     if opening.number < state.opened:
                         ledger.change_opening(opening.number, opening.arms)
@@ -380,7 +380,7 @@ class Study:
         while True:
             self._upkeep.catch_up()
             with self._upkeep.reading() as ledger:
-                before, kept = ledger.progress(), self._upkeep.kept(ledger)
+                before, kept = ledger.standing(), self._upkeep.kept(ledger)
                 unseen = ledger.results(kept.samples, before.results)
             if arm in kept.withdrawn:
                 return False
@@ -391,8 +391,8 @@ class Study:
             new = self.definition.of(state).policy.withdraw(state, arm)
             text = json.dumps(new.as_dict())
             with self._upkeep.writing() as ledger:
-                progress = ledger.progress(lock=True)
-                if progress != before or ledger.kept() != key(kept):
+                standing = ledger.standing(lock=True)
+                if standing != before or ledger.kept() != key(kept):
                     continue  # another worker was faster: again, from what is there now
                 now = self._upkeep.now
                 ledger.add_withdrawals([Withdrawal(arm, state.samples, state.opened, now)])
@@ -415,7 +415,7 @@ class Study:
             self._upkeep.catch_up()
             definition = self.definition.joined(instance)
             with self._upkeep.reading() as ledger:
-                before, kept = ledger.progress(), self._upkeep.kept(ledger)
+                before, kept = ledger.standing(), self._upkeep.kept(ledger)
                 unseen = ledger.results(kept.samples, before.results)
                 now = self._upkeep.now
                 handed_out = self._handed_out(ledger, kept, now)
@@ -430,8 +430,8 @@ class Study:
             new = definition.policy.join(state, handed_out)
             text = json.dumps(new.as_dict())
             with self._upkeep.writing() as ledger:
-                progress = ledger.progress(lock=True)
-                same = progress == before and ledger.kept() == key(kept)
+                standing = ledger.standing(lock=True)
+                same = standing == before and ledger.kept() == key(kept)
                 if not same or self._handed_out(ledger, kept, now) != handed_out:
                     continue  # another worker was faster: again, from what is there now
                 written = Join(
@@ -485,7 +485,7 @@ class Study:
         accepted."""
         ids = [_ticket_id(ticket) for ticket in tickets]
         with self._upkeep.writing() as ledger:
-            ledger.progress(lock=True)
+            ledger.standing(lock=True)
             found = ledger.outcomes_of(ids)
             for id_ in ids:
                 if id_ not in found:
@@ -497,7 +497,7 @@ class Study:
     def delete(self) -> None:
         """Removes the study and all that was asked and told, for good. Whoever has it open is refused from then on."""
         with self._upkeep.writing() as ledger:
-            ledger.progress(lock=True)  # the study's row first, as all writers do
+            ledger.standing(lock=True)  # the study's row first, as all writers do
             ledger.delete()
 
     def status(self, control: str | None = None) -> Status:
@@ -527,7 +527,7 @@ class Study:
     def records(self) -> Records:
         """Returns everything ever told, asked and opened, as of one instant."""
         with self._upkeep.reading() as ledger:
-            ledger.progress()  # refuses a study deleted meanwhile, which would look empty
+            ledger.standing()  # refuses a study deleted meanwhile, which would look empty
             return self._records(ledger)
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from spectralbai.checks import Vector
 from spectralbai.errors import StorageError
 from spectralbai.journal.definition import Definition
-from spectralbai.study.ledger import Ledger, Progress, due, key
+from spectralbai.study.ledger import Ledger, Standing, due, key
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
 
@@ -67,13 +67,13 @@ class Upkeep:
     def catch_up(self, on_check: OnCheck | None = None) -> None:
         """Brings the kept state up to date, if it is behind and no worker is at it: all that read it do so first."""
         with self.reading() as ledger:
-            progress = ledger.progress()
+            standing = ledger.standing()
             self._learn(ledger)
-        if not self._unclaimed(progress):
+        if not self._unclaimed(standing):
             return
         with self.writing() as ledger:
-            progress = ledger.progress(lock=True)
-            claimed = self.append(ledger, progress, [])
+            standing = ledger.standing(lock=True)
+            claimed = self.append(ledger, standing, [])
         if claimed:
             self.advance(on_check)
 
@@ -82,20 +82,20 @@ class Upkeep:
         pause = PAUSE
         while True:
             with self.reading() as ledger:
-                progress = ledger.progress()
-            if not progress.behind:
+                standing = ledger.standing()
+            if not standing.behind:
                 return
-            if self._unclaimed(progress):
+            if self._unclaimed(standing):
                 self.catch_up()
                 return
             time.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def append(self, ledger: Ledger, progress: Progress, results: list[dict[str, Any]], filled: int = 0) -> bool:
+    def append(self, ledger: Ledger, standing: Standing, results: list[dict[str, Any]], filled: int = 0) -> bool:
         """Appends results, if any, `filled` of them of the oldest open block; returns whether it now falls to this
         worker to bring the state up to date, which it has claimed."""
         now = self.now
-        claimed = self._unclaimed(ledger.append(progress, now, results, filled))
+        claimed = self._unclaimed(ledger.append(standing, now, results, filled))
         if claimed:
             ledger.update(claimed=now + CLAIM)
         return claimed
@@ -105,25 +105,25 @@ class Upkeep:
         behind = True
         while behind:
             with self.reading() as ledger:
-                state, progress = self.kept(ledger), ledger.progress()
+                state, standing = self.kept(ledger), ledger.standing()
                 told = ledger.results(state.samples, due(state))
-            if not progress.behind:
+            if not standing.behind:
                 return  # another worker has been here
             new, seen = advance(self.definition, state, told)
             text = json.dumps(new.as_dict())
             with self.writing() as ledger:
-                ledger.progress(lock=True)  # the study's row first, as all writers do
+                ledger.standing(lock=True)  # the study's row first, as all writers do
                 now = self.now
                 replaced = ledger.replace_state(key(state), new, text, now, seen)
                 if replaced:
                     ledger.update(**summary(self.definition, new))
-                progress = ledger.progress()
-                behind = progress.behind
+                standing = ledger.standing()
+                behind = standing.behind
                 ledger.update(claimed=now + CLAIM if behind else 0.0)
             if replaced:  # else another worker was faster, or opened a block meanwhile
                 self._known = new
             if on_check is not None:
-                on_check(new.samples, progress.results)
+                on_check(new.samples, standing.results)
 
     def kept(self, ledger: Ledger) -> State:
         """Returns the state as kept, read only if it has changed; `definition` is then not older than it."""
@@ -151,7 +151,7 @@ class Upkeep:
     def state(self, ledger: Ledger) -> tuple[State, Vector]:
         """Returns the state with all results before rules are read next, and the number of later ones per arm."""
         state = self.kept(ledger)
-        until = state.samples if state.opened and ledger.progress().behind else due(state) - 1
+        until = state.samples if state.opened and ledger.standing().behind else due(state) - 1
         told = ledger.results(state.samples, until)
         waiting = ledger.results_per_arm(until, self.definition.policy.problem.n_arms)
         return advance(self.definition, state, told)[0], waiting
@@ -166,13 +166,13 @@ class Upkeep:
             with undamaged(self._name):
                 self.definition = ledger.definition()
 
-    def _unclaimed(self, progress: Progress) -> bool:
+    def _unclaimed(self, standing: Standing) -> bool:
         """Whether the state is to be brought up to date, and no worker is at it.
 
         A claim that ends later than a claim made now would was made with another clock, and does not count.
         """
         now = self.now
-        return progress.behind and not now < progress.claimed <= now + CLAIM
+        return standing.behind and not now < standing.claimed <= now + CLAIM
 
 
 @contextmanager
