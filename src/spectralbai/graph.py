@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,50 @@ from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
     import networkx as nx
+
+
+def check_edges(
+    n_arms: int, edges: Iterable[Any], place: Callable[[int], str], arm_is: Callable[[int], str] = str
+) -> dict[tuple[int, int], float]:
+    """Returns the weight of each pair of arms, the smaller one first, of edges `(a, b, weight)` or `(a, b)`.
+
+    `place` says where edge number i was found, and `arm_is` what an arm is called there, for the messages.
+    """
+    weight_of: dict[tuple[int, int], float] = {}
+    found: dict[tuple[int, int], int] = {}
+    for position, edge in enumerate(edges):
+        here = place(position)
+        if isinstance(edge, np.ndarray):
+            edge = edge.tolist()
+        if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) not in (2, 3):
+            raise InvalidInput(f"{here} must be (a, b) or (a, b, weight), got {reprlib.repr(edge)}")
+        ends = []
+        for end in edge[:2]:
+            whole = isinstance(end, int | np.integer) or (
+                isinstance(end, float | np.floating) and float(end).is_integer()
+            )
+            if isinstance(end, bool) or not whole or not 0 <= end < n_arms:
+                raise InvalidInput(
+                    f"{here} must join arms between 0 and {n_arms - 1}, got arm {reprlib.repr(end)}; "
+                    "arms are numbered from 0"
+                )
+            ends.append(int(end))
+        a, b = min(ends), max(ends)
+        if a == b:
+            raise InvalidInput(
+                f"{here} must join two different arms, got {arm_is(a)} and {arm_is(b)}; remove the self-loop"
+            )
+        if (a, b) in found:
+            raise InvalidInput(
+                f"{here} must be new, got {arm_is(a)} and {arm_is(b)} again, as in {place(found[a, b])}; give each "
+                "edge once, in one direction"
+            )
+        found[a, b] = position
+        rule = "a finite non-negative number"
+        weight_of[a, b] = check_number(
+            f"weight of {here}", edge[2] if len(edge) == 3 else 1.0, rule, low=0.0, strict=False
+        )
+    return weight_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,36 +100,7 @@ class Graph:
         n_arms = _check_n_arms(n_arms)
         if not isinstance(edges, Iterable):
             raise InvalidInput(f"`edges` must be a list of (a, b, weight), got {edges!r}")
-        weight_of: dict[tuple[int, int], float] = {}
-        for position, edge in enumerate(edges):
-            if isinstance(edge, np.ndarray):
-                edge = edge.tolist()
-            if not isinstance(edge, Sequence) or isinstance(edge, str) or len(edge) not in (2, 3):
-                raise InvalidInput(f"edge {position} must be (a, b) or (a, b, weight), got {reprlib.repr(edge)}")
-            ends = []
-            for end in edge[:2]:
-                whole = isinstance(end, int | np.integer) or (
-                    isinstance(end, float | np.floating) and float(end).is_integer()
-                )
-                if isinstance(end, bool) or not whole or not 0 <= end < n_arms:
-                    raise InvalidInput(
-                        f"edge {position} must join arms between 0 and {n_arms - 1}, got arm {reprlib.repr(end)}; "
-                        "arms are numbered from 0"
-                    )
-                ends.append(int(end))
-            a, b = min(ends), max(ends)
-            if a == b:
-                raise InvalidInput(
-                    f"edge {position} must join two different arms, got ({a}, {b}); remove the self-loop"
-                )
-            if (a, b) in weight_of:
-                raise InvalidInput(
-                    f"edge {position} must be new, got ({a}, {b}) again; give each edge once, in one direction"
-                )
-            rule = "a finite non-negative number"
-            weight_of[a, b] = check_number(
-                f"weight of edge {position}", edge[2] if len(edge) == 3 else 1.0, rule, low=0.0, strict=False
-            )
+        weight_of = check_edges(n_arms, edges, "edge {}".format)
         kept = sorted(pair for pair, weight in weight_of.items() if weight > 0)
         pairs = np.array(kept, dtype=np.intp).reshape(-1, 2)
         return cls(n_arms, pairs, np.array([weight_of[pair] for pair in kept], dtype=np.float64))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from spectralbai.checks import Vector, check_arm, check_integer, check_number, check_numbers, check_vector, did_you_mean
 from spectralbai.errors import InvalidInput
-from spectralbai.graph import Graph
+from spectralbai.graph import Graph, check_edges
 from spectralbai.noise import noise_from_dict
 from spectralbai.problem import Problem
 
@@ -189,22 +189,12 @@ def _check_labels(name: str, labels: Any, n_arms: int) -> tuple[str, ...]:
 def _edges_from(edges: Any, n_arms: int) -> list[tuple[int, int, float]]:
     if not isinstance(edges, list | tuple):
         raise InvalidInput(f"$.edges must be a list of [a, b, weight], got {reprlib.repr(edges)}; use [] for no edges")
-    clean: dict[tuple[int, int], float] = {}
     for position, edge in enumerate(edges):
-        path = f"$.edges[{position}]"
         if not isinstance(edge, list | tuple) or len(edge) != 3:
-            raise InvalidInput(f"{path} must be [a, b, weight], got {reprlib.repr(edge)}")
-        a, b = (check_arm(f"{path}[{end}]", edge[end], n_arms) for end in (0, 1))
-        weight = _non_negative(f"{path}[2]", edge[2])
-        if a == b:
-            raise InvalidInput(f"{path} must join two different arms, got {a} and {b}; remove the self-loop")
-        pair = (min(a, b), max(a, b))
-        if pair in clean:
-            # Every edge before this one was new, so positions in `clean` are positions in the document.
-            raise InvalidInput(
-                f"{path} must be new, got [{a}, {b}] as in $.edges[{list(clean).index(pair)}]; give each edge once"
-            )
-        clean[pair] = weight
+            raise InvalidInput(f"$.edges[{position}] must be [a, b, weight], got {reprlib.repr(edge)}")
+        for end in (0, 1):
+            check_arm(f"$.edges[{position}][{end}]", edge[end], n_arms)
+    clean = check_edges(n_arms, edges, "$.edges[{}]".format)
     return [(a, b, weight) for (a, b), weight in clean.items()]
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -184,6 +185,10 @@ class Problem:
     def described_R(self) -> str:
         """Returns R in words, such as "R = 0.1"."""
         return f"R = {R_in_words(self.radii[self._bounding] if self.by_component else self.R)}"
+
+    def without_graph(self) -> Problem:
+        """Returns the same problem where nothing is known of how the means of different arms are related: R = inf."""
+        return replace(self, R=math.inf)
 
     def smoothness(self, mu: ArrayLike) -> float:
         """Returns S(mu) = mu' L mu."""

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
-
-import numpy as np
 
 from spectralbai.allocation import lower_bound, solve_allocation
 from spectralbai.checks import check_delta, check_integer
 from spectralbai.graph import Graph
 from spectralbai.policy import Policy, SpectralRace, SpectralTaS
 from spectralbai.problem import Problem
-from spectralbai.simulate import Run, watch_many
+from spectralbai.simulate import Run, Spread, seed_of, watch_many
 
 MEANS = (0.9, 0.5, 0.6)
 EDGES = ((1, 2),)
@@ -69,7 +66,7 @@ def reproduce(
     problems = [Problem(Graph.from_edges(len(MEANS), EDGES), R, SIGMA) for R in RADII]
     cells = []
     for cell, problem in enumerate(problems):
-        seeds = [_seed(seed, cell, run) for run in range(runs)]
+        seeds = [seed_of(seed, cell, run) for run in range(runs)]
         cells.append([watch_many(policy, MEANS, seeds, executor) for policy in _policies(problem, delta)])
     theory = [
         (solve_allocation(problem, MEANS).characteristic_time, lower_bound(problem, MEANS, delta))
@@ -99,13 +96,9 @@ def _policies(problem: Problem, delta: float) -> tuple[Policy, Policy]:
     return race, SpectralTaS(problem, delta, RULES[0], watching=tuple((rule, delta) for rule in RULES[1:]))
 
 
-def _seed(seed: int, cell: int, run: int) -> int:
-    return int(np.random.SeedSequence((seed, cell, run)).generate_state(1, np.uint64)[0])
-
-
 def _row(policy: str, R: float, characteristic_time: float, bound: float, runs: list[Run]) -> CurveRow:
     decided = [run for run in runs if run.status == "decided"]
-    taus = [run.tau for run in decided]
+    took = Spread.of([run.tau for run in decided])
     return CurveRow(
         policy=policy,
         rule=runs[0].rule,
@@ -113,8 +106,8 @@ def _row(policy: str, R: float, characteristic_time: float, bound: float, runs: 
         characteristic_time=characteristic_time,
         lower_bound=bound,
         runs=len(decided),
-        mean_tau=float(np.mean(taus)) if taus else math.nan,
-        std_tau=float(np.std(taus, ddof=1)) if len(taus) > 1 else math.nan,
+        mean_tau=took.mean,
+        std_tau=took.std,
         errors=sum(not run.correct for run in decided),
         proved=runs[0].proved,
         undecided=len(runs) - len(decided),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -10,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import stdtrit
 
 from spectralbai.checks import Vector, check_integer, check_vector
 from spectralbai.noise import Drawing
@@ -64,6 +66,34 @@ def run(policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, 
         ('decided', 0, True)
     """
     return watch(policy, mu, seed, max_samples, noise)[0]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """How many samples runs took, in numbers; NaN where there are too few runs to tell."""
+
+    mean: float
+    half_width: float
+    """Half of the 95 % interval of the mean (Student's)."""
+    std: float
+    q05: float
+    median: float
+    q95: float
+
+    @classmethod
+    def of(cls, taus: Sequence[int]) -> Spread:
+        """Returns the numbers of these sample counts."""
+        tau = np.array(taus, dtype=float)
+        if not tau.size:
+            return cls(*(math.nan,) * 6)
+        std = float(tau.std(ddof=1)) if tau.size > 1 else math.nan
+        half = float(stdtrit(tau.size - 1, 0.975)) * std / math.sqrt(tau.size) if tau.size > 1 else math.nan
+        return cls(float(tau.mean()), half, std, *(float(q) for q in np.quantile(tau, (0.05, 0.5, 0.95))))
+
+
+def seed_of(*key: int) -> int:
+    """Returns the seed of a run from numbers that say which one it is: the user's seed first, then cell and run."""
+    return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
 
 
 def watch(

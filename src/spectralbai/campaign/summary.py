@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betaincinv
 
 from spectralbai.campaign.results import Results
+from spectralbai.simulate import Spread
 
 CONFIDENCE = 0.95
 """Of every interval."""
@@ -68,20 +69,13 @@ def summarise(results: Results) -> list[Cell]:
     for (name, policy, delta), group in groupby(results.rows(), key=lambda row: (row.instance, row.policy, row.delta)):
         rows = list(group)
         problem = instances[name].problem
-        tau = np.array([row.tau for row in rows], dtype=float)
-        mean = float(tau.mean())
-        deviation = float(tau.std(ddof=1)) if tau.size > 1 else math.nan
-        half = (
-            float(stdtrit(tau.size - 1, 0.5 + CONFIDENCE / 2)) * deviation / math.sqrt(tau.size)
-            if tau.size > 1
-            else math.nan
-        )
+        took = Spread.of([row.tau for row in rows])
+        ends = took.mean, took.mean - took.half_width, took.mean + took.half_width
         errors = sum(row.status == "decided" and not row.correct for row in rows)
         error_rate_low, error_rate_high = exact_limits(errors, len(rows))
         bound = results.lower_bound(name, delta)
-        ratios = [value / bound if bound > 0 else math.nan for value in (mean, mean - half, mean + half)]
+        ratios = [value / bound if bound > 0 else math.nan for value in ends]
         statuses = [row.status for row in rows]
-        low, median, high = (float(q) for q in np.quantile(tau, (0.05, 0.5, 0.95)))
         cells.append(
             Cell(
                 instance=name,
@@ -96,13 +90,13 @@ def summarise(results: Results) -> list[Cell]:
                 decided=statuses.count("decided"),
                 inconsistent=statuses.count("inconsistent"),
                 truncated=statuses.count("truncated"),
-                mean_tau=mean,
-                mean_tau_low=mean - half,
-                mean_tau_high=mean + half,
-                std_tau=deviation,
-                q05_tau=low,
-                median_tau=median,
-                q95_tau=high,
+                mean_tau=ends[0],
+                mean_tau_low=ends[1],
+                mean_tau_high=ends[2],
+                std_tau=took.std,
+                q05_tau=took.q05,
+                median_tau=took.median,
+                q95_tau=took.q95,
                 errors=errors,
                 error_rate=errors / len(rows),
                 error_rate_low=error_rate_low,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -78,7 +77,7 @@ def solve(
 
     with progress("solving"):
         with_graph = solve_allocation(problem, mu, tol=tol, solver=solver, max_iterations=max_iterations)
-        without_graph = solve_allocation(replace(problem, R=math.inf), mu, tol=tol)
+        without_graph = solve_allocation(problem.without_graph(), mu, tol=tol)
     answer = Answer(instance, mu, tol, with_graph, without_graph)
     if as_json:
         typer.echo(json.dumps(_as_dict(answer), ensure_ascii=False, allow_nan=False))

@@ -16,6 +16,7 @@ import numpy as np
 
 from spectralbai.checks import Indices, Vector, did_you_mean
 from spectralbai.errors import InvalidInput
+from spectralbai.graph import check_edges
 from spectralbai.noise import Noise
 
 SEPARATORS = (",", ";", "\t")
@@ -144,24 +145,12 @@ def edges_from(
         else tuple(dict.fromkeys(label for pair in zip(*ends, strict=True) for label in pair))
     )
     arm_of = {label: arm for arm, label in enumerate(known)}
-    seen: dict[tuple[int, int], int] = {}
-    edges = []
-    for a, b, weight, line in zip(*ends, weights.tolist(), table.lines, strict=True):
-        pair = tuple(_arm(arm_of, end, line, name) for end, name in zip((a, b), table.columns, strict=False))
-        if pair[0] == pair[1]:
-            raise InvalidInput(f'line {line}: "{a}" is joined to itself; remove the row')
-        if weight < 0:
-            raise InvalidInput(
-                f'line {line}, column "{table.columns[2]}": a weight must not be negative, got {weight:g}'
-            )
-        key = (min(pair), max(pair))
-        if key in seen:
-            raise InvalidInput(
-                f'line {line}: "{a}" and "{b}" are joined by line {seen[key]} already; give each edge once'
-            )
-        seen[key] = line
-        edges.append((*key, weight))
-    return known, edges
+    edges = [
+        (*(_arm(arm_of, end, line, name) for end, name in zip(pair, table.columns, strict=False)), weight)
+        for *pair, weight, line in zip(*ends, weights.tolist(), table.lines, strict=True)
+    ]
+    clean = check_edges(len(known), edges, lambda row: f"line {table.lines[row]}", lambda arm: f'"{known[arm]}"')
+    return known, [(a, b, weight) for (a, b), weight in clean.items()]
 
 
 def observations_from(table: CsvTable, labels: Sequence[str], noise: Noise | None = None) -> tuple[Indices, Vector]:

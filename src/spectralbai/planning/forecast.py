@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.special import stdtrit
 
 from spectralbai.checks import Vector
 from spectralbai.noise import Drawing
 from spectralbai.policy import Policy
 from spectralbai.problem import Problem
-from spectralbai.simulate import Run, run
+from spectralbai.simulate import Run, Spread, run, seed_of
 
 BATCH = 16
 PRECISION = 0.05
@@ -58,16 +57,23 @@ class Forecast:
         """Returns the forecast with what these runs took."""
         if not runs:
             return cls(delta, characteristic, bound)
-        tau = np.array([each.tau for each in runs], dtype=float)
-        mean, half = float(tau.mean()), math.nan
-        if tau.size > 1:
-            half = float(stdtrit(tau.size - 1, 0.975)) * float(tau.std(ddof=1)) / math.sqrt(tau.size)
-        low, median, high = (float(q) for q in np.quantile(tau, (0.05, 0.5, 0.95)))
+        took = Spread.of([each.tau for each in runs])
         decided = [each for each in runs if each.status == "decided"]
         errors = sum(not each.correct for each in decided)
-        ends = (max(mean - half, 0.0) if tau.size > 1 else math.nan), mean + half
+        low = took.mean - took.half_width
         return cls(
-            delta, characteristic, bound, tau.size, mean, *ends, low, median, high, errors, len(runs) - len(decided)
+            delta,
+            characteristic,
+            bound,
+            len(runs),
+            took.mean,
+            low if math.isnan(low) else max(low, 0.0),
+            took.mean + took.half_width,
+            took.q05,
+            took.median,
+            took.q95,
+            errors,
+            len(runs) - len(decided),
         )
 
 
@@ -116,7 +122,7 @@ def race(
     noise: Drawing | None,
 ) -> Iterator[Run]:
     """Returns an iterator over the runs of these numbers, the signals in turn; they do not depend on the executor."""
-    seeds = [int(np.random.SeedSequence((seed, number)).generate_state(1, np.uint64)[0]) for number in numbers]
+    seeds = [seed_of(seed, number) for number in numbers]
     means = [signals[number % len(signals)] for number in numbers]
     spread = executor.map if executor is not None else map
     return spread(partial(run, policy, max_samples=longest, noise=noise), means, seeds)

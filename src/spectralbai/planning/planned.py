@@ -241,7 +241,7 @@ def plan(
         theirs = ours[0]
         count(runs)
     else:
-        theirs = forecast(Race, replace(problem, R=math.inf), delta, runs)
+        theirs = forecast(Race, problem.without_graph(), delta, runs)
     return Plan(
         instance,
         delta,

@@ -70,7 +70,7 @@ class Policy:
         if not isinstance(self.problem, Problem):
             raise InvalidInput(f"`problem` must be a spectralbai.Problem, got {type(self.problem).__name__}")
         if self.ignores_graph:
-            object.__setattr__(self, "problem", replace(self.problem, R=math.inf))
+            object.__setattr__(self, "problem", self.problem.without_graph())
         if self.problem.rigid:
             raise InvalidInput(
                 "`R` must be positive, got 0; the arms of a component are then equal: keep one of each, with R = "

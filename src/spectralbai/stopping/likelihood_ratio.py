@@ -67,7 +67,7 @@ def closest_cost(problem: Problem, mu: Vector, best: int, allocation: Vector) ->
 
 @lru_cache(maxsize=32)
 def _without_graph(problem: Problem) -> Problem:
-    return Problem(problem.graph, math.inf, problem.sigma, problem.tolerance)
+    return problem.without_graph()
 
 
 def _plain_reading(evidence: Evidence, arm: int, statistic: Vector, iterated_logarithm: bool) -> Reading:
