@@ -17,7 +17,7 @@ import numpy as np
 from spectralbai.allocation.category_responses import Answers, Layout, pooled, respond
 from spectralbai.allocation.category_system import System
 from spectralbai.allocation.certificate import MARGIN, Outcome
-from spectralbai.allocation.interior_point import BOUNDARY
+from spectralbai.allocation.interior_point import BOUNDARY, RESIDUAL_SHARE
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
@@ -25,9 +25,8 @@ from spectralbai.spectral import Catalogue
 
 EDGE = 1e-9
 """Relative difference below which the tolerance is as large as a category lets the squared lead of an arm be."""
-RESIDUAL_SHARE = 1e-2
-"""Least ratio of the complementarity aimed at to the residuals: it must not fall further than the system can be solved.
-"""
+FLOOR = 0.2
+"""Complementarity is not driven below this part of the gap asked for: the system would only get harder to solve."""
 
 
 class Point(NamedTuple):
@@ -64,7 +63,7 @@ def _search(
     oracle: Oracle, found: Catalogue, tol: float, max_iterations: int, start: Vector | None, enough: float
 ) -> Outcome:
     """Returns what `catalogue` does, without the mates of a best arm that can hardly beat it by the tolerance."""
-    order, layout = _ordered(oracle, found)
+    order, layout = layout_of(oracle, found)
     noise = oracle.sigma[order] ** 2
     n, rivals = order.size, layout.rivals
     if start is None:
@@ -98,7 +97,7 @@ def _search(
         if iteration >= max_iterations or upper <= max(lower * (1 + 0.99 * tol), enough):
             break
         try:
-            point = _step(layout, point, answers, scale, noise, slope / scale, bend / scale)
+            point = _step(layout, point, answers, scale, noise, slope / scale, bend / scale, FLOOR * tol * total)
         except np.linalg.LinAlgError:
             break
         answers = respond(layout, point.u, answers.push, answers.there, answers.home)
@@ -107,7 +106,7 @@ def _search(
     return Outcome(share / share.sum(), lower, upper, iteration)
 
 
-def _ordered(oracle: Oracle, found: Catalogue) -> tuple[Indices, Layout]:
+def layout_of(oracle: Oracle, found: Catalogue) -> tuple[Indices, Layout]:
     """Returns the arms in order, and how they lie: home first, then arms on their own, then the other categories."""
     of_arm, home = found.of_arm, int(found.of_arm[oracle.best])
     rank = np.lexsort((np.arange(found.n_categories), found.sizes > 1, np.arange(found.n_categories) != home))
@@ -125,7 +124,14 @@ def _ordered(oracle: Oracle, found: Catalogue) -> tuple[Indices, Layout]:
 
 
 def _step(
-    layout: Layout, point: Point, answers: Answers, scale: float, noise: Vector, slope: Vector, bend: Vector
+    layout: Layout,
+    point: Point,
+    answers: Answers,
+    scale: float,
+    noise: Vector,
+    slope: Vector,
+    bend: Vector,
+    least: float,
 ) -> Point:
     """Returns the next point: Mehrotra's predictor and corrector (17.13-17.15)."""
     u, w, p, z = point
@@ -148,7 +154,7 @@ def _step(
         if not corrector:
             step = min(1.0, longest)
             ahead = ((p + step * d_p) @ (w + step * d_w) + (u + step * d_u) @ (z + step * d_z)) / size
-            centre = max(gap * min(1.0, ahead / gap) ** 2, RESIDUAL_SHARE * residual)
+            centre = max(gap * min(1.0, ahead / gap) ** 2, RESIDUAL_SHARE * residual, least / size)
             target_w = centre - p * w - d_p * d_w
             target_z = centre - u * z - d_u * d_z
     step = min(1.0, BOUNDARY * longest)
@@ -159,8 +165,6 @@ def _longest(x: Vector, dx: Vector) -> float:
     """Returns the longest step that keeps x + step dx non-negative."""
     falls = dx < 0
     return float((x[falls] / -dx[falls]).min()) if falls.any() else math.inf
-
-
 
 
 def shift_bound(problem: Problem, mu: Vector, answers: Indices) -> float:

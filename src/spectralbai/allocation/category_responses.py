@@ -186,9 +186,7 @@ def respond(layout: Layout, u: Vector, push: Vector, there: Matrix, home: Matrix
             if inside:
                 moved += _at(u[i], mu[i], here, s)
             else:
-                other = _side(
-                    u[low:high], mu[low:high], room[category[i]] * (1.0 - INSIDE), i - low, -1, s, k_there
-                )
+                other = _side(u[low:high], mu[low:high], room[category[i]] * (1.0 - INSIDE), i - low, -1, s, k_there)
                 k_there = other.price
                 rate += _rate(other)
                 moved += _at(u[i], mu[i], other, s)
@@ -201,7 +199,7 @@ def respond(layout: Layout, u: Vector, push: Vector, there: Matrix, home: Matrix
                 most = s
             if most <= least * (1.0 + 1e-15):
                 break
-            after = s + short / rate
+            after = s + short / rate if rate > 0.0 else most  # two arms at home that have used their room
             if not least < after < most:
                 after = (least + most) / 2.0 if most < np.inf else 4.0 * s
             s = after

@@ -124,14 +124,15 @@ def solve_allocation(
     # One at the very edge of the tolerance never is.
     right = np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9))
     right = right[right != best]
-    if chosen.by_category:
+    left_out = 0.0
+    if problem.n_arms > MANY_ARMS and chosen.by_category:
         right = right[np.argsort(-mu[right], kind="stable")]
         left_out = shift_bound(problem, mu, right[MOST_ANSWERS:])
         right = right[:MOST_ANSWERS]
     for other in right:
         rival = _solve_for(problem, mu, int(other), tol, chosen, max_iterations, guess, enough=allocation.lower)
         allocation = _better(allocation, rival, tol)
-    if chosen.by_category and left_out > allocation.upper:
+    if left_out > allocation.upper:
         allocation = replace(allocation, upper=left_out, status="unfinished")
     return allocation
 
