@@ -17,13 +17,14 @@ import numpy as np
 from spectralbai.allocation.category_responses import Answers, Layout, pooled, respond
 from spectralbai.allocation.category_system import System
 from spectralbai.allocation.certificate import MARGIN, Outcome
+from spectralbai.allocation.closed_form import balance_leads
 from spectralbai.allocation.interior_point import BOUNDARY, RESIDUAL_SHARE
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.checks import Indices, Vector
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
 from spectralbai.spectral import Catalogue
 
-EDGE = 1e-9
+EDGE = 1e-7
 """Relative difference below which the tolerance is as large as a category lets the squared lead of an arm be."""
 FLOOR = 0.2
 """Complementarity is not driven below this part of the gap asked for: the system would only get harder to solve."""
@@ -48,15 +49,17 @@ def catalogue(
     """Returns an allocation with certified bounds of 1/T*, a relative `tol` apart unless it stops early."""
     found = oracle.catalogue
     assert found is not None, "solve_allocation takes this solver for catalogues only"
-    outcome = _search(oracle, found, tol, max_iterations, start, enough)
     widest = 2 * float(found.room[found.of_arm[oracle.best]])
-    if widest * (1 - EDGE) <= oracle.tolerance**2 < widest:
-        # Mates of the best arm can beat it, but by no more than rounding can tell: with a little less to beat it by,
-        # the lower bound is theirs, too.
-        easier = copy(oracle)
-        easier.tolerance = math.sqrt(widest * (1 - 2 * EDGE))
-        outcome = _search(easier, found, tol, max_iterations, start, enough)._replace(upper=outcome.upper)
-    return outcome
+    if not widest * (1 - EDGE) <= oracle.tolerance**2 < widest:
+        return _search(oracle, found, tol, max_iterations, start, enough)
+    # Mates of the best arm can beat it, but by no more than rounding can tell: the upper bound is that of the others,
+    # and the lower bound that of all with a little less to beat it by.
+    upper = math.inf
+    if found.n_categories > 1:
+        upper = _search(oracle, found, tol, max_iterations, start, enough).upper
+    easier = copy(oracle)
+    easier.tolerance = math.sqrt(widest * (1 - 2 * EDGE))
+    return _search(easier, found, tol, max_iterations, start, enough)._replace(upper=upper)
 
 
 def _search(
@@ -66,13 +69,15 @@ def _search(
     order, layout = layout_of(oracle, found)
     noise = oracle.sigma[order] ** 2
     n, rivals = order.size, layout.rivals
+    zeros = np.zeros((rivals.size, 9))
+    if layout.offsets.size == n + 1:
+        return _alone(order, layout, noise)
     if start is None:
         omega = np.full(n, 0.5 / (n - 1))
         omega[layout.best] = 0.5
     else:
         omega = 0.9 * start[order] + 0.1 / n
     u = 1.3 * omega / noise
-    zeros = np.zeros((rivals.size, 9))
     answers = respond(layout, u, np.zeros(rivals.size), zeros, zeros)
     scale = float(answers.value.min()) / 1.3  # values are in units of this
     # Start on the central path: p_i w_i and u_a z_a all equal, and stationary on average.
@@ -86,14 +91,12 @@ def _search(
         if not f.min() > 0:  # the end of floating point: what was found so far stands, with its bounds
             break
         total = float(noise @ point.u)
-        if answers.value.min() / total > lower:
-            lower, best = float(answers.value.min() / total) * (1 - n * 1e-16), point.u
+        value = float(answers.value.min() / total) * (1 - n * 1e-16)
+        if value > lower:
+            lower, best = value, point.u
         weights = point.p / f**2
         slope, bend = pooled(layout, point.u, answers, weights)
-        usable = np.where(answers.feasible, weights, 0.0)
-        ceiling = slope if answers.feasible.all() else pooled(layout, point.u, answers, usable)[0]
-        if answers.feasible.any():
-            upper = min(upper, float((ceiling / noise).max() / usable.sum()) * (1 + 100 * MARGIN))
+        upper = min(upper, _ceiling(layout, point.u, answers, weights, noise))
         if iteration >= max_iterations or upper <= max(lower * (1 + 0.99 * tol), enough):
             break
         try:
@@ -104,6 +107,31 @@ def _search(
     share = np.empty(n)
     share[order] = noise * best
     return Outcome(share / share.sum(), lower, upper, iteration)
+
+
+def _alone(order: Indices, layout: Layout, noise: Vector) -> Outcome:
+    """Returns what `_search` does where every arm is on its own: the closed form."""
+    rivals, best = layout.rivals, layout.best
+    omega = np.zeros(order.size)
+    lead = (layout.tolerance - layout.mu[rivals]) ** 2
+    omega[best], omega[rivals], _ = balance_leads(lead, noise[rivals], float(noise[best]))
+    u, zeros = omega / noise, np.zeros((rivals.size, 9))
+    answers = respond(layout, u, np.zeros(rivals.size), zeros, zeros)
+    weights = noise[rivals] * (u[rivals] / answers.push) ** 2
+    share = np.empty(order.size)
+    share[order] = omega / omega.sum()
+    lower = float(answers.value.min() / omega.sum()) * (1 - order.size * 1e-16)
+    return Outcome(share, lower, _ceiling(layout, u, answers, weights, noise), 1)
+
+
+def _ceiling(layout: Layout, u: Vector, answers: Answers, weights: Vector, noise: Vector) -> float:
+    """Returns an upper bound of 1/T*: the largest slope of a mixture of feasible alternatives (theory 4.3)."""
+    weights = np.where(answers.feasible, weights, 0.0)
+    total = float(weights.sum())
+    if total == 0:
+        return math.inf
+    slope, _ = pooled(layout, u, answers, weights)
+    return float((slope / noise).max() / total) * (1 + 100 * MARGIN)
 
 
 def layout_of(oracle: Oracle, found: Catalogue) -> tuple[Indices, Layout]:
@@ -139,11 +167,11 @@ def _step(
     steep = (2 * p / f**3 + p / w / f**4) / scale**2
     system = System(layout, u, answers, z / u + bend, p / f**2 / scale, steep)
     size = u.size + w.size
-    gap = (p @ w + u @ z) / size
+    gap = float(p @ w + u @ z) / size
     stationarity = noise - slope - z
     infeasible = 1 - 1 / f - w
-    residual = (max(0.0, float((1 / f - 1).max())) + u @ np.abs(stationarity)) / size
-    target_w, target_z = -p * w, -u * z
+    residual = (max(0.0, float((1 / f - 1).max())) + float(u @ np.abs(stationarity))) / size
+    target_w, target_z, longest = -p * w, -u * z, 0.0
     for corrector in (False, True):
         pull = (target_w - p * infeasible) / w
         d_u = system.solve(system.back(pull / f**2) / scale + target_z / u - stationarity)
@@ -153,7 +181,7 @@ def _step(
         longest = min(_longest(u, d_u), _longest(w, d_w), _longest(p, d_p), _longest(z, d_z))
         if not corrector:
             step = min(1.0, longest)
-            ahead = ((p + step * d_p) @ (w + step * d_w) + (u + step * d_u) @ (z + step * d_z)) / size
+            ahead = float((p + step * d_p) @ (w + step * d_w) + (u + step * d_u) @ (z + step * d_z)) / size
             centre = max(gap * min(1.0, ahead / gap) ** 2, RESIDUAL_SHARE * residual, least / size)
             target_w = centre - p * w - d_p * d_w
             target_z = centre - u * z - d_u * d_z

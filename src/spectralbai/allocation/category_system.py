@@ -167,8 +167,8 @@ class System:
         at_home, away = [PUSH, LEVEL_HOME, PRICE_HOME, SLOPE], [PUSH, LEVEL_THERE, PRICE_THERE, SLOPE]
         own = np.zeros((n, 6))
         for rows, side, columns in ((slice(mates), answers.home, at_home), (slice(mates, n), answers.there, away)):
-            arms = rivals[rows]
-            own[rows, columns] = np.array(_own(u[arms], mu[arms], side[rows], answers.push[rows], 1.0)).T
+            i = rivals[rows]
+            own[rows, columns] = np.array(_own(u[i], mu[i], side[rows], answers.push[rows], 1.0)).T
 
         shared = _Shared.of(u[:end], mu[:end], answers.home[:, 0], answers.home[:, 1], diagonal[:end])
         unit = np.zeros((end, 1))
@@ -204,7 +204,7 @@ class System:
         left = _inverse(second + own[:, :, None] * own[:, None, :] / free[:, None, None])
         along = np.einsum("nvw,nw->nv", left, own) / free[:, None]
         inverse = 1 / diagonal
-        inverse[rivals] = (1 - (along * own).sum(axis=1)) / free
+        inverse[rivals] = 1 / (free + np.einsum("nv,nvw,nw->n", own, self.middle, own))
         self.blocks: list[_Block] = []
         curvature: Matrix | float = 0.0
         for part in self.parts:
@@ -214,7 +214,8 @@ class System:
             where = rivals[rows] - (0 if last else arms.start)
             pieces = where, part.basis, inverse[arms], along[rows], part.coefficients, outside, left[rows]
             self.blocks.append(_Block(*pieces, curvature if last else 0.0))
-            curvature = curvature + self.blocks[-1].curvature if not last else curvature
+            if not last:
+                curvature = curvature + self.blocks[-1].curvature
 
     def solve(self, rhs: Vector) -> Vector:
         """Returns the solution du."""
