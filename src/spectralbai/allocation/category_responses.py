@@ -84,27 +84,21 @@ def _side(u: Vector, mu: Vector, room: float, up: int, down: int, s: float, k: f
     if m == 1:
         k = 0.0
     for step in range(STEPS):
-        heavy = level = 0.0
-        for a in range(m):
-            d = u[a] / (u[a] + k)
-            heavy += d
-            level += d * mu[a]
+        r = 1.0 / (u + k)
+        d = u * r
+        heavy = np.dot(u, r)
+        level = np.dot(d, mu)
         if up >= 0:
-            level += s / (u[up] + k)
+            level += s * r[up]
         if down >= 0:
-            level -= s / (u[down] + k)
+            level -= s * r[down]
         level /= heavy
-        spread = cross = bend = 0.0
-        for a in range(m):
-            r = 1.0 / (u[a] + k)
-            apart = u[a] * r * (mu[a] - level)
-            if a == up:
-                apart += s * r
-            if a == down:
-                apart -= s * r
-            spread += apart * apart
-            cross += k * r * apart
-            bend += r * apart * apart
+        apart = d * (mu - level)
+        if up >= 0:
+            apart[up] += s * r[up]
+        if down >= 0:
+            apart[down] -= s * r[down]
+        spread, cross, bend = np.dot(apart, apart), k * np.dot(r, apart), np.dot(r * apart, apart)
         if m == 1 or abs(spread - room) <= ROOT * room or (k == 0.0 and spread <= room) or step == STEPS - 1:
             break
         falls = 2.0 * bend + (2.0 * cross * cross / (k * heavy) if k > 0.0 else 0.0)
@@ -115,10 +109,9 @@ def _side(u: Vector, mu: Vector, room: float, up: int, down: int, s: float, k: f
     push_level = push_price = push_push = 0.0
     for sign, arm in ((1.0, up), (-1.0, down)):
         if arm >= 0:
-            r = 1.0 / (u[arm] + k)
-            push_level -= sign * k * r
-            push_price += sign * r * (u[arm] * r * (mu[arm] - level) + sign * s * r)
-            push_push -= r
+            push_level -= sign * k * r[arm]
+            push_price += sign * r[arm] * apart[arm]
+            push_push -= r[arm]
     if m == 1:
         spread = 0.0
     return Side(k, level, heavy, cross, bend, push_level, push_price, push_push, spread)
