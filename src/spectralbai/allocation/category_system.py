@@ -111,9 +111,10 @@ class _Block:
         left: Matrix,
         extra: Matrix | float = 0.0,
     ) -> None:
-        """`challengers` are arms of the block. Coefficients of their derivatives are `own` (n, 6), of the arm itself,
-        `shared` (n, r, 6), along B, and `home` (n, h, 6), along the directions at home, which a block of arms at home
-        has among those shared; `extra` is the curvature that other blocks add along B."""
+        """`challengers` are arms of the block, and `inverse` is E. Coefficients of their derivatives are `shared`
+        (n, r, 6), along B, and `home` (n, h, 6), along the directions at home, which a block of arms at home has among
+        those shared; `left` (n, 6, 6) is M~, and `along` (n, 6) is M~ o / D; `extra` is the curvature that other blocks
+        add along B."""
         r = basis.shape[1]
         self.inverse = inverse
         both = np.concatenate([shared, home], axis=1)
