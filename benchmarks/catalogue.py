@@ -1,7 +1,8 @@
 """Catalogues: how time and memory grow with the number of options, and how many trials they take.
 
 `python -m benchmarks.catalogue [--quick]` drives studies on SQLite with 20 categories, a lone best option at .9 and
-R_c = 1.5 S_c, from 500 to 20,001 options, each size in a process of its own; then races of the target instances.
+R_c = 1.5 S_c, from 500 to 20,001 options, each size in a process of its own; solves the allocation of catalogues of
+other shapes; and races the target instances.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from spectralbai.planning import plan
 
 CATEGORIES = 20
 TRIALS = 150
+SHAPES = ((50, 100), (5, 1000))
+"""Categories, and options of each, whose allocation is solved; a lone best option is added, or is one of them."""
 
 
 class Measured(NamedTuple):
@@ -89,6 +92,16 @@ def measured(size: int, spread: float) -> Measured:
     )  # fmt: skip
 
 
+def solved(n: int, size: int, lone: bool, noisy: bool) -> tuple[int, float, sb.Allocation]:
+    """Returns (options, seconds, allocation) of a catalogue; if `noisy`, sigma is uniform in [.5, 2]."""
+    sigma = np.random.default_rng(1).uniform(0.5, 2.0, n * size + lone) if noisy else 1.0
+    made = sb.instances.catalogue(n, size, lone_best=lone, spread=0.003, sigma=sigma)
+    assert made.mu is not None
+    now = time.perf_counter()
+    found = sb.solve_allocation(made.problem, made.mu, tol=1e-3)
+    return made.problem.n_arms, time.perf_counter() - now, found
+
+
 def race(size: int, spread: float, R: float | None, seed: int) -> tuple[int, bool, int]:
     """Returns (samples, whether the answer is right, options tried) of one race; `R` stands in for those of the
     categories."""
@@ -136,6 +149,24 @@ def main() -> None:
     table.add_row("growth", *(f"{each:.2f}" for each in growth))
     console.print(table)
     console.print("growth: the exponent e of options^e between the first and the last row")
+
+    table = Table(title="allocations, tol = 1e-3, spread .003", box=None)
+    for name in ("categories", "best option", "sigma", "options", "seconds", "steps", "gap", "T*"):
+        table.add_column(name, justify="right")
+    for n, size in SHAPES:
+        for lone, noisy in ((True, False), (False, False), (True, True), (False, True)):
+            n_arms, took, found = solved(n, size, lone, noisy)
+            table.add_row(
+                f"{n} x {size:,}",
+                "alone" if lone else "inside",
+                ".5 to 2" if noisy else "1",
+                f"{n_arms:,}",
+                f"{took:.1f}",
+                str(found.iterations),
+                f"{found.gap:.1e}",
+                f"{found.characteristic_time:,.1f}",
+            )
+    console.print(table)
 
     table = Table(title="samples to a decision, delta = .01", box=None)
     for name in ("instance", "R", "bound, at least", "samples", "se", "wrong", "options tried"):

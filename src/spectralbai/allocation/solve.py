@@ -61,8 +61,7 @@ categories, the closed form where the graph says nothing, and else the interior-
 MOST_ANSWERS = 5
 """Right answers, with a tolerance, that are tried besides the best arm where arms are many; the others are bounded."""
 MANY_ARMS = 500
-"""Arms in categories from which on the solver works by category: with fewer, arms one by one take seconds at most, and
-their bounds meet."""
+"""Arms in categories from which on the solver works by category: with fewer, matrices take seconds at most."""
 
 
 def solve_allocation(
@@ -83,8 +82,9 @@ def solve_allocation(
 
     `mu` (n_arms,) satisfies mu' L mu <= R, or the R of each component (theory, section 16), and has a unique best arm,
     or the problem a tolerance; then the answer easiest to prove is found too. `tol` is the relative gap asked of the
-    bounds. `solver` is a name in `SOLVERS` or a `Solver`; "auto" takes `binary` for outcomes of two values, else the
-    closed form where the graph says nothing and the interior-point method elsewhere. `start` is a guess of omega.
+    bounds. `solver` is a name in `SOLVERS` or a `Solver`; "auto" takes `binary` for outcomes of two values, else
+    `catalogue` for more than 500 arms in categories, the closed form where the graph says nothing and the
+    interior-point method elsewhere. `start` is a guess of omega.
 
     Examples:
         >>> import spectralbai as sb
@@ -131,14 +131,15 @@ def solve_allocation(
     # One at the very edge of the tolerance never is.
     right = np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9))
     right = right[right != best]
-    if chosen.by_category:
+    left_out = 0.0
+    if problem.n_arms > MANY_ARMS and chosen.by_category:
         right = right[np.argsort(-mu[right], kind="stable")]
         left_out = shift_bound(problem, mu, right[MOST_ANSWERS:])
         right = right[:MOST_ANSWERS]
     for other in right:
         rival = _solve_for(problem, mu, int(other), tol, chosen, max_iterations, guess, enough=allocation.lower)
         allocation = _better(allocation, rival, tol)
-    if chosen.by_category and left_out > allocation.upper:
+    if left_out > allocation.upper:
         allocation = replace(allocation, upper=left_out, status="unfinished")
     return allocation
 

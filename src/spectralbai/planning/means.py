@@ -14,13 +14,13 @@ from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
 from spectralbai.instances.signals import smooth
 from spectralbai.noise import Drawing, SubGaussian
-from spectralbai.planning.pilot import Pilot
+from spectralbai.planning.pilot import MANY_ARMS, Pilot
 from spectralbai.problem import Problem
 
-MANY_ARMS = 500
-"""Arms from which on plans leave out what takes long."""
 SIGNALS = 8
 """Random signals drawn where the means are not guessed."""
+MOST_MEANS = 40_000
+"""Means of all signals together: with more than 5,000 arms there are fewer signals, but two at least."""
 
 Source = Literal["guess", "observations", "random signals"]
 
@@ -98,7 +98,7 @@ def _random_signals(problem: Problem, seed: int) -> tuple[Vector, ...]:
             '"mu" is missing and the graph has no edges to draw smooth means on; guess mu, or give observations'
         )
     signals = []
-    for k in range(SIGNALS):
+    for k in range(min(SIGNALS, max(MOST_MEANS // problem.n_arms, 2))):
         rng = np.random.default_rng((seed, k))
         mu = smooth(graph, 0.0, rng)
         rough = problem.roughness(mu)

@@ -23,8 +23,10 @@ from spectralbai.instance import Instance
 from spectralbai.noise import SubGaussian
 from spectralbai.problem import Problem
 
-PLAUSIBLE = 100
-"""Means drawn from the posterior."""
+MANY_ARMS = 500
+"""Arms from which on plans leave out what takes long."""
+PLAUSIBLE, PLAUSIBLE_OF_MANY = 100, 10
+"""Means drawn from the posterior; and where arms are many, as each takes the time of a solution."""
 COVERED = 0.8
 """The part of the plausible means that the range of the expected number of samples is for. With the margins on top of
 it, it holds the true number in more than nine of ten pilots (`verification/plans.py`)."""
@@ -97,7 +99,7 @@ class Pilot:
         problem, data = self.problem, self.data
         outlook = Outlook.on(Evidence(problem, data, int(np.argmax(self.mu)), self.origin))
         drawn = []
-        for mu in outlook.draws[:, :PLAUSIBLE].T:
+        for mu in outlook.draws[:, : PLAUSIBLE_OF_MANY if problem.n_arms > MANY_ARMS else PLAUSIBLE].T:
             smooth = mu if problem.smooth(mu) else estimate(problem, data.counts, mu)
             drawn.append(_allowed(problem, smooth + self.origin))
         return tuple(drawn)
@@ -112,10 +114,10 @@ class Pilot:
 
         `margins` are factors for its two ends: how far `expected` itself may be off.
         """
-        factors = np.ones(PLAUSIBLE)
+        factors = np.ones(len(self.plausible))
         if self.spread is not None and self.sigma is not None:  # the spread is not known either: as its posterior says
             freedom = self.sigma.degrees_of_freedom
-            factors = np.sqrt(freedom / np.random.default_rng(0).chisquare(freedom, PLAUSIBLE))
+            factors = np.sqrt(freedom / np.random.default_rng(0).chisquare(freedom, factors.size))
         samples = [
             expected(_rough_time(self.problem, mu, None if self.spread is None else self.spread * factor))
             for mu, factor in zip(self.plausible, factors.tolist(), strict=True)

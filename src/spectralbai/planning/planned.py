@@ -17,8 +17,8 @@ from spectralbai.errors import InvalidInput
 from spectralbai.html import paragraph, table
 from spectralbai.instance import Instance
 from spectralbai.planning.forecast import BATCH, LONGEST, Forecast, rule_of_thumb, simulate
-from spectralbai.planning.means import MANY_ARMS, Means, Source, tied
-from spectralbai.planning.pilot import Pilot, Range
+from spectralbai.planning.means import Means, Source, tied
+from spectralbai.planning.pilot import MANY_ARMS, Pilot, Range
 from spectralbai.policy import Race, SpectralRace
 from spectralbai.problem import Problem
 from spectralbai.simulate import Run

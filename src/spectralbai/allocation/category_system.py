@@ -1,0 +1,276 @@
+"""The linear system of a step of the solver for catalogues: a diagonal and few directions (theory 17.14, 17.15)."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.polynomial import chebyshev
+
+from spectralbai.allocation.category_responses import Answers, Layout
+from spectralbai.checks import Indices, Matrix, Vector
+
+ACCURACY = 1e-8
+"""Of the directions that the challengers of a category share: Newton's method needs no more."""
+REFINEMENTS = 2
+"""Times that a solution is improved by its residual."""
+# What the columns of `coefficients` are for: the variables of a best response, and the slopes of f_i.
+PUSH, LEVEL_THERE, PRICE_THERE, LEVEL_HOME, PRICE_HOME, SLOPE = range(6)
+
+
+class _Shared(NamedTuple):
+    """Directions that challengers share in one category (17.14)."""
+
+    basis: Matrix
+    """B (arms, directions), with B' diag(diagonal)^-1 B = 1."""
+    coefficients: Matrix
+    """Of the derivatives in u and x, in u and k, and in u (challengers, directions, 3)."""
+    full: bool = False
+    """Whether there is a direction for each arm."""
+
+    @classmethod
+    def of(cls, u: Vector, mu: Vector, k: Vector, x: Vector, diagonal: Vector) -> _Shared:
+        """Interpolates (k / (u_a + k))^2 by polynomials in log k; the rest are powers of mu."""
+        tight = k > 0
+        if not tight.any():
+            return cls(np.zeros((u.size, 0)), np.zeros((k.size, 0, 3)))
+        units = np.sqrt(diagonal)
+        high = float(k.max())
+        half = max(math.log(high / float(k[tight].min())) / 2, 0.25)
+        middle = math.log(high) - half
+        poles = math.pi / half  # of the interpolated function, in units of half the interval
+        n = math.ceil(-math.log(ACCURACY) / math.asinh(poles))
+        if 3 * n >= u.size:  # no fewer directions than arms
+            r, apart = 1 / (u + k[:, None]), mu - x[:, None]
+            e = k[:, None] * r
+            exact = -(e**2) * apart, e * u * r * r * apart**2, (e * apart) ** 2 / 2
+            return cls(np.diag(units), np.stack(exact, axis=2) / units[:, None], True)
+        angles = math.pi * (np.arange(n) + 0.5) / n
+        nodes = np.exp(middle + half * np.cos(angles))
+        shapes = (nodes / (u[:, None] + nodes)) ** 2 @ np.cos(np.outer(angles, np.arange(n))) * (2 / n)
+        shapes[:, 0] /= 2
+        centre = float(mu.mean())
+        apart, x = (mu - centre)[:, None], (x - centre)[:, None]
+        k = np.where(tight, k, high)
+        at = (np.log(k) - middle) / half
+        fit = tight[:, None] * chebyshev.chebvander(at, n - 1)
+        rise = chebyshev.chebval(at, chebyshev.chebder(np.eye(n))).T * (tight / (half * k))[:, None]
+        spanned = np.hstack([shapes, shapes * apart, shapes * apart**2]) / units[:, None]
+        left, sizes, right = np.linalg.svd(spanned, full_matrices=False)
+        kept = sizes > ACCURACY**2 * sizes[0]
+        coefficients = (
+            np.hstack([x * fit, -fit, np.zeros_like(fit)]),
+            np.hstack([x**2 * rise, -2 * x * rise, rise]) / 2,
+            np.hstack([x**2 * fit, -2 * x * fit, fit]) / 2,
+        )
+        turned = right[kept].T * sizes[kept]
+        return cls(left[:, kept] * units[:, None], np.stack([each @ turned for each in coefficients], axis=2))
+
+
+def _own(u: Vector | float, mu: Vector | float, side: Matrix, push: Vector, sign: float) -> tuple[Vector, ...]:
+    """Returns what the pushed arm itself adds to derivatives in u: in s, in (x, k), and of f_i (17.12)."""
+    k, x = side[:, 0], side[:, 1]
+    r = 1 / (u + k)
+    e, raised = k * r, sign * push * r
+    fall, apart = e * (mu - x) - raised, u * r * (mu - x) + raised
+    slope = fall**2 / 2 - (e * (mu - x)) ** 2 / 2
+    price = r * (fall * apart - e * u * r * (mu - x) ** 2)
+    return -sign * fall * r, e * raised, np.where(k > 0, price, 0.0), slope
+
+
+def _second(answers: Answers) -> Matrix:
+    """Returns the second derivatives (challengers, 5, 5) of the Lagrangians in push, levels and prices (17.12)."""
+    matrix = np.zeros((answers.push.size, 5, 5))
+    for side, level, price in ((answers.there, LEVEL_THERE, PRICE_THERE), (answers.home, LEVEL_HOME, PRICE_HOME)):
+        k, _, heavy, cross, bend, push_level, push_price, push_push, _ = side.T
+        tight = k > 0
+        matrix[:, PUSH, PUSH] += push_push
+        matrix[:, level, level] = np.where(tight, k * heavy, 1.0)
+        matrix[:, price, price] = np.where(tight, -bend, -1.0)
+        for one, other, value in ((level, price, cross), (PUSH, level, push_level), (PUSH, price, push_price)):
+            matrix[:, one, other] = matrix[:, other, one] = np.where(tight, value, 0.0)
+    return matrix
+
+
+class _Block:
+    """Some arms and their challengers: a category, all arms on their own but the best one, or home.
+
+    The arms of the block are eliminated, du = E rhs - b t - E B q - b_home t_home, and t = B' du and q, what B is
+    pulled by, solve a small system (17.15).
+    """
+
+    def __init__(
+        self,
+        challengers: Indices,
+        basis: Matrix,
+        inverse: Vector,
+        along: Matrix,
+        shared: Matrix,
+        home: Matrix,
+        left: Matrix,
+        extra: Matrix | float = 0.0,
+    ) -> None:
+        """`challengers` are arms of the block, and `inverse` is E. Coefficients of their derivatives are `shared`
+        (n, r, 6), along B, and `home` (n, h, 6), along the directions at home, which a block of arms at home has among
+        those shared; `left` (n, 6, 6) is M~, and `along` (n, 6) is M~ o / D; `extra` is the curvature that other blocks
+        add along B."""
+        r = basis.shape[1]
+        self.inverse = inverse
+        both = np.concatenate([shared, home], axis=1)
+        rates = np.zeros((inverse.size, both.shape[1]))
+        rates[challengers] = np.einsum("ngv,nv->ng", both, along)
+        curvature = np.tensordot(both @ left, both, ((0, 2), (0, 2)))
+        rate, self.rate_home = rates[:, :r], rates[:, r:]
+        scaled = self.inverse[:, None] * basis
+        self.outer = np.hstack([rate, scaled])
+        self.left = np.hstack([scaled, rate])
+        small = np.eye(2 * r)
+        small[:r, :r] += basis.T @ rate
+        small[:r, r:] = basis.T @ scaled
+        small[r:, :r] = -curvature[:r, :r] - extra
+        small[r:, r:] += rate.T @ basis
+        self.small = np.linalg.inv(small)
+        self.by_home = np.vstack([basis.T @ self.rate_home, -curvature[:r, r:]])
+        self.to_home = np.hstack([curvature[r:, :r], -self.rate_home.T @ basis])
+        self.curvature = curvature[r:, r:] - self.to_home @ self.small @ self.by_home
+
+    def pull_home(self, rhs: Vector) -> Vector:
+        """Returns what the block adds to q at home where t_home = 0."""
+        return np.asarray(self.rate_home.T @ rhs + self.to_home @ (self.small @ (self.left.T @ rhs)))
+
+    def solve(self, rhs: Vector, t_home: Vector, q: Vector | float = 0.0) -> tuple[Vector, Vector]:
+        """Returns du and t; `q` is what other blocks add."""
+        r = self.small.shape[0] // 2
+        right = self.left.T @ rhs - self.by_home @ t_home
+        right[r:] += q
+        y = self.small @ right
+        return self.inverse * rhs - self.outer @ y - self.rate_home @ t_home, y[:r]
+
+
+class _Part(NamedTuple):
+    """The arms of a block, their challengers as rows of the answers, and what these share."""
+
+    arms: slice
+    rows: slice
+    basis: Matrix
+    coefficients: Matrix
+    """(challengers, directions, 6)."""
+
+
+class System:
+    """The linear system of a step, in the weights u of all arms."""
+
+    def __init__(self, layout: Layout, u: Vector, answers: Answers, diagonal: Vector, weight: Vector, steep: Vector):
+        """The matrix is diag(diagonal) + sum_i weight_i L_uy L_yy^-1 L_yu + sum_i steep_i L_u L_u' (17.14)."""
+        mu, best, rivals = layout.mu, layout.best, layout.rivals
+        n, end, mates = rivals.size, int(layout.offsets[1]), int(np.searchsorted(rivals, layout.offsets[1]))
+        at_home, away = [PUSH, LEVEL_HOME, PRICE_HOME, SLOPE], [PUSH, LEVEL_THERE, PRICE_THERE, SLOPE]
+        own = np.zeros((n, 6))
+        for rows, side, columns in ((slice(mates), answers.home, at_home), (slice(mates, n), answers.there, away)):
+            i = rivals[rows]
+            own[rows, columns] = np.array(_own(u[i], mu[i], side[rows], answers.push[rows], 1.0)).T
+
+        shared = _Shared.of(u[:end], mu[:end], answers.home[:, 0], answers.home[:, 1], diagonal[:end])
+        unit = np.zeros((end, 1))
+        unit[best] = math.sqrt(diagonal[best])
+        home = np.zeros((n, shared.basis.shape[1] + 1, 6))  # the last direction at home is the best arm
+        home[:, :-1, at_home[1:]] = shared.coefficients
+        home[:, -1, at_home] = np.array(_own(u[best], mu[best], answers.home, answers.push, -1.0)).T / unit[best]
+        if shared.full:
+            home[np.arange(mates), rivals[:mates]] += own[:mates] / np.sqrt(diagonal[rivals[:mates]])[:, None]
+            own[:mates] = 0.0
+        self.parts = []
+        alone = int((np.diff(layout.offsets[1:]) == 1).sum())
+        starts = np.concatenate([[end] * (alone > 0), layout.offsets[1 + alone :]]).astype(np.intp)
+        for low, high in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            arms, rows = slice(low, high), slice(low + mates - end, high + mates - end)
+            k, x = answers.there[rows, 0], answers.there[rows, 1]
+            there = _Shared.of(u[arms], mu[arms], k, x, diagonal[arms])
+            coefficients = np.zeros((k.size, there.basis.shape[1], 6))
+            coefficients[:, :, away[1:]] = there.coefficients
+            if there.full:
+                here = np.arange(k.size)
+                coefficients[here, here] += own[rows] / np.sqrt(diagonal[arms])[:, None]
+                own[rows] = 0.0
+            self.parts.append(_Part(arms, rows, there.basis, coefficients))
+        self.parts.append(_Part(slice(end), slice(mates), np.hstack([shared.basis, unit]), home[:mates]))
+        self.rivals, self.own, self.home, self.diagonal = rivals, own, home, diagonal
+
+        second = np.zeros((n, 6, 6))
+        second[:, :5, :5] = _second(answers) / weight[:, None, None]
+        second[:, 5, 5] = 1 / steep
+        self.middle = _inverse(second)
+        free = diagonal[rivals]
+        left = _inverse(second + own[:, :, None] * own[:, None, :] / free[:, None, None])
+        along = np.einsum("nvw,nw->nv", left, own) / free[:, None]
+        inverse = 1 / diagonal
+        inverse[rivals] = 1 / (free + np.einsum("nv,nvw,nw->n", own, self.middle, own))
+        self.blocks: list[_Block] = []
+        curvature: Matrix | float = 0.0
+        for part in self.parts:
+            arms, rows = part.arms, part.rows
+            last = arms.start is None
+            outside = np.zeros((mates, 0, 6)) if last else home[rows]
+            where = rivals[rows] - (0 if last else arms.start)
+            pieces = where, part.basis, inverse[arms], along[rows], part.coefficients, outside, left[rows]
+            self.blocks.append(_Block(*pieces, curvature if last else 0.0))
+            if not last:
+                curvature = curvature + self.blocks[-1].curvature
+
+    def solve(self, rhs: Vector) -> Vector:
+        """Returns the solution du."""
+        du = self._solve(rhs)
+        for _ in range(REFINEMENTS):
+            du += self._solve(rhs - self.product(du))
+        return du
+
+    def _solve(self, rhs: Vector) -> Vector:
+        q = np.zeros(self.home.shape[1])
+        for part, block in zip(self.parts[:-1], self.blocks[:-1], strict=True):
+            q += block.pull_home(rhs[part.arms])
+        du = np.empty(rhs.size)
+        home = self.parts[-1].arms
+        du[home], t = self.blocks[-1].solve(rhs[home], np.zeros(0), q)
+        for part, block in zip(self.parts[:-1], self.blocks[:-1], strict=True):
+            du[part.arms], _ = block.solve(rhs[part.arms], t)
+        return du
+
+    def product(self, du: Vector) -> Vector:
+        """Returns the matrix times du."""
+        weights = np.einsum("nvw,nw->nv", self.middle, self._along(du))
+        return self.diagonal * du + self._back(weights)
+
+    def along(self, du: Vector) -> Vector:
+        """Returns the change L_u du of each f_i."""
+        return self._along(du)[:, SLOPE]
+
+    def back(self, weights: Vector) -> Vector:
+        """Returns sum_i weights_i L_u."""
+        return self._back(weights[:, None] * (np.arange(6) == SLOPE))
+
+    def _along(self, du: Vector) -> Matrix:
+        """Returns (L_yu, L_u) du of each challenger."""
+        *parts, at_home = self.parts
+        change: Matrix = self.own * du[self.rivals][:, None]
+        change += np.einsum("nhv,h->nv", self.home, at_home.basis.T @ du[at_home.arms])
+        for part in parts:
+            change[part.rows] += np.einsum("nrv,r->nv", part.coefficients, part.basis.T @ du[part.arms])
+        return change
+
+    def _back(self, weights: Matrix) -> Vector:
+        """Returns sum_i (L_uy, L_u) weights_i."""
+        *parts, at_home = self.parts
+        total = np.zeros(self.diagonal.size)
+        total[self.rivals] = (self.own * weights).sum(axis=1)
+        total[at_home.arms] += at_home.basis @ np.einsum("nhv,nv->h", self.home, weights)
+        for part in parts:
+            total[part.arms] += part.basis @ np.einsum("nrv,nv->r", part.coefficients, weights[part.rows])
+        return total
+
+
+def _inverse(matrices: Matrix) -> Matrix:
+    """Returns the inverses of symmetric matrices (n, 6, 6) with entries of all sizes."""
+    units = 1 / np.sqrt(np.abs(np.einsum("nvv->nv", matrices)))
+    scale = units[:, :, None] * units[:, None, :]
+    return np.asarray(np.linalg.inv(matrices * scale) * scale)
