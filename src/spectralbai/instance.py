@@ -11,6 +11,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from spectralbai.checks import Vector, check_arm, check_integer, check_number, check_numbers, check_vector, did_you_mean
+from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph, check_edges
 from spectralbai.noise import noise_from_dict
@@ -77,7 +78,7 @@ class Instance:
         restores it exactly."""
         problem = self.problem
         graph = problem.graph.as_dict()
-        radii = ["inf" if math.isinf(R) else R for R in problem.radii.tolist()]
+        radii = plain(problem.radii)
         return {
             "format": FORMAT if "categories" in graph or problem.by_component else FORMAT_1,
             "n_arms": problem.n_arms,
