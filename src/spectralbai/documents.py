@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-import numpy as np
-
 
 def plain(value: Any) -> Any:
     """Returns a value as JSON can hold it, the same way in every document.
@@ -16,13 +14,12 @@ def plain(value: Any) -> Any:
     Infinite numbers become "inf" and "-inf", as in instance files, and NaN, which stands for "not known", becomes None.
     Arrays and tuples become lists, dataclasses and mappings objects.
     """
-    if isinstance(value, float | np.floating):
-        number = float(value)
-        return number if math.isfinite(number) else None if math.isnan(number) else str(number)
+    if hasattr(value, "tolist"):  # of numpy, which the command line does not load for every answer
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items()}
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist())
     if isinstance(value, list | tuple):
         return [plain(each) for each in value]
     if is_dataclass(value) and not isinstance(value, type):
