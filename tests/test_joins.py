@@ -284,9 +284,9 @@ def test_a_join_that_cannot_be_is_refused() -> None:
         with pytest.raises(sb.InvalidInput, match=words):
             policy.joined(problem)
     new = policy.joined(sb.Problem(larger, R, 0.5))
-    with pytest.raises(sb.InvalidInput, match="must be of the policy before arms joined"):
+    with pytest.raises(sb.InvalidInput, match="must belong to the policy whose method `joined`"):
         new.join(new.init())
-    with pytest.raises(sb.InvalidInput, match="must be of the policy before arms joined"):
+    with pytest.raises(sb.InvalidInput, match="must belong to the policy whose method `joined`"):
         policy.join(policy.init())
     other = sb.SpectralTaS(sb.Problem(graph, R, 0.5), 0.05, "mixture")
     with pytest.raises(sb.InvalidInput, match="only in the race"):

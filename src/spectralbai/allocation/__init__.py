@@ -1,4 +1,4 @@
-"""The optimal allocation: how to share pulls among arms so as to find the best one soonest, with proved bounds."""
+"""The optimal allocation: how to share pulls among arms to find the best one soonest, with proved bounds."""
 
 from spectralbai.allocation.bound import lower_bound, samples_needed
 from spectralbai.allocation.result import Allocation

@@ -1,9 +1,9 @@
-"""The solver for outcomes of two values: alternatives are as far as the relative entropy of two coins says.
+"""The solver for outcomes of two values: the distance of alternatives is the relative entropy of two coins.
 
-A best response is the solution of a convex program in K variables with two constraints, or three where each component
-has its R; a primal-dual interior-point method finds those of all challengers at once. The search over allocations is
-that of `interior_point`, and the bounds come from the Lagrangian and from alternatives checked to satisfy their
-constraints (theory, sections 15 and 16).
+A best response is the solution of a convex program in K variables with two constraints, or three if each component has
+an R. A primal-dual interior-point method finds the best responses of all challengers at once. The search over
+allocations is the same as in `interior_point`. The bounds come from the Lagrangian and from alternatives that are
+checked to satisfy their constraints (theory, sections 15 and 16).
 """
 
 from __future__ import annotations
@@ -20,35 +20,36 @@ from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.oracle import Oracle
 
 INSIDE = 1e-9
-"""Rates of 0 and 1 are moved inside by this part of the smallest other rate while searching, not in the bounds."""
+"""During the search, rates of 0 and 1 are moved inside by this part of the smallest other rate; not in the bounds."""
 TINY, EPSILON = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 NEAREST = 1e-13
-"""The least distance of a rate from 1 while searching: closer to 1, numbers are too far apart."""
+"""The least distance of a rate from 1 during the search: closer to 1, floating-point numbers are too coarse."""
 MOST_STEPS = 60
-"""Steps of the search for the best responses to one allocation."""
+"""Limit on the steps of the search for the best responses to one allocation."""
 ACCURACY = 1e-11
 """Relative accuracy at which that search ends."""
 WARM = 1e-4
-"""How far that search goes back from the boundary after a change of the allocation."""
+"""How far that search moves back from the boundary when it starts from the best responses to another allocation."""
 BOUNDARY = 0.95
 """Fraction of the way to the boundary that a step may go."""
 LARGEST_STACK = 2_000_000
-"""Numbers in one stack of matrices: challengers are treated in groups to bound the memory."""
+"""Limit on the numbers in one stack of matrices: challengers are treated in groups to limit the memory used."""
 
 
 class Responses(NamedTuple):
-    """The best responses to one allocation: row i is that of the i-th challenger, in the units of `BinaryGame`."""
+    """The best responses to one allocation: row i belongs to the i-th challenger, in the units of `BinaryGame`."""
 
     omega: Vector
     lam: Matrix
     multipliers: Matrix
-    """gamma and nu, of the constraints: smoothness, once or twice, and the challenger beats the best arm."""
+    """Multipliers of the constraints: gamma of smoothness, once or twice, and nu of "the challenger beats the best
+    arm"."""
     slacks: Matrix
-    """What the constraints leave."""
+    """Slacks of the same constraints."""
 
 
 def binary(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None, enough: float) -> Outcome:
-    """Returns an allocation with certified bounds, as `interior_point` does, of 1/T* by relative entropy (theory
+    """Returns an allocation with certified bounds of 1/T*, like `interior_point`, but for relative entropy (theory
     15.2)."""
     game = BinaryGame.of(oracle)
     omega = opening_allocation(oracle) if start is None else 0.9 * start + 0.1 / start.size
@@ -76,7 +77,7 @@ def binary(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None
             hessian = game.curvature(responses, point.p * (scale / cost) ** 2)
             point = newton_step(point, cost / scale, gradient / scale, hessian / scale)
             responses = game.respond(point.omega, responses)
-        except np.linalg.LinAlgError:  # the end of floating point: what was found so far stands, with its bounds
+        except np.linalg.LinAlgError:  # no more progress in floating point: return the best found, with its bounds
             break
     return Outcome(best_omega, lower, upper, iteration)
 
@@ -84,7 +85,8 @@ def binary(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None
 def relative_entropy(p: Vector, q: Matrix) -> Matrix:
     """Returns kl(p, q) = p log(p/q) + (1 - p) log((1 - p)/(1 - q)) for p in [0, 1] and q in (0, 1) (theory 15.1).
 
-    As p h((q - p)/p) + (1 - p) h((p - q)/(1 - p)) with h(x) = x - log(1 + x) >= 0: nothing cancels where q is near p.
+    It is computed as p h((q - p)/p) + (1 - p) h((p - q)/(1 - p)) with h(x) = x - log(1 + x) >= 0, so that nothing
+    cancels if q is near p.
     """
     return _term(p, q - p) + _term(1 - p, p - q)
 
@@ -111,17 +113,17 @@ class BinaryGame:
 
     rates: Vector
     inside: Vector
-    """The rates, those of 0 and 1 moved inside."""
+    """The rates, with those equal to 0 or 1 moved inside."""
     best: int
     radii: Vector
-    """R of all components together, or of each; 1 where S is 0."""
+    """R of all components together, or of each component; 1 if S is always 0."""
     parts: Matrix
-    """1 for the arms that each of `radii` is about, 0 for others; one row more has none."""
+    """A row for each of `radii`: 1 for the arms that it applies to, 0 for the others. An extra last row is all 0."""
     tolerance: float
     challengers: Indices
     bent: Indices
-    """For each challenger the rows of `parts` that it moves: the only one, or those of the best arm's component and its
-    own, (n_challengers, 1 or 2)."""
+    """For each challenger the rows of `parts` that it moves: the only one, or those of the best arm's component and of
+    the challenger's component, (n_challengers, 1 or 2)."""
     laplacian: Matrix
     pairs: Indices
     weights: Vector
@@ -187,10 +189,10 @@ class BinaryGame:
         arms = self.challengers[every]
         radii, parts = self._moved(every)
         n_bent = radii.shape[1]
-        # Components that have their R and that the challenger does not move stay at the rates, which are smooth.
+        # If each component has an R, components that the challenger does not move stay at the rates, which are smooth.
         slater = np.where(parts.any(axis=1), self.slater[every], p)
         lead = p[best] - p[arms] + self.tolerance
-        if start is None:  # from the rates to where the challenger leads, and half as far again
+        if start is None:  # go from the rates to where the challenger leads, and then half as far again
             room = slater[np.arange(arms.size), arms] - slater[:, best] - self.tolerance
             share = np.clip(lead / (lead + room), EPSILON, 1.0)
             share += share * (1 - share) / 2
@@ -207,7 +209,7 @@ class BinaryGame:
             smooth = ((level_free * bend)[:, None, :] * part).sum(axis=2)
             ahead_by = x[here, arm] - x[:, best] - self.tolerance
             slack = np.concatenate([radii[live] - smooth, ahead_by[:, None]], axis=1)
-            slack = np.maximum(slack, least[live])  # they are rounded
+            slack = np.maximum(slack, least[live])  # rounding errors could make them 0 or negative
             if iteration == 0:
                 y[live] = np.maximum(y[live], (cost if start is None else WARM * cost)[:, None] / slack)
             price = y[live]
@@ -284,7 +286,7 @@ class BinaryGame:
         return symmetric
 
     def certified_lower(self, responses: Responses) -> float:
-        """Returns a lower bound of the least f_i at the allocation, hence of 1/T* (theory 15.5)."""
+        """Returns a lower bound of the least f_i at the allocation, and so of 1/T* (theory 15.5)."""
         omega, lam, multipliers, _ = responses
         gamma, nu = multipliers[:, :-1], multipliers[:, -1]
         radii, parts = self._moved(self._rows)
@@ -303,8 +305,8 @@ class BinaryGame:
     def feasible(self, lam: Matrix) -> Matrix:
         """Returns alternatives that satisfy their constraints, one row per challenger.
 
-        A computed one may miss them by rounding: it is moved towards one that has room to spare. Rows that are still
-        outside then are nan.
+        A computed alternative may violate its constraints by rounding errors. It is then moved towards one that
+        satisfies them with room to spare. Rows that still violate them are nan.
         """
         found = np.full_like(lam, np.nan)
         for margin in (1e9 * MARGIN, 1e6 * MARGIN, 1e3 * MARGIN, MARGIN):
@@ -336,7 +338,8 @@ def _inner_points(
 ) -> Matrix:
     """Returns for each challenger means inside (0, 1) that satisfy both constraints with room to spare.
 
-    They follow the smoothest means that are 0 at the best arm and 1 at the challenger, which lie between the two.
+    They are made from the smoothest means that are 0 at the best arm and 1 at the challenger; all of these are between
+    0 and 1.
     """
     inverse = np.linalg.pinv(laplacian, hermitian=True)
     points = np.empty((challengers.size, component.size))
@@ -356,7 +359,8 @@ def _first_root(slack: Matrix, slope: Matrix, curved: Matrix) -> Matrix:
     """Returns the positive root t of slack + slope t - curved t^2, for slack > 0 and curved >= 0; inf if none."""
     root = np.sqrt(slope**2 + 4 * curved * slack)
     found = np.full_like(slack, np.inf)
-    down = slope < 0  # 2 slack / (root - slope) and (root + slope) / (2 curved) are one number: take what adds up
+    # Both formulas give the same number; the one that adds numbers of the same sign is accurate.
+    down = slope < 0
     np.divide(2 * slack, root - slope, out=found, where=down)
     np.divide(root + slope, 2 * curved, out=found, where=~down & (curved > 0))
     return found

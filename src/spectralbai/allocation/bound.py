@@ -1,4 +1,4 @@
-"""The least expected number of samples of any correct strategy."""
+"""The lower bound: the number of samples that every correct strategy needs on average."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def binary_entropy(delta: float) -> float:
 
 
 def lower_bound(problem: Problem, mu: ArrayLike, delta: float) -> float:
-    """Returns a number of samples below which no strategy of risk `delta` can stop on average:
+    """Returns the number of samples that every strategy of risk `delta` needs at least on average:
 
         E[tau] >= T_R*(mu) kl(delta, 1 - delta)    (theory 2.4)
 
-    for Gaussian noise or outcomes of two values, and tolerance 0; with a tolerance it holds as delta -> 0. Risks of
-    one half and more ask nothing: the bound is then 0. Scores in a range have no such bound and are refused: they may
-    vary so little that a few samples tell any two means apart.
+    for Gaussian noise or outcomes of two values, and tolerance 0; with a tolerance it holds as delta -> 0. For risks of
+    one half and more the bound is 0. There is no such bound for scores in a range, which are refused: scores may vary
+    so little that a few samples tell any two means apart.
 
     Examples:
         >>> import spectralbai as sb

@@ -1,9 +1,9 @@
 """The allocation for thousands of arms in categories: an interior-point method without matrices (theory, section 17).
 
-The steps are those of the default solver. The best response of a challenger moves the other arms of a category along
-curves that a price and a level tell apart, so that second derivatives are a diagonal plus few directions for each
-category: a step takes time in proportion to the sum of the squares of the sizes of the categories, for the best
-responses, and hardly anything besides. The bounds hold whatever the steps did.
+The steps are those of the default solver. In a best response, how the other arms of a category move depends only on a
+price and a level. So the matrix of second derivatives is a diagonal plus a few directions for each category. The time
+of a step is proportional to the sum of the squared sizes of the categories; most of it is spent on the best responses.
+The bounds hold even if the steps are inaccurate.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ from spectralbai.problem import Problem
 from spectralbai.spectral import Catalogue
 
 EDGE = 1e-7
-"""Relative difference below which the tolerance is as large as a category lets the squared lead of an arm be."""
+"""If the squared tolerance is at most this far (relatively) below the largest squared difference of two means that the
+category allows, the two count as equal."""
 FLOOR = 0.2
-"""Complementarity is not driven below this part of the gap asked for: the system would only get harder to solve."""
+"""Complementarity is not driven below this part of the gap asked for, as this would only make the system harder to
+solve."""
 
 
 class Point(NamedTuple):
@@ -52,8 +54,8 @@ def catalogue(
     widest = 2 * float(found.room[found.of_arm[oracle.best]])
     if not widest * (1 - EDGE) <= oracle.tolerance**2 < widest:
         return _search(oracle, found, tol, max_iterations, start, enough)
-    # Mates of the best arm can beat it, but by no more than rounding can tell: the upper bound is that of the others,
-    # and the lower bound that of all with a little less to beat it by.
+    # Arms of the best arm's category can beat it by the tolerance, but only by a margin as small as rounding errors. So
+    # the upper bound is computed without them, and the lower bound with all arms and a slightly smaller tolerance.
     upper = math.inf
     if found.n_categories > 1:
         upper = _search(oracle, found, tol, max_iterations, start, enough).upper
@@ -65,7 +67,8 @@ def catalogue(
 def _search(
     oracle: Oracle, found: Catalogue, tol: float, max_iterations: int, start: Vector | None, enough: float
 ) -> Outcome:
-    """Returns what `catalogue` does, without the mates of a best arm that can hardly beat it by the tolerance."""
+    """Returns the result of `catalogue`, without arms of the best arm's category that can hardly beat it by the
+    tolerance."""
     order, layout = layout_of(oracle, found)
     noise = oracle.sigma[order] ** 2
     n, rivals = order.size, layout.rivals
@@ -88,7 +91,7 @@ def _search(
     while True:
         iteration += 1
         f = answers.value / scale
-        if not f.min() > 0:  # the end of floating point: what was found so far stands, with its bounds
+        if not f.min() > 0:  # no more progress in floating point: return the best found, with its bounds
             break
         total = float(noise @ point.u)
         value = float(answers.value.min() / total) * (1 - n * 1e-16)
@@ -110,7 +113,7 @@ def _search(
 
 
 def _alone(order: Indices, layout: Layout, noise: Vector) -> Outcome:
-    """Returns what `_search` does where every arm is on its own: the closed form."""
+    """Returns the result of `_search` if every category has one arm, by the closed form."""
     rivals, best = layout.rivals, layout.best
     omega = np.zeros(order.size)
     lead = (layout.tolerance - layout.mu[rivals]) ** 2
@@ -135,7 +138,8 @@ def _ceiling(layout: Layout, u: Vector, answers: Answers, weights: Vector, noise
 
 
 def layout_of(oracle: Oracle, found: Catalogue) -> tuple[Indices, Layout]:
-    """Returns the arms in order, and how they lie: home first, then arms on their own, then the other categories."""
+    """Returns the arms in a new order and their layout: the best arm's category (home), then categories of one arm,
+    then the others."""
     of_arm, home = found.of_arm, int(found.of_arm[oracle.best])
     rank = np.lexsort((np.arange(found.n_categories), found.sizes > 1, np.arange(found.n_categories) != home))
     place = np.empty(rank.size, dtype=np.intp)
@@ -198,8 +202,9 @@ def _longest(x: Vector, dx: Vector) -> float:
 def shift_bound(problem: Problem, mu: Vector, answers: Indices) -> float:
     """Returns an upper bound of 1/T* for these right answers; 0 if there are none.
 
-    All of the answer's category falls and all of another one rises, alike, which is as smooth as before: this one
-    alternative costs at most lead^2 / (2 (sigma_answer + sigma_other)^2), the least sigmas of the two categories.
+    It comes from one alternative: all means of the answer's category are lowered by one amount and all means of another
+    category raised by another, which keeps the smoothness. This costs at most
+    lead^2 / (2 (sigma_answer + sigma_other)^2) with the least sigmas of the two categories.
     """
     found = Catalogue.of(problem)
     assert found is not None

@@ -1,6 +1,7 @@
 """Best responses on catalogues: for each challenger two prices and one push, from scalar roots (theory 17.9-17.11).
 
-Only the category of the best arm, called home, and that of the challenger move. Arms are numbered by category.
+Only the means of the best arm's category, called home, and of the challenger's category move. Arms are numbered by
+category.
 """
 
 from __future__ import annotations
@@ -15,18 +16,18 @@ from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.compiled import njit
 
 STEPS = 100
-"""Limit on the steps of a root; Newton's method takes about five."""
+"""Limit on the steps of a root search; Newton's method takes about five."""
 INSIDE = 1e-9
 """Part of the room, and of the lead, left unused so that alternatives satisfy their constraints in floating point."""
 ROOT = 1e-12
-"""Relative accuracy of the roots in the price."""
+"""Relative accuracy of the root searches for the price."""
 
 
 class Layout(NamedTuple):
     """Means in categories, arms numbered by category, home first."""
 
     mu: Vector
-    """Means, less that of the best arm."""
+    """Means minus the mean of the best arm."""
     best: int
     tolerance: float
     offsets: Indices
@@ -39,16 +40,16 @@ class Layout(NamedTuple):
 
 
 class Side(NamedTuple):
-    """What one category does in an alternative, and the second derivatives of its Lagrangian (17.12)."""
+    """How one category moves in an alternative, and the second derivatives of its Lagrangian (17.12)."""
 
     price: float
     level: float
     heavy: float
-    """sum_a d_a: k times it is the derivative in (x, x)."""
+    """sum_a d_a; k times this sum is the derivative in (x, x)."""
     cross: float
     """The derivative in (x, k)."""
     bend: float
-    """Less the derivative in (k, k)."""
+    """Minus the derivative in (k, k)."""
     push_level: float
     """The derivative in (s, x)."""
     push_price: float
@@ -66,19 +67,19 @@ class Answers(NamedTuple):
     there: Matrix
     """The `Side` of each challenger's category, as rows; zeros for challengers at home."""
     home: Matrix
-    """The same of the best arm's category."""
+    """The same for the best arm's category."""
     value: Vector
-    """Lower bounds of the costs, from the multipliers found, and close to them."""
+    """Close lower bounds of the costs, from the multipliers found."""
     feasible: Mask
     """Whether the alternative satisfies its constraints in floating point."""
 
 
 @njit
 def _side(u: Vector, mu: Vector, room: float, up: int, down: int, s: float, k: float) -> Side:
-    """Returns the closest means of a category when arm `up` is pushed up by s and arm `down` down (-1: none).
+    """Returns the closest means of a category if arm `up` is pushed up by s and arm `down` pushed down (-1: none).
 
-    The price is the root of spread = room, or 0 (17.10). Newton's method is used on 1/sqrt(spread), which is concave
-    and increasing: from any start it goes below the root, and then up to it.
+    The price is the root of spread = room, or 0 (17.10). Newton's method is applied to 1/sqrt(spread), which is concave
+    and increasing: from any start, the first step goes below the root and later ones approach it from there.
     """
     m = u.size
     if m == 1:
@@ -125,7 +126,7 @@ def _at(u: float, mu: float, side: Side, push: float) -> float:
 
 @njit
 def _rate(side: Side) -> float:
-    """Returns how fast the pushed arms part as s grows."""
+    """Returns how fast the pushed arms move apart as s grows."""
     k, _, heavy, cross, bend, push_level, push_price, push_push, _ = side
     if k == 0.0:
         return -push_push
@@ -155,7 +156,8 @@ def _dual(u: Vector, mu: Vector, room: float, up: int, down: int, s: float, side
 
 @njit
 def respond(layout: Layout, u: Vector, push: Vector, there: Matrix, home: Matrix) -> Answers:
-    """Returns the best responses to weights u = omega / sigma^2 > 0; the others are guesses, or zeros (17.9-17.11)."""
+    """Returns the best responses to weights u = omega / sigma^2 > 0 (17.9-17.11); `push`, `there` and `home` are
+    guesses of them, or zeros."""
     mu, best, tolerance, offsets, category, room, rivals = layout
     n = rivals.size
     pushes, value, feasible = np.empty(n), np.empty(n), np.empty(n, dtype=np.bool_)
@@ -192,7 +194,7 @@ def respond(layout: Layout, u: Vector, push: Vector, there: Matrix, home: Matrix
                 most = s
             if most <= least * (1.0 + 1e-15):
                 break
-            after = s + short / rate if rate > 0.0 else most  # two arms at home that have used their room
+            after = s + short / rate if rate > 0.0 else most  # rate is 0 for two arms at home that used up the room
             if not least < after < most:
                 after = (least + most) / 2.0 if most < np.inf else 4.0 * s
             s = after

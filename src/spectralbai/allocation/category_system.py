@@ -1,4 +1,4 @@
-"""The linear system of a step of the solver for catalogues: a diagonal and few directions (theory 17.14, 17.15)."""
+"""The linear system of a step of the solver for catalogues: a diagonal plus a few directions (theory 17.14, 17.15)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from spectralbai.allocation.category_responses import Answers, Layout
 from spectralbai.checks import Indices, Matrix, Vector
 
 ACCURACY = 1e-8
-"""Of the directions that the challengers of a category share: Newton's method needs no more."""
+"""Accuracy of the directions that the challengers of a category share; Newton's method needs no more."""
 REFINEMENTS = 2
-"""Times that a solution is improved by its residual."""
-# What the columns of `coefficients` are for: the variables of a best response, and the slopes of f_i.
+"""How often a solution is improved by solving for its residual."""
+# Meaning of the columns of `coefficients`: the variables of a best response, and the slopes of f_i.
 PUSH, LEVEL_THERE, PRICE_THERE, LEVEL_HOME, PRICE_HOME, SLOPE = range(6)
 
 
@@ -25,13 +25,14 @@ class _Shared(NamedTuple):
     basis: Matrix
     """B (arms, directions), with B' diag(diagonal)^-1 B = 1."""
     coefficients: Matrix
-    """Of the derivatives in u and x, in u and k, and in u (challengers, directions, 3)."""
+    """Coefficients of the derivatives in u and x, in u and k, and in u: (challengers, directions, 3)."""
     full: bool = False
     """Whether there is a direction for each arm."""
 
     @classmethod
     def of(cls, u: Vector, mu: Vector, k: Vector, x: Vector, diagonal: Vector) -> _Shared:
-        """Interpolates (k / (u_a + k))^2 by polynomials in log k; the rest are powers of mu."""
+        """Returns the shared directions: (k / (u_a + k))^2 is interpolated by polynomials in log k; other factors are
+        powers of mu."""
         tight = k > 0
         if not tight.any():
             return cls(np.zeros((u.size, 0)), np.zeros((k.size, 0, 3)))
@@ -39,9 +40,9 @@ class _Shared(NamedTuple):
         high = float(k.max())
         half = max(math.log(high / float(k[tight].min())) / 2, 0.25)
         middle = math.log(high) - half
-        poles = math.pi / half  # of the interpolated function, in units of half the interval
+        poles = math.pi / half  # distance of the interpolated function's poles, in units of half the interval
         n = math.ceil(-math.log(ACCURACY) / math.asinh(poles))
-        if 3 * n >= u.size:  # no fewer directions than arms
+        if 3 * n >= u.size:  # interpolation would need as many directions as arms: use one for each arm
             r, apart = 1 / (u + k[:, None]), mu - x[:, None]
             e = k[:, None] * r
             exact = -(e**2) * apart, e * u * r * r * apart**2, (e * apart) ** 2 / 2
@@ -69,7 +70,7 @@ class _Shared(NamedTuple):
 
 
 def _own(u: Vector | float, mu: Vector | float, side: Matrix, push: Vector, sign: float) -> tuple[Vector, ...]:
-    """Returns what the pushed arm itself adds to derivatives in u: in s, in (x, k), and of f_i (17.12)."""
+    """Returns what the pushed arm adds to the derivatives in u: with s, with x, with k, and of f_i (17.12)."""
     k, x = side[:, 0], side[:, 1]
     r = 1 / (u + k)
     e, raised = k * r, sign * push * r
@@ -94,10 +95,10 @@ def _second(answers: Answers) -> Matrix:
 
 
 class _Block:
-    """Some arms and their challengers: a category, all arms on their own but the best one, or home.
+    """Some arms and their challengers: a category, all single arms except the best one, or home.
 
-    The arms of the block are eliminated, du = E rhs - b t - E B q - b_home t_home, and t = B' du and q, what B is
-    pulled by, solve a small system (17.15).
+    The arms of the block are eliminated from the system: du = E rhs - b t - E B q - b_home t_home. The unknowns
+    t = B' du and q, the force along B, solve a small system (17.15).
     """
 
     def __init__(
@@ -111,10 +112,10 @@ class _Block:
         left: Matrix,
         extra: Matrix | float = 0.0,
     ) -> None:
-        """`challengers` are arms of the block, and `inverse` is E. Coefficients of their derivatives are `shared`
-        (n, r, 6), along B, and `home` (n, h, 6), along the directions at home, which a block of arms at home has among
-        those shared; `left` (n, 6, 6) is M~, and `along` (n, 6) is M~ o / D; `extra` is the curvature that other blocks
-        add along B."""
+        """Prepares the small system. `challengers` are arms of the block, and `inverse` is E. The coefficients of their
+        derivatives are `shared` (n, r, 6) along B and `home` (n, h, 6) along the directions at home; for the block at
+        home these are among the shared ones. `left` (n, 6, 6) is M~, and `along` (n, 6) is M~ o / D. `extra` is the
+        curvature that other blocks add along B."""
         r = basis.shape[1]
         self.inverse = inverse
         both = np.concatenate([shared, home], axis=1)
@@ -136,11 +137,11 @@ class _Block:
         self.curvature = curvature[r:, r:] - self.to_home @ self.small @ self.by_home
 
     def pull_home(self, rhs: Vector) -> Vector:
-        """Returns what the block adds to q at home where t_home = 0."""
+        """Returns what the block adds to q at home if t_home = 0."""
         return np.asarray(self.rate_home.T @ rhs + self.to_home @ (self.small @ (self.left.T @ rhs)))
 
     def solve(self, rhs: Vector, t_home: Vector, q: Vector | float = 0.0) -> tuple[Vector, Vector]:
-        """Returns du and t; `q` is what other blocks add."""
+        """Returns du and t; `q` is what other blocks add to q."""
         r = self.small.shape[0] // 2
         right = self.left.T @ rhs - self.by_home @ t_home
         right[r:] += q
@@ -149,7 +150,7 @@ class _Block:
 
 
 class _Part(NamedTuple):
-    """The arms of a block, their challengers as rows of the answers, and what these share."""
+    """The arms of a block, their challengers as rows of the answers, and the directions that these share."""
 
     arms: slice
     rows: slice
@@ -162,7 +163,7 @@ class System:
     """The linear system of a step, in the weights u of all arms."""
 
     def __init__(self, layout: Layout, u: Vector, answers: Answers, diagonal: Vector, weight: Vector, steep: Vector):
-        """The matrix is diag(diagonal) + sum_i weight_i L_uy L_yy^-1 L_yu + sum_i steep_i L_u L_u' (17.14)."""
+        """Prepares the matrix diag(diagonal) + sum_i weight_i L_uy L_yy^-1 L_yu + sum_i steep_i L_u L_u' (17.14)."""
         mu, best, rivals = layout.mu, layout.best, layout.rivals
         n, end, mates = rivals.size, int(layout.offsets[1]), int(np.searchsorted(rivals, layout.offsets[1]))
         at_home, away = [PUSH, LEVEL_HOME, PRICE_HOME, SLOPE], [PUSH, LEVEL_THERE, PRICE_THERE, SLOPE]
@@ -270,7 +271,7 @@ class System:
 
 
 def _inverse(matrices: Matrix) -> Matrix:
-    """Returns the inverses of symmetric matrices (n, 6, 6) with entries of all sizes."""
+    """Returns the inverses of symmetric matrices (n, 6, 6) whose entries may differ by many orders of magnitude."""
     units = 1 / np.sqrt(np.abs(np.einsum("nvv->nv", matrices)))
     scale = units[:, :, None] * units[:, None, :]
     return np.asarray(np.linalg.inv(matrices * scale) * scale)

@@ -11,7 +11,8 @@ from spectralbai.checks import Matrix, Vector
 from spectralbai.spectral import Responses
 
 MARGIN = 1e-13
-"""Relative room for the rounding of sums: far above it for any size that fits in memory, far below any useful gap."""
+"""Relative allowance for rounding errors of sums: far above the errors for any size that fits in memory, and far below
+any useful gap."""
 
 
 class Outcome(NamedTuple):
@@ -24,11 +25,11 @@ class Outcome(NamedTuple):
 
 
 def certified_lower(responses: Responses) -> float:
-    """Returns a lower bound of f(omega) = min_i f_i(omega), hence of 1/T* (theory 4.2).
+    """Returns a lower bound of f(omega) = min_i f_i(omega), and so of 1/T* (theory 4.2).
 
-    The Lagrangian bounds f_i from below at *any* multipliers, so inexact roots do no harm; what the computed
-    minimiser leaves of its gradient, r, costs at most r' M^-1 r / 2, of which twice is subtracted. There is one gamma
-    for each R (theory 16.6).
+    The Lagrangian bounds f_i from below at *any* multipliers, so inexact roots do no harm. If the gradient at the
+    computed minimiser is r instead of 0, the error is at most r' M^-1 r / 2; twice this is subtracted. There is one
+    gamma for each R (theory 16.6).
     """
     decomposition, best, rows = responses.decomposition, responses.best, responses.challengers
     here = np.arange(rows.size)
@@ -52,8 +53,8 @@ def certified_lower(responses: Responses) -> float:
 def feasible_gaps(responses: Responses) -> Matrix:
     """Returns mu - lam^i, one row per challenger, for alternatives lam^i that satisfy their constraints (theory 4.4).
 
-    Alternatives too rough by rounding are shrunk towards a constant, and what this takes from lam_i - lam_best is
-    given back along the smoothest direction. Rows that cannot be mended are infinite.
+    Alternatives that are too rough because of rounding errors are shrunk towards a constant. If lam_i - lam_best is too
+    small then, it is raised along the smoothest direction. Rows that still violate their constraints are infinite.
     """
     mu, best, rows = responses.means, responses.best, responses.challengers
     basis, rough = responses.decomposition.basis, responses.decomposition.rough
@@ -67,7 +68,7 @@ def feasible_gaps(responses: Responses) -> Matrix:
         q = basis[rows[same]] - basis[best]
         slack = np.divide(q, rough, out=np.zeros_like(q), where=rough > 0)
         lift[same] = (slack @ basis.T) / (q * slack).sum(axis=1, keepdims=True)
-    # The arm whose value each arm is shrunk towards: one for all, or one in each component that has its R.
+    # The arm whose value each arm is shrunk towards: one for all, or one in each component if each has an R.
     pivot = np.array([best]) if radii.size == 1 else components.order[components.offsets[:-1]][component]
     lead = mu[best] - mu[rows] + responses.tolerance
     gap = responses.gap[rows]
@@ -105,10 +106,10 @@ def certified_upper(gradients: Matrix, p: Vector) -> float:
 
 
 def _smoothness(responses: Responses, gap: Matrix) -> tuple[Matrix, Matrix]:
-    """Returns what R bounds, one column for each of `radii`, and L lam for each row of lam = mu - gap, from the edges:
-    sums of squares, free of cancellation.
+    """Returns S, with one column for each of `radii`, and L lam, for each row of lam = mu - gap.
 
-    Differences come before the subtraction: neither a common level of the means nor small gaps cost accuracy.
+    S is a sum of squares over the edges, so that nothing cancels. Differences across edges are taken before mu and gap
+    are subtracted, so that neither a large common level of the means nor small gaps cost accuracy.
     """
     mu, components = responses.means, responses.decomposition.components
     a, b = components.pairs.T

@@ -15,7 +15,7 @@ from spectralbai.oracle import Oracle
 
 
 def closed_form(oracle: Oracle) -> Outcome:
-    """Returns the optimal allocation of a problem in which the graph says nothing, with certified bounds."""
+    """Returns the optimal allocation of a problem whose graph bounds nothing, with certified bounds."""
     omega, _ = balance(oracle, np.ones(oracle.mu.size))
     responses = oracle.respond(omega)
     rows = responses.challengers
@@ -41,7 +41,7 @@ def balance(oracle: Oracle, needs: Vector) -> tuple[Vector, float]:
 def balance_leads(lead: Vector, noise: Vector, noise_best: float) -> tuple[float, Vector, float]:
     """Returns the shares of the leader and of its rivals that maximise the least of 1/2 lead_a / (noise_best/omega_best
     + noise_a/omega_a), and that value; `lead` holds squares."""
-    # c = 2 f / omega_best; in units of its largest value, where x_a of the closest arm is infinite
+    # The unknown is c = 2 f / omega_best, in units of its largest value, at which x_a of the closest arm is infinite.
     largest = float(lead.min()) / noise_best
 
     def excess(fraction: float) -> float:
@@ -49,7 +49,8 @@ def balance_leads(lead: Vector, noise: Vector, noise_best: float) -> tuple[float
         x = noise * c / (lead - noise_best * c)  # omega_a / omega_best, (5.1)
         return float((x**2 * noise_best / noise).sum()) - 1  # (5.2)
 
-    # One arm alone reaches the sum 1 where x_a = sigma_a/sigma_best: a bracket away from the pole.
+    # One arm alone makes the sum 1 at x_a = sigma_a/sigma_best, so the root is not beyond that c. This keeps the
+    # bracket away from the pole.
     x_closest = np.sqrt(noise / noise_best)
     upper_fraction = float((lead * x_closest / (noise + noise_best * x_closest)).min() / largest)
     c = largest * brentq(excess, 0.0, min(upper_fraction * (1 + 1e-12), 1 - 1e-15), xtol=1e-300, rtol=1e-15)

@@ -1,4 +1,4 @@
-"""The Hessian of a combination of the f_i, from the decomposition that gave their values."""
+"""The Hessian of a combination of the f_i, from the same decomposition as their values."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ NODE_RATIO = 2.0
 def curvature(responses: Responses, p: Vector, ratio: float = NODE_RATIO) -> Matrix:
     """Returns -sum_i p_i Hess f_i at the allocation of `responses` (theory 5.6); every weight must be positive.
 
-    Challengers differ in gamma, and a matrix product for each would dominate the solver. M(gamma)^-1 is convex
-    in gamma, so it is interpolated between nodes `ratio` apart: a few products for all, and never too small a
-    Hessian, which costs Newton's method nothing but a little speed. `ratio` = 1 puts a node at every gamma: exact.
+    Challengers differ in gamma, and a matrix product for each would take most of the solver's time. M(gamma)^-1 is
+    convex in gamma, so it is interpolated between nodes whose ratio is `ratio`. This takes a few products for all
+    challengers, and the Hessian is never too small; one that is too large only slows Newton's method down a little.
+    With `ratio` = 1 there is a node at every gamma, and the result is exact.
     """
     decomposition, to = responses.decomposition, responses.decomposition.components
     hessian: Matrix = curvature_kernel(
@@ -52,11 +53,11 @@ def curvature_kernel(
     offsets: Indices,
     component: Indices,
 ) -> Matrix:
-    """Returns what `curvature` does; `one` says that one R is for all components."""
+    """Returns the result of `curvature`; `one` says whether all components share one R."""
     n_arms = p.size
     hessian = np.zeros((n_arms, n_arms))
 
-    # M^-1, component by component: the challengers that move it, and their prices in it
+    # M^-1, component by component, with the challengers that move the component and their prices in it.
     live, price = np.flatnonzero(p > 0.0), gamma[:, 0].copy()
     nodes = _nodes(price[live], price.max(), ratio)
     for c in range(offsets.size - 1):
@@ -101,8 +102,8 @@ def curvature_kernel(
                 for j in range(high - low):
                     hessian[low + a, low + j] += inverse[a, j] * outer[a, j]
 
-    # minus the directions in which lam may not move
-    rows = np.flatnonzero(p > 0.0)  # one row per arm unless many are left out, when it pays to skip them
+    # Subtract the directions in which the constraints do not let lam move.
+    rows = np.flatnonzero(p > 0.0)  # skipping the other arms pays only if there are many of them
     if 4 * rows.size > 3 * n_arms:
         rows = np.arange(n_arms)
     if one:
@@ -124,7 +125,7 @@ def curvature_kernel(
 
 @njit
 def _nodes(prices: Vector, largest: float, ratio: float) -> Vector:
-    """Returns the prices at which M^-1 is computed: from the least positive one, at least `ratio` apart."""
+    """Returns the prices at which M^-1 is computed: from the least positive one on, by factors of at least `ratio`."""
     nodes = np.empty(prices.size)
     n_nodes = 0
     for value in np.sort(prices):
@@ -190,8 +191,8 @@ def _held_apart(
     offsets: Indices,
     component: Indices,
 ) -> Matrix:
-    """Returns M^-1 G of each row where each component has its R: G = [L lam in the best arm's component, L lam in the
-    challenger's, e_best - e_i], made orthonormal for M^-1 (theory 16.7). The first two already are orthogonal."""
+    """Returns M^-1 G of each row if each component has an R: G = [L lam in the best arm's component, L lam in the
+    challenger's, e_best - e_i], made orthonormal for M^-1 (theory 16.7). The first two are already orthogonal."""
     n_arms = p.size
     directions = np.zeros((3 * rows.size, n_arms))
     for row in range(rows.size):

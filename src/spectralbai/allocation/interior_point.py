@@ -1,8 +1,8 @@
-"""The default solver: a primal-dual interior-point method that calls the oracle once a step.
+"""The default solver: a primal-dual interior-point method that calls the oracle once per step.
 
-Minimise s subject to 1/f_i(omega) <= s for every challenger i, omega in the simplex. The reciprocals are convex
-(f_i is concave and positive) and, without a graph, linear in 1/omega: they bend far less than the f_i themselves,
-and Newton's method takes ten to thirty steps from a cold start on most instances (theory, section 5).
+It minimises s subject to 1/f_i(omega) <= s for every challenger i, omega in the simplex. The reciprocals are convex
+(f_i is concave and positive) and, without a graph, linear in 1/omega. They are far less curved than the f_i, so that
+Newton's method takes ten to thirty steps without a first guess on most instances (theory, section 5).
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ BOUNDARY = 0.95
 """Fraction of the way to the boundary that a step may go."""
 
 RESIDUAL_SHARE = 1e-6
-"""Least ratio of the complementarity aimed at to the residuals: curved constraints must not be left behind for good."""
+"""Least ratio of the target of complementarity to the residuals: if complementarity vanished much sooner than the
+residuals of the curved constraints, these would never be satisfied."""
 
 
 class Iterate(NamedTuple):
@@ -44,7 +45,7 @@ class Iterate(NamedTuple):
 
 
 class Ceiling(NamedTuple):
-    """An upper bound of 1/T* before rounding is accounted for, and what it comes from."""
+    """An upper bound of 1/T*, without allowance for rounding errors, and what it was computed from."""
 
     value: float
     responses: Responses
@@ -52,7 +53,8 @@ class Ceiling(NamedTuple):
 
 
 class Found(NamedTuple):
-    """Where a search stopped: the best allocation and the least upper bound seen, before rounding is accounted for."""
+    """The result of a search: the best allocation and the least upper bound found, without allowance for rounding
+    errors."""
 
     best: Responses
     ceiling: Ceiling
@@ -64,22 +66,22 @@ def interior_point(
 ) -> Outcome:
     """Returns an allocation with certified bounds, a relative `tol` apart unless it stops early.
 
-    `start` is a guess of the allocation; the search also ends once `upper` falls to `enough`, when the caller knows a
-    better value.
+    `start` is a guess of the allocation. The search also ends once `upper` is at most `enough`: the caller knows a
+    better value then.
     """
-    # The certificate's room for rounding is taken out of the gap asked of the search.
+    # The search gets a smaller gap, because the certificate adds an allowance for rounding errors.
     best, ceiling, iterations = search(oracle, max(0.99 * tol - 4 * MARGIN, 0.0), max_iterations, start, enough)
     upper = certified_upper(feasible_gradients(ceiling.responses), ceiling.mixture)
     return Outcome(best.omega, certified_lower(best), upper, iterations)
 
 
 def opening(oracle: Oracle) -> Responses:
-    """Returns the best responses to the allocation from which a cold search begins."""
+    """Returns the best responses to the allocation from which a search without a guess starts."""
     return oracle.respond(opening_allocation(oracle))
 
 
 def opening_allocation(oracle: Oracle) -> Vector:
-    """Returns the allocation from which a cold search begins: half to the best arm."""
+    """Returns the allocation from which a search without a guess starts: half to the best arm, the rest equally."""
     n_arms = oracle.mu.size
     omega = np.full(n_arms, 0.5 / (n_arms - 1))
     omega[oracle.best] = 0.5
@@ -95,11 +97,11 @@ def search(
     needs: Vector | None = None,
     first: Responses | None = None,
 ) -> Found:
-    """Returns the best allocation found, as `interior_point` does but without certificate: cheap, for tracking.
+    """Returns the best allocation found, like `interior_point` but without a certificate, which is faster.
 
-    `needs` (in component order) scales the challengers: max over omega of min_i f_i(omega) / needs_i, over those with
-    a positive one; the values found and bounded are then those of the scaled problem. `first` is `opening(oracle)`,
-    where the caller has it already.
+    `needs` (in component order) scales the challengers: the search maximises the minimum of f_i(omega) / needs_i over
+    challengers with positive needs, and values and bounds are those of this scaled problem. `first` is
+    `opening(oracle)`, if the caller has it already.
     """
     if first is not None:
         responses = first
@@ -126,7 +128,7 @@ def search(
     while True:
         iteration += 1
         cuts = _cut(rows, need, answers.cost, answers.gap, game.sigma, point.p)
-        if math.isinf(cuts.largest):  # at the very limit of a tolerance, rounding lets a challenger come and go
+        if math.isinf(cuts.largest):  # at the limit of the tolerance, rounding decides whether a challenger can win
             break
         if cuts.least > best_value:
             best, best_value = answers, cuts.least
@@ -136,13 +138,13 @@ def search(
             break
         try:
             point, answers = _step(point, answers, cuts, rows, need, scale, game)
-        except np.linalg.LinAlgError:  # the end of floating point: what was found so far stands, with its bounds
+        except np.linalg.LinAlgError:  # no more progress in floating point: return the best found, with its bounds
             break
     return Found(best.responses(oracle), Ceiling(ceiling, highest.responses(oracle), mixture), iteration)
 
 
 class _Game(NamedTuple):
-    """What an oracle knows, as the compiled step takes it."""
+    """The data of an oracle in the form that the compiled step takes."""
 
     best: int
     radii: Vector
@@ -164,7 +166,7 @@ class _Game(NamedTuple):
 
 
 class _Answers(NamedTuple):
-    """The best responses to one allocation, as the compiled step takes and gives them."""
+    """The best responses to one allocation in the form that the compiled step takes and returns."""
 
     omega: Vector
     u: Vector
@@ -198,7 +200,7 @@ class _Answers(NamedTuple):
         )
 
     def responses(self, oracle: Oracle) -> Responses:
-        """Returns the best responses of the oracle that these are."""
+        """Returns the same best responses as a `Responses` of the oracle."""
         factors = Factors(self.u, self.basis, self.theta, self.rough, oracle.components.offsets)
         decomposition = Decomposition(oracle.components, self.omega, oracle.sigma, self.u, factors)
         told = oracle.mu, oracle.best, oracle.radii, oracle.tolerance
@@ -207,7 +209,7 @@ class _Answers(NamedTuple):
 
 
 class _Cuts(NamedTuple):
-    """The values f_i / needs_i of the challengers that count, and the upper bound that they give."""
+    """The values f_i / needs_i of the challengers with positive needs, and the upper bound that they give."""
 
     cost: Vector
     gradient: Matrix
@@ -221,7 +223,7 @@ class _Cuts(NamedTuple):
 
 @njit
 def _cut(rows: Indices, need: Vector, costs: Vector, gap: Matrix, sigma: Vector, p: Vector) -> _Cuts:
-    """Returns the values and their bound at the allocation that was responded to."""
+    """Returns the values and the upper bound at the allocation of these responses."""
     n_arms = sigma.size
     cost = np.empty(rows.size)
     gradient = np.empty((rows.size, n_arms))
@@ -282,7 +284,7 @@ def _step(
 def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) -> Iterate:
     """Returns the next iterate: Mehrotra's predictor and corrector from one factorisation (theory 5.7-5.10).
 
-    `hessian` is that of -sum_i p_i/f_i^2 f_i.
+    `hessian` is the Hessian of -sum_i p_i/f_i^2 f_i.
     """
     omega, s, w, p, z, eta = point
     n_cuts, size = gradient.shape
@@ -295,11 +297,11 @@ def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) ->
         eta = float((drift + z) @ omega)
     gap = (p @ w + omega @ z) / (n_cuts + size)
     stationarity = eta - drift - z  # dual residual
-    infeasible = s - 1.0 / f - w  # primal residual: slacks live on their own and catch up with the curved constraints
+    infeasible = s - 1.0 / f - w  # primal residual: slacks are separate variables that catch up with the constraints
     missing = 1.0 - p.sum()
     residual = (max(0.0, np.max(1.0 / f - s)) + omega @ np.abs(stationarity)) / (n_cuts + size)
 
-    # Eliminating p, z, w and s leaves a positive definite system in omega; s first, which centres the rows.
+    # Eliminating p, z, w and s leaves a positive definite system in omega. Eliminating s first centres the rows.
     ratio = p / w
     mean = ratio @ descent / ratio.sum()
     stacked = np.empty((2 * n_cuts, size))

@@ -1,6 +1,6 @@
 """Mirror ascent as the paper states it: exponentiated supergradients and the average of the iterates.
 
-Kept as the reference of [KG20, Theorem 6]: its guarantee is proved, and its bounds close slowly.
+It is kept as a reference for [KG20, Theorem 6]: its guarantee is proved there, but its bounds converge slowly.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from spectralbai.oracle import Oracle
 def mirror_ascent(oracle: Oracle, tol: float, max_iterations: int) -> Outcome:
     """Returns the average of the iterates once its bounds are a relative `tol` apart, or after `max_iterations`.
 
-    Step t has size sqrt(2 log K / t) / L, and the average of t iterates is to be within L sqrt(2 log K / t) of the
-    optimum (theory 5.5). The mean of the supergradients bounds 1/T* from above at any time.
+    Step t has size sqrt(2 log K / t) / L, and the value of the average of t iterates is within L sqrt(2 log K / t) of
+    the optimum (theory 5.5). The mean of the supergradients gives an upper bound of 1/T* at any time.
     """
     n_arms = oracle.mu.size
     eta = math.sqrt(2 * math.log(n_arms)) / lipschitz(oracle)
@@ -42,7 +42,7 @@ def mirror_ascent(oracle: Oracle, tol: float, max_iterations: int) -> Outcome:
             upper = certified_upper(ascent[None, :] / iteration, np.ones(1))
             if upper <= lower * (1 + tol):
                 break
-            next_check = math.ceil(1.1 * next_check)  # checks cost an oracle call each: keep them a tenth of the work
+            next_check = math.ceil(1.1 * next_check)  # each check costs an oracle call: make it rare enough
     return Outcome(average / average.sum(), lower, upper, iteration)
 
 

@@ -1,4 +1,4 @@
-"""The answer of every allocation solver."""
+"""The result of every allocation solver."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spectralbai.decimals import percent
 
 AllocationStatus = Literal["certified", "unfinished"]
 MOST_ROWS = 30
-"""Arms that a notebook shows."""
+"""Number of arms that a notebook shows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +34,9 @@ class Allocation:
     omega: Vector
     """Proportions of pulls per arm: non-negative, summing to one."""
     best: int
-    """The answer that omega is for: the best arm or, with a tolerance, the right answer that is easiest to prove."""
+    """The answer that omega proves: the best arm or, with a tolerance, the right answer that is easiest to prove."""
     lower: float
-    """Certified lower bound of 1/T*; f(omega) reaches it."""
+    """Certified lower bound of f(omega), and so of 1/T*."""
     upper: float
     """Certified upper bound of 1/T*."""
     iterations: int

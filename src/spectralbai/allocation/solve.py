@@ -1,4 +1,4 @@
-"""The entry point of the allocation: which solver, for which answer."""
+"""The entry point for allocations: it chooses the solver and, with a tolerance, the answer to prove."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from spectralbai.threads import one_thread
 Method = Callable[[Oracle, float, int, Vector | None, float], Outcome]
 """Takes (oracle, tol, max_iterations, start, enough) and returns an allocation with certified bounds.
 
-It may stop once its upper bound falls to `enough`: the caller then knows a better value.
+It may stop once its upper bound is at most `enough`, because the caller already knows a better value.
 """
 
 
 @dataclass(frozen=True)
 class Solver:
-    """A solver of the allocation; `SOLVERS` holds those there are, and `solve_allocation` takes any other."""
+    """A solver of the allocation. `SOLVERS` holds the built-in ones; `solve_allocation` also takes others."""
 
     name: str
     method: Method
     max_iterations: int
-    """Calls of the oracle, unless the caller sets another limit."""
+    """Limit on the calls of the oracle, unless the caller sets another one."""
     without_graph: bool = False
-    """Whether it solves only problems in which the graph says nothing."""
+    """Whether it solves only problems without edges or with R = inf."""
     divergence: Divergence = "gaussian"
     """How it measures alternatives; scores in a range are treated as Gaussian."""
     by_category: bool = False
-    """Whether it solves only catalogues, by category, with arms numbered as the problem does."""
+    """Whether it solves only catalogues, and numbers arms as the problem does."""
 
 
 SOLVERS: dict[str, Solver | None] = {
@@ -56,12 +56,13 @@ SOLVERS: dict[str, Solver | None] = {
     "interior-point": Solver("interior-point", interior_point, 200),
     "mirror-ascent": Solver("mirror-ascent", lambda oracle, tol, limit, *_: mirror_ascent(oracle, tol, limit), 10_000),
 }
-"""The solvers by name; "auto" is `binary` for outcomes of two values; for others `catalogue` for many arms in
-categories, the closed form where the graph says nothing, and else the interior-point method."""
+"""The solvers by name. "auto" takes `binary` for outcomes of two values; for others it takes `catalogue` for many arms
+in categories, the closed form for problems without edges or with R = inf, and otherwise the interior-point method."""
 MOST_ANSWERS = 5
-"""Right answers, with a tolerance, that are tried besides the best arm where arms are many; the others are bounded."""
+"""With a tolerance and many arms, how many right answers are tried besides the best arm; the others are only
+bounded."""
 MANY_ARMS = 500
-"""Arms in categories from which on the solver works by category: with fewer, matrices take seconds at most."""
+"""With more arms in categories than this, the solver works by category; with fewer, matrices take seconds at most."""
 
 
 def solve_allocation(
@@ -76,15 +77,15 @@ def solve_allocation(
 
         1/T_R*(mu) = max over omega in the simplex of min over lam of sum_a omega_a (mu_a - lam_a)^2 / (2 sigma_a^2),
 
-    lam ranging over smooth means under which another arm beats the best (theory 2.2), with certified bounds of it.
-    Where outcomes have two values, the relative entropy kl(mu_a, lam_a) takes the place of the squares (theory 15.2).
-    Scores in a range are treated as Gaussian ones of standard deviation sigma, half of the range.
+    where lam ranges over smooth means under which another arm beats the best (theory 2.2), with certified bounds of
+    this value. If outcomes have two values, the relative entropy kl(mu_a, lam_a) replaces the squares (theory 15.2).
+    Scores in a range are treated as Gaussian with standard deviation sigma, half of the range.
 
-    `mu` (n_arms,) satisfies mu' L mu <= R, or the R of each component (theory, section 16), and has a unique best arm,
-    or the problem a tolerance; then the answer easiest to prove is found too. `tol` is the relative gap asked of the
-    bounds. `solver` is a name in `SOLVERS` or a `Solver`; "auto" takes `binary` for outcomes of two values, else
-    `catalogue` for more than 500 arms in categories, the closed form where the graph says nothing and the
-    interior-point method elsewhere. `start` is a guess of omega.
+    `mu` (n_arms,) must satisfy mu' L mu <= R, or the R of each component (theory, section 16), and have a unique best
+    arm unless there is a tolerance. With a tolerance the answer that is easiest to prove is found too. `tol` is the
+    relative gap asked for. `solver` is a name in `SOLVERS` or a `Solver`. "auto" takes `binary` for outcomes of two
+    values, else `catalogue` for more than 500 arms in categories, the closed form for problems without edges or with
+    R = inf, and otherwise the interior-point method. `start` is a guess of omega.
 
     Examples:
         >>> import spectralbai as sb
@@ -128,7 +129,7 @@ def solve_allocation(
     best = problem.best_arm(mu)
     allocation = _solve_for(problem, mu, best, tol, chosen, max_iterations, guess, enough=0.0)
     # With a tolerance other answers are right too, and one of them may be easier to prove.
-    # One at the very edge of the tolerance never is.
+    # An answer exactly at the limit of the tolerance never is.
     right = np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9))
     right = right[right != best]
     left_out = 0.0
@@ -189,7 +190,7 @@ def _better(one: Allocation, other: Allocation, tol: float) -> Allocation:
 def _solve_quotient(
     problem: Problem, mu: Vector, tol: float, solver: str | Solver, max_iterations: int | None
 ) -> Allocation:
-    """Returns the allocation where R = 0 makes components one arm each: pull its least noisy member."""
+    """Returns the allocation if R = 0, which makes each component one arm: only its least noisy member is pulled."""
     graph, best = problem.graph, int(np.argmax(mu))
     tied = graph.sizes > 1
     if problem.by_component:

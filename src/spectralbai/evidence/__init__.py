@@ -1,4 +1,4 @@
-"""What results say: blocks of pulls, what is seen of them, what to expect, and the memories of rules.
+"""What the results say: blocks of pulls, the results seen so far, what to expect next, and the memories of rules.
 
-Nothing is imported here: blocks are needed where compiled code is not.
+This file imports nothing, so that code which needs only blocks does not load compiled code.
 """

@@ -1,4 +1,4 @@
-"""Results of pulls: what is seen, and the blocks whose results are sealed until all of them are there."""
+"""Results of pulls: the data that are seen, and the blocks whose results stay sealed until all have arrived."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from spectralbai.evidence.memory import Memory
 
 @dataclass(frozen=True, eq=False)
 class Data(Memory):
-    """Counts, sums and sums of squares per arm of some results, each outcome less a common origin."""
+    """Counts, sums and sums of squares of results for each arm, after a common origin is subtracted from each
+    outcome."""
 
     kind: ClassVar[str] = "data"
 
@@ -56,7 +57,7 @@ class Data(Memory):
         return Data(self.counts + other.counts, self.sums + other.sums, self.squares + other.squares)
 
     def padded(self, n_arms: int) -> Data:
-        """Returns the data with arms that have no result after the others, so that there are `n_arms`."""
+        """Returns the data for `n_arms` arms: arms without results are added at the end."""
         more = n_arms - self.counts.size
         if not more:
             return self
@@ -69,9 +70,9 @@ class Data(Memory):
 
 @dataclass(frozen=True, eq=False)
 class Block(Memory):
-    """Pulls fixed before the first of them was handed out, and their results so far.
+    """Pulls that were fixed before the first of them was handed out, and their results so far.
 
-    The results are sealed until every slot has one: no estimate, bet or plan looks at them before.
+    The results are sealed until every slot has one: until then no estimate, bet or plan looks at them.
     """
 
     kind: ClassVar[str] = "block"
@@ -79,14 +80,14 @@ class Block(Memory):
     arms: Indices
     """The arm of each slot, in the order in which the slots are handed out."""
     outcomes: Vector
-    """The result of each slot, less the origin; nan where there is none yet."""
+    """The outcome of each slot minus the origin; nan where there is none yet."""
     data: Data
-    """What its bets may depend on: what was seen when the block was opened, and the results of the blocks opened before
-    it as far as they have closed since."""
+    """The data that the bets on this block may depend on: what was seen when the block was opened, plus the results of
+    blocks that were opened earlier and have closed since."""
     best: int
-    """The arm recommended on that."""
+    """The arm that these data recommend."""
     number: int = 0
-    """How many blocks were opened before it."""
+    """How many blocks were opened before this one."""
 
     @classmethod
     def opened(cls, arms: Indices, data: Data, best: int, number: int = 0) -> Self:
@@ -100,7 +101,7 @@ class Block(Memory):
 
     @cached_property
     def ranks(self) -> Indices:
-        """How many slots of its arm stand before each slot."""
+        """For each slot, the number of earlier slots of the same arm."""
         return ranks_of(self.arms)
 
     @property
@@ -109,7 +110,7 @@ class Block(Memory):
 
     @property
     def n_arms(self) -> int:
-        """How many arms there were when it was opened: others may have joined since."""
+        """The number of arms when the block was opened; more may have joined since."""
         return self.data.counts.size
 
     @cached_property
@@ -129,9 +130,9 @@ def fill(
 ) -> tuple[tuple[Block, ...], int, Mask]:
     """Returns (blocks, taken, without_slot) after results told one by one: each fills the oldest free slot of its arm.
 
-    Where `numbers` says which block each result is of, only a slot of that block will do, and none for -1.
-    It stops when the first block closes, before the next result: `taken` is the number of results used up to there,
-    and `without_slot` marks those of them that found no slot.
+    If `numbers` is given, it names the block of each result: the result can fill a slot of that block only, and with
+    number -1 it fills none. The function returns as soon as the first block closes and leaves the later results alone:
+    `taken` is the number of results used so far, and `without_slot` marks the used ones that found no slot.
     """
     if blocks and _in_turn(blocks[0], arms, numbers):
         told = blocks[0].outcomes.copy()
@@ -139,7 +140,7 @@ def fill(
         taken = blocks[0].free.size
         return (replace(blocks[0], outcomes=told), *blocks[1:]), taken, np.zeros(taken, dtype=bool)
     filled = [block.outcomes.copy() for block in blocks]
-    slots: dict[tuple[int, int], list[tuple[int, int]]] = {}  # by block and arm, the oldest last
+    slots: dict[tuple[int, int], list[tuple[int, int]]] = {}  # free slots by block and arm, the oldest one last
     for k in range(len(blocks) - 1, -1, -1):
         free = blocks[k].free[::-1]
         for slot, arm in zip(free.tolist(), blocks[k].arms[free].tolist(), strict=True):
@@ -163,9 +164,9 @@ def fill(
 
 
 def unclaimed(blocks: tuple[Block, ...], taken: Mapping[tuple[int, int], int], n: int) -> list[tuple[int, int]]:
-    """Returns (number of the block, arm) of at most n slots that nobody has, in the order in which they are handed out.
+    """Returns (number of the block, arm) for up to n slots that are not handed out yet, in the order of handing out.
 
-    `taken` counts, by (number of the block, arm), the pulls that have a result or are still expected to get one.
+    `taken` counts, for each (number of the block, arm), the pulls that have a result or are still expected to get one.
     """
     claimed = {block.number: np.zeros(block.n_arms) for block in blocks}
     for (number, arm), count in taken.items():
@@ -181,7 +182,7 @@ def unclaimed(blocks: tuple[Block, ...], taken: Mapping[tuple[int, int], int], n
 
 
 def ranks_of(arms: Indices) -> Indices:
-    """Returns how many entries before it each entry has of its own arm."""
+    """Returns, for each entry, how many earlier entries are of the same arm."""
     by_arm = np.argsort(arms, kind="stable")
     ranks = np.empty_like(arms)
     ranks[by_arm] = np.arange(arms.size) - np.searchsorted(arms[by_arm], arms[by_arm])
@@ -189,7 +190,7 @@ def ranks_of(arms: Indices) -> Indices:
 
 
 def _in_turn(block: Block, arms: Indices, numbers: Indices | None) -> bool:
-    """Whether the results begin with those of all free slots of the block, in the order of the slots."""
+    """Whether the first results fill all free slots of the block, in the order of the slots: the usual, fast case."""
     n = block.free.size
     return bool(
         arms.size >= n

@@ -1,4 +1,4 @@
-"""What sampling and stopping rules may look at: the results seen, and what follows from them, computed once."""
+"""What sampling and stopping rules may look at: the results seen, and what is computed from them, once."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from spectralbai.problem import Problem
 from spectralbai.spectral import Decomposition, Responses, decompose
 
 SUSPICION = 0.2
-"""Where the misfit is larger than it would be with this probability if R were right and every direction rough, the
-challengers get the benefit of the doubt: they are tested at the roughness of the data instead. This can only delay a
-decision. It makes decisions on the strength of a wrong R rare; nothing can exclude them before R is refuted."""
+"""A misfit is suspicious if, with a correct R, one at least as large would occur with at most this probability (even if
+the means were rough in every direction). Challengers are then tested at the roughness of the data instead of R. This
+can only delay a decision. It makes decisions that rest on a wrong R rare, but cannot exclude them before R is
+refuted."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The results seen up to some time, and the arm to defend."""
+    """The results seen up to some time, and the leader: the arm whose claim to be the best is tested."""
 
     problem: Problem
     data: Data
     best: int
-    """The arm recommended: the best of the constrained estimate."""
+    """The leader: the best arm of the constrained estimate."""
     origin: float
     """What was subtracted from every outcome."""
 
     @classmethod
     def weighed(cls, problem: Problem, data: Data, origin: float, before: int) -> Evidence:
-        """Returns the evidence with the arm that it recommends; `before` is the arm recommended last.
+        """Returns the evidence with the arm that it recommends; `before` is the arm that was recommended last.
 
-        Every component has a result. Among right answers, changing one's mind only costs samples.
+        Every component must have a result. With a tolerance, `before` is kept while it looks close to the best:
+        switching between two right answers only costs samples.
         """
         evidence = cls(problem, data, before, origin)
         mu_tilde = evidence.mu_tilde
@@ -45,7 +47,7 @@ class Evidence:
         return evidence.defending(best)
 
     def defending(self, best: int) -> Evidence:
-        """Returns the same evidence with another arm to defend; what does not depend on that arm is kept."""
+        """Returns the same evidence with another leader; values that do not depend on the leader are not recomputed."""
         if best == self.best:
             return self
         other = Evidence(self.problem, self.data, best, self.origin)
@@ -59,24 +61,24 @@ class Evidence:
 
     @cached_property
     def mu_tilde(self) -> Vector:
-        """The constrained estimate, less the origin."""
+        """The constrained estimate minus the origin."""
         return closest_smooth(self.problem, self.data.counts, self.data.means, lambda: self.decomposition)
 
     @cached_property
     def decomposition(self) -> Decomposition:
-        """The decomposition for the counts of all results."""
+        """The decomposition for the counts of all results seen."""
         return _decomposed(self.problem, self.data)
 
     @cached_property
     def responses(self) -> Responses:
-        """Costs of all challengers on all results."""
+        """The costs of all challengers, from all results seen."""
         means = self.data.means
         radii = self.decomposition.components.effective(self.problem.room_for(means))
         return self.decomposition.respond(means, self.best, radii, self.problem.tolerance)
 
     @cached_property
     def doubtful_roughness(self) -> float:
-        """The roughness of the results where it makes R, one for all components, doubtful; 0 where it does not."""
+        """The roughness of the results if it makes R doubtful, otherwise 0. For one R shared by all components."""
         components = self.decomposition.components
         rank = components.rank
         if rank == 0 or self.responses.misfit <= 0.5 * float(chdtri(rank, SUSPICION)):

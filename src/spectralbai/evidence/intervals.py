@@ -15,7 +15,8 @@ from spectralbai.spectral import Catalogue, Components, decompose
 
 
 def plain_widths(counts: Vector, sigma: Vector, delta: float) -> Vector:
-    """Returns half the widths of intervals around the empirical means; infinite without results (theory 8.1)."""
+    """Returns half the widths of intervals around the empirical means (theory 8.1); infinite for arms without
+    results."""
     widths = np.full(counts.size, np.inf)
     seen = counts > 0
     n = counts[seen]
@@ -24,12 +25,13 @@ def plain_widths(counts: Vector, sigma: Vector, delta: float) -> Vector:
 
 
 STIFFEST = 1e10
-"""Limit on the trace of L/R over that of the precisions of one result: nearly rigid, and still far from singular."""
+"""Largest ratio of the trace of L/R to the summed precisions of one result per arm: the components are nearly rigid
+then, but the matrix is still far from singular."""
 
 
 def graph_precision(problem: Problem, counts: Vector) -> Matrix:
-    """Returns V = diag(counts / sigma^2) + L / R (theory 8.2), each component by its R if it has one (theory 16.12); a
-    tiny R is raised to what arithmetic can tell from 0."""
+    """Returns V = diag(counts / sigma^2) + L / R (theory 8.2), with the R of each component if there are several
+    (theory 16.12). A tiny R is raised to a value that floating-point arithmetic can still tell from 0."""
     check_matrices(problem.n_arms, 50)
     precision: Matrix = np.diag(counts / problem.sigma**2)
     if not problem.unstructured:
@@ -43,7 +45,7 @@ def graph_precision(problem: Problem, counts: Vector) -> Matrix:
 def graph_intervals(problem: Problem, counts: Vector, means: Vector, delta: float) -> tuple[Vector, Vector]:
     """Returns estimates regularised by the graph and half the widths of intervals around them (theory 8.2, 8.3).
 
-    The first arm of every component is its anchor: until each has a result the widths are infinite.
+    The first arm of every component is its anchor: the widths are infinite until every anchor has a result.
     """
     n_arms = problem.n_arms
     anchors = np.unique(problem.components, return_index=True)[1]
@@ -62,11 +64,11 @@ def graph_intervals(problem: Problem, counts: Vector, means: Vector, delta: floa
 
 
 def pooled_intervals(problem: Problem, data: Data, origin: float, delta: float) -> tuple[Vector, Vector] | None:
-    """Returns the ends of intervals for all means, less `origin`; None where no means with S <= R are left.
+    """Returns the ends of intervals for all means, minus `origin`; None if no means with S <= R are left.
 
-    With probability 1 - delta they hold at all times at once, however arms are chosen from earlier results. They come
-    from averages over pools of arms and from how far smooth means can be from such an average (theory 14.8). Infinite
-    in components without results.
+    With probability 1 - delta all intervals hold at all times at once, however arms are chosen from earlier results.
+    They come from averages over pools of arms and from the largest distance of smooth means from such an average
+    (theory 14.8). They are infinite in components without results.
     """
     pools, catalogue = pools_of(problem), Catalogue.of(problem)
     lows, highs = problem.noise.pooled_ends(pools, data.counts, data.sums, data.squares, origin, delta)
@@ -86,7 +88,8 @@ def pooled_intervals(problem: Problem, data: Data, origin: float, delta: float) 
 
 
 def _in_categories(catalogue: Catalogue, precision: Vector, lows: Vector, highs: Vector) -> tuple[Vector, Vector]:
-    """Returns the ends of the intervals of all arms, from those of the pools of a catalogue: arms, then categories."""
+    """Returns the ends of the intervals of all arms of a catalogue, from the ends for its pools: arms, then
+    categories."""
     n_arms, of_arm = precision.size, catalogue.of_arm
     shared = np.flatnonzero(catalogue.sizes > 1)
     total = np.maximum(catalogue.total(precision), np.finfo(float).tiny)
@@ -100,7 +103,7 @@ def _in_categories(catalogue: Catalogue, precision: Vector, lows: Vector, highs:
 
 
 def _catalogue_pools(catalogue: Catalogue) -> Pools:
-    """Returns what `pools_of` does, arms before categories: there the neighbours of an arm are its category."""
+    """Returns the pools of a catalogue, arms before categories: an arm with its neighbours is the whole category."""
     n_arms, n = catalogue.of_arm.size, catalogue.n_categories
     shared = np.flatnonzero(catalogue.sizes > 1)
     alone = np.full(n_arms, 1 / (3 * n_arms)) + np.where(catalogue.sizes[catalogue.of_arm] == 1, 2 / (3 * n), 0.0)
@@ -116,9 +119,10 @@ def _catalogue_pools(catalogue: Catalogue) -> Pools:
 
 @lru_cache(maxsize=32)  # problems are immutable and compared by identity
 def pools_of(problem: Problem) -> Pools:
-    """Returns each arm, each arm with its neighbours, and each component, every set of arms once.
+    """Returns the pools: each arm, each arm with its neighbours, and each component, every set of arms once.
 
-    A third of the risk is for each of the three kinds, in equal parts; a set that is of several kinds has the sum.
+    Each of the three kinds gets a third of the risk, shared equally among its sets; a set of several kinds gets the
+    sum of its shares.
     """
     catalogue = Catalogue.of(problem)
     if catalogue is not None:
@@ -146,9 +150,9 @@ def pools_of(problem: Problem) -> Pools:
 def _places(problem: Problem) -> Matrix:
     """Returns coordinates of the arms, (n_arms, rank), in which |mu_a - w.mu| is at most a Euclidean distance.
 
-    The squared distance of two averages x and y of the arms of one component is R (x - y)' L^+ (x - y), R that of the
-    component if it has one (theory 16.12). As coordinates, and not as a pseudo-inverse,
-    resistances that differ by many orders of magnitude keep their digits.
+    The squared distance of two weighted averages x and y of arms of one component is R (x - y)' L^+ (x - y), with the
+    R of that component if there are several (theory 16.12). Coordinates are used instead of a pseudo-inverse because
+    they stay accurate when resistances differ by many orders of magnitude.
     """
     parts = decompose(problem, np.ones(problem.n_arms))
     curved = parts.rough > 0

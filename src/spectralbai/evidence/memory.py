@@ -17,8 +17,8 @@ class Memory:
     """The memory of a rule: a frozen dataclass whose fields are arrays, numbers, words, memories, tuples of
     these, or None.
 
-    A rule that remembers defines a subclass, with a `kind` of its own: the word it is written to files under. Arrays
-    become read-only. A rule that remembers nothing uses this class itself.
+    A rule that remembers something defines a subclass with a unique `kind`, the word that identifies it in files.
+    Arrays are made read-only. A rule that remembers nothing uses this class itself.
     """
 
     kind: ClassVar[str] = "nothing"
@@ -28,7 +28,7 @@ class Memory:
         cls._kinds[cls.kind] = cls
 
     def __post_init__(self) -> None:
-        for value in self.__dict__.values():  # at this time the fields and nothing else
+        for value in self.__dict__.values():  # holds only the fields: no property is cached yet
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
 
@@ -45,7 +45,7 @@ class Memory:
                 f"a state must hold memories of known kinds, got {d['kind']!r}; import the module of the rule "
                 "that wrote it"
             )
-        # A field that an earlier version did not write has a default.
+        # A field missing from a file of an earlier version gets its default value.
         made = kind(**{field.name: _from_json(d[field.name]) for field in fields(kind) if field.name in d})
         return made
 
@@ -55,7 +55,7 @@ Memory._kinds[Memory.kind] = Memory
 
 def _as_json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        if not value.size:  # an empty list would tell neither the shape nor the type
+        if not value.size:  # an empty list would lose the shape and the type
             return {"array": [], "shape": list(value.shape), "type": value.dtype.str}
         runs = runs_of(value)
         if runs is not None:

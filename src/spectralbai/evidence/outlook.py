@@ -1,6 +1,7 @@
-"""What the results seen say to a bettor or planner: variances, estimate, posterior, and whether R is doubtful.
+"""Beliefs that bets and plans are based on: variances, estimate, posterior, and whether R is doubtful.
 
-Nothing here is proved or needs to be: bets and plans may rest on any belief formed before the pulls they are for.
+Nothing here is proved, and nothing needs to be: the proofs allow any belief that was formed before the pulls that it
+is used for. Good beliefs only make decisions faster.
 """
 
 from __future__ import annotations
@@ -19,26 +20,27 @@ from spectralbai.problem import Problem
 from spectralbai.spectral import Catalogue, Components, Decomposition, Duels, decompose
 
 DOUBT = 0.1
-"""Where the misfit is larger than it would be with this probability if R were right, challengers get the benefit of the
-doubt: they are bet against at the roughness of the data instead, which is valid and harder."""
+"""R is doubted if, with a correct R, a misfit at least as large would occur with at most this probability. Bets against
+challengers then use the roughness of the data instead of R; this is still valid, and harder to win."""
 STIFFEST = 1e100
-"""Largest rank / R in the posterior: components are as good as rigid before."""
+"""Largest rank / R in the posterior; components are practically rigid at far smaller values."""
 EQUAL = 1e-9
-"""Relative difference from which two differences of means are not the same."""
+"""Relative difference above which two numbers count as different."""
 DRAWS = 400
-"""Draws from the posterior."""
+"""Number of draws from the posterior."""
 
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """Beliefs formed from the results seen; every component has one."""
+    """Beliefs formed from the results seen; every component must have a result."""
 
     evidence: Evidence
-    """The results, and the leader: the arm to defend."""
+    """The results, and the leader."""
 
     @classmethod
     def on(cls, evidence: Evidence) -> Outlook:
-        """Returns the beliefs on this evidence, formed once: what a block was planned on is what its bets come from."""
+        """Returns the beliefs for this evidence. They are cached, so that the plan of a block and its bets share
+        them."""
         return _formed(evidence.problem, evidence.data, evidence.best, evidence.origin)
 
     @property
@@ -47,7 +49,7 @@ class Outlook:
 
     @cached_property
     def variances(self) -> Vector:
-        """Of one outcome of each arm: known, or learnt for outcomes in a range."""
+        """The variance of one outcome of each arm: known, or estimated if outcomes lie in a known range."""
         data = self.evidence.data
         return self.problem.noise.variances(
             data.counts, data.sums, data.squares, self.evidence.origin, self.evidence.best
@@ -55,36 +57,36 @@ class Outlook:
 
     @cached_property
     def sigma(self) -> Vector:
-        """The standard deviations believed."""
+        """The standard deviations that belong to `variances`."""
         sigma: Vector = np.sqrt(self.variances)
         return sigma
 
     def decompose(self, counts: Vector) -> Decomposition:
-        """Returns the decomposition for these counts at the variances believed."""
+        """Returns the decomposition for these counts, with the believed variances."""
         return Decomposition.of(Components.from_problem(self.problem), counts, self.sigma)
 
     @cached_property
     def decomposition(self) -> Decomposition:
-        """That of the counts seen."""
+        """The decomposition for the counts of the results seen."""
         if self.problem.outcome_range is None:
             return self.evidence.decomposition
         return self.decompose(self.evidence.data.counts)
 
     @cached_property
     def misfit(self) -> float:
-        """What the best smooth explanation of the results costs."""
+        """How badly the results agree with R, in nats (see the glossary)."""
         if self.problem.unstructured:
             return 0.0
         return self.decomposition.misfit(self.evidence.data.means, self.decomposition.components.radii)
 
     @cached_property
     def freedom(self) -> int:
-        """Directions in which the results could be rough: arms seen, less one per component."""
+        """The number of directions in which the results could be rough: arms with results minus components."""
         return max(int((self.evidence.data.counts > 0).sum()) - self.decomposition.components.n_components, 1)
 
     @cached_property
     def radii(self) -> Vector:
-        """R, or the roughness of the results where they make R doubtful (theory 12.11, 16.8), in the form of
+        """R, or the roughness of the results if they make R doubtful (theory 12.11, 16.8); shaped like
         `Components.radii`."""
         radii = self.decomposition.components.radii
         if self.misfit <= 0.5 * float(chdtri(self.freedom, DOUBT)):
@@ -94,24 +96,24 @@ class Outlook:
 
     @cached_property
     def mu(self) -> Vector:
-        """The constrained estimate at this R and these variances, less the origin."""
+        """The constrained estimate for these radii and variances, minus the origin."""
         return self.decomposition.project(self.evidence.data.means, self.radii)
 
     def strength(self, leader: int, tolerance: float) -> Vector:
-        """Returns the evidence against each challenger of a leader, in nats; 0 where there is none."""
+        """Returns the evidence against each challenger of a leader, in nats; 0 if there is none."""
         found = self.decomposition.respond(self.evidence.data.means, leader, self.radii, tolerance)
         return np.where(np.isfinite(found.cost), np.maximum(found.cost - found.misfit, 0.0), 0.0)
 
     def growth(self, leader: int, allocation: Vector) -> Vector:
-        """Returns the evidence against each challenger of a leader that a pull by this allocation brings, if the
+        """Returns how much evidence against each challenger of a leader one pull by this allocation brings if the
         estimate is right, in nats; inf for challengers that cannot win."""
         oracle = Oracle(self.problem, self.mu, leader, self.sigma, self.radii)
         return oracle.respond(allocation).cost
 
     @cached_property
     def _precision(self) -> Vector:
-        """Of each coordinate of the posterior, whose precision is diag(u) + (rank/R) L, in each component if R is so
-        (theory 16.9)."""
+        """The precision of each coordinate of the posterior. Its precision matrix is diag(u) + (rank/R) L, formed for
+        each component separately if each has an R (theory 16.9)."""
         parts, to = self.decomposition, self.decomposition.components
         if self.problem.unstructured:
             return parts.theta + 0.0 * parts.rough
@@ -125,7 +127,7 @@ class Outlook:
 
     @cached_property
     def posterior(self) -> tuple[Vector, Vector]:
-        """(means, variances) of all arms under the graph posterior; the variance is infinite where nothing is known."""
+        """(means, variances) of all arms under the graph posterior; the variance is infinite if nothing is known."""
         level, y = self.decomposition.coordinates(self.evidence.data.means)
         known = self._precision > 0
         inverse = np.divide(1.0, self._precision, out=np.zeros_like(self._precision), where=known)
@@ -135,7 +137,8 @@ class Outlook:
 
     @cached_property
     def draws(self) -> Matrix:
-        """Means drawn from the graph posterior, always with the same luck, less the origin: shape (n_arms, DRAWS)."""
+        """Means drawn from the graph posterior, minus the origin, shape (n_arms, DRAWS); the random numbers are
+        fixed."""
         known = self._precision > 0
         scale = np.divide(1.0, np.sqrt(self._precision), out=np.zeros_like(self._precision), where=known)
         drawn: Matrix = self.posterior[0][:, None] + self.decomposition.combine(scale[:, None] * _normals(scale.size))
@@ -143,14 +146,14 @@ class Outlook:
 
     @cached_property
     def chances(self) -> Vector:
-        """The posterior probability of each arm to be the best, from these draws."""
+        """The posterior probability that each arm is the best, estimated from the draws."""
         chances: Vector = np.bincount(self.draws.argmax(axis=0), minlength=self.problem.n_arms) / DRAWS
         return chances
 
 
 @dataclass(frozen=True, eq=False)
 class CatalogueOutlook(Outlook):
-    """The same for arms in categories: closed forms, no matrices (theory, section 17)."""
+    """Beliefs for arms in categories, from closed forms without matrices (theory, section 17)."""
 
     catalogue: Catalogue
 
@@ -172,7 +175,8 @@ class CatalogueOutlook(Outlook):
 
     @cached_property
     def room(self) -> Vector:
-        """Of each category: as its R says, or as the results need where they make the R doubtful (theory 12.11)."""
+        """How far apart the means of each category may be: given by its R, or by the spread of the results if they make
+        R doubtful (theory 12.11)."""
         room = self.catalogue.room
         if self.misfit <= 0.5 * float(chdtri(self.freedom, DOUBT)):
             return room
@@ -183,7 +187,7 @@ class CatalogueOutlook(Outlook):
         return self.catalogue.project(self.weights, self.evidence.data.means, self.room)
 
     def duels(self, counts: Vector, leader: int, tolerance: float) -> Duels:
-        """Returns the bets of a leader for these numbers of results."""
+        """Returns the comparisons of a leader with every arm, for these numbers of results per arm."""
         return self.catalogue.duels(counts / self.variances, self.mu, leader, tolerance, self.room)
 
     def strength(self, leader: int, tolerance: float) -> Vector:
@@ -212,13 +216,13 @@ def _formed(problem: Problem, data: Data, best: int, origin: float) -> Outlook:
 
 @lru_cache(maxsize=8)
 def _normals(n: int) -> Matrix:
-    """Returns standard normal numbers (n, DRAWS), always the same ones: a belief must not depend on luck."""
+    """Returns standard normal numbers (n, DRAWS), always the same ones, so that equal data give equal beliefs."""
     return np.random.default_rng(0).standard_normal((n, DRAWS))
 
 
 @dataclass(frozen=True, eq=False)
 class CategoryRivals:
-    """What `separable` is, a row at a time, where arms are in categories."""
+    """The result of `separable` for arms in categories: rows of its matrix, computed when they are asked for."""
 
     of_arm: Indices
     wide: Mask
@@ -231,11 +235,12 @@ class CategoryRivals:
 
 @lru_cache(maxsize=32)
 def separable(problem: Problem) -> Mask | CategoryRivals:
-    """Returns, per (leader, challenger), whether smooth means can let the challenger beat the leader by the tolerance.
+    """Returns, per (leader, challenger), whether some smooth means put the challenger above the leader by the
+    tolerance.
 
-    In one component it needs tolerance^2 < R c' L^+ c, c = e_b - e_i and R that of the component if it has one
-    (theory 3.9), by more than rounding: the oracle may find no alternative where the two are equal, and nobody would
-    ever bet against that arm.
+    Inside one component this needs tolerance^2 < R c' L^+ c with c = e_b - e_i, and with the R of the component if
+    there are several (theory 3.9). The inequality must hold by more than rounding errors: where the two sides are
+    equal the oracle may find no alternative, and then no bet would ever be made against that arm.
     """
     n_arms, catalogue = problem.n_arms, Catalogue.of(problem)
     if catalogue is not None:
@@ -243,8 +248,8 @@ def separable(problem: Problem) -> Mask | CategoryRivals:
         return CategoryRivals(catalogue.of_arm, wide)
     if problem.unstructured or problem.tolerance == 0:
         return np.ones((n_arms, n_arms), dtype=bool)
-    # Squares of differences over the roughness of each coordinate, as in the oracle: a pseudo-inverse loses resistances
-    # that differ by many orders of magnitude.
+    # Squared differences are divided by the roughness of each coordinate, as in the oracle: a pseudo-inverse would be
+    # inaccurate where resistances differ by many orders of magnitude.
     parts = decompose(problem, np.ones(n_arms))
     basis, curved = parts.basis, parts.rough > 0
     reach = np.sqrt(parts.components.radii)

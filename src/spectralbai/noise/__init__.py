@@ -1,4 +1,4 @@
-"""What outcomes are: which are allowed, what variance they have, how they are drawn, written and negated."""
+"""Kinds of noise: which outcomes are allowed, what variance they have, how they are drawn, written and negated."""
 
 from spectralbai.noise.binary import Binary
 from spectralbai.noise.bounded import Bounded

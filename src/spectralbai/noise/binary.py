@@ -1,4 +1,4 @@
-"""Clicks and cures: one of two outcomes."""
+"""Noise with two possible outcomes, such as clicks and cures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spectralbai.noise.contract import PSEUDO_COUNTS, Divergence, Draw, Drawing
 
 @dataclass(frozen=True)
 class Binary(Bounded):
-    """Outcomes are `low` or `high`, nothing between: the mean of an arm says all about it."""
+    """Outcomes are `low` or `high` and nothing between, so the mean of an arm determines its distribution."""
 
     @property
     def divergence(self) -> Divergence | None:
@@ -26,8 +26,8 @@ class Binary(Bounded):
         return (means - self.low) / (self.high - self.low)
 
     def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float, leader: int) -> Vector:
-        """Returns p(1 - p)(high - low)^2, p being the shares of `high`, shrunk towards that of all arms together,
-        half-way to the leader."""
+        """Returns p(1 - p)(high - low)^2, where p is the share of `high`, shrunk towards the share of all arms together
+        and then moved half-way to the share of the leader."""
         width = self.high - self.low
         highs = (sums + counts * (origin - self.low)) / width
         pooled = (highs.sum() + PSEUDO_COUNTS / 2) / (counts.sum() + PSEUDO_COUNTS)  # never 0 or 1

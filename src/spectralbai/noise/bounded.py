@@ -1,4 +1,4 @@
-"""Scores in a range."""
+"""Noise of outcomes that lie in a known range, such as scores."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from spectralbai.noise.pools import Pools
 from spectralbai.noise.unit import least_mean
 
 LEAST_VARIANCE = 1e-6
-"""In squared widths of the range: a spread of a thousandth of it. Outcomes that never differed may still do."""
+"""Least variance assumed, in squared widths of the range: even if all outcomes so far were equal, later ones may
+differ."""
 SHARPEST = 1e30
-"""Largest sum of the parameters of a Beta distribution; its spread is then below rounding."""
+"""Largest sum of the parameters of a Beta distribution; its spread is then smaller than rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class Bounded(Noise):
 
     @property
     def divergence(self) -> Divergence | None:
-        return None  # scores of the same means may vary as little as they like
+        return None  # scores with given means can have arbitrarily small variances, so there is no lower bound
 
     def sigmas(self, n_arms: int) -> Vector:
         sigma = np.full(n_arms, (self.high - self.low) / 2)
@@ -54,12 +55,13 @@ class Bounded(Noise):
         return f"outcomes in [{self.low:g}, {self.high:g}]"
 
     def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float, leader: int) -> Vector:
-        """Returns empirical variances, shrunk towards the variance within all arms together, half-way to the leader.
+        """Returns empirical variances, shrunk towards the variance within all arms together and then moved half-way to
+        that of the leader.
 
-        Where `squares` is nan, as in states of an earlier version, the variance is taken to be as large as it can be.
+        If `squares` is nan, as in states of an earlier version, the largest possible variance is assumed.
         """
         freedom = np.maximum(counts - 1, 0.0)
-        most = (self.high - self.low) ** 2 / 4  # of any distribution on the range
+        most = (self.high - self.low) ** 2 / 4  # the largest variance of any distribution on the range
         within = np.maximum(squares - sums**2 / np.maximum(counts, 1), 0.0)
         deviations = np.where(np.isnan(squares), freedom * most, within)
         pooled = deviations.sum() / freedom.sum() if freedom.any() else most
@@ -78,7 +80,8 @@ class Bounded(Noise):
         total = (shifted + each * (origin - self.low)) / width
         deviations = self._deviations(each, shifted, pools.totals(squares)[seen])
         goal = -np.log(delta * pools.shares[seen] / 2)  # a half for each end
-        # The upper end is the lower one of mirrored outcomes, which have the same deviations; both in one search.
+        # The upper end is the mirror image of the lower end for mirrored outcomes, which have the same deviations; one
+        # search finds both.
         below, above = np.split(
             least_mean(
                 np.tile(each, 2),
@@ -94,14 +97,15 @@ class Bounded(Noise):
         return low, high
 
     def _deviations(self, n: Vector, sums: Vector, squares: Vector) -> Vector | None:
-        """Returns the sums of squared deviations of outcomes from their mean, in squared widths of the range; None
-        where the mean tells them."""
+        """Returns the sums of squared deviations of outcomes from their mean, in squared widths of the range; None if
+        the mean determines them."""
         deviations: Vector = np.maximum(squares - sums**2 / n, 0.0) / (self.high - self.low) ** 2
         return deviations
 
     def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
-        """Returns draws at the ends of the range ("bernoulli", the default), "uniform" ones as wide as it allows
-        around each mean, or, for a number, scores of that standard deviation."""
+        """Returns a function that draws outcomes: only the ends of the range ("bernoulli", the default), "uniform" ones
+        around each mean, as wide as the range allows, or, if `kind` is a number, scores with that standard
+        deviation."""
         low, high = self.outcome_range
         self.check_means("mu", mu)
         if kind is None or kind == "bernoulli":
@@ -116,7 +120,8 @@ class Bounded(Noise):
         return self._scores(mu, check_number("noise", kind, "a positive standard deviation", low=0.0, strict=True))
 
     def _scores(self, mu: Vector, spread: float) -> Draw:
-        """Returns draws of the Beta distributions on the range with means `mu` and standard deviation `spread`."""
+        """Returns a function that draws from Beta distributions on the range with means `mu` and standard deviation
+        `spread`."""
         low, high, width = self.low, self.high, self.high - self.low
         share, most = (mu - low) / width, np.sqrt((mu - low) * (high - mu))
         if not (spread < most).all():

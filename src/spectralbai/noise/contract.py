@@ -1,4 +1,4 @@
-"""The contract of noise: everything that depends on what outcomes can be."""
+"""The contract of noise: everything that depends on which outcomes are possible."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from spectralbai.errors import InvalidInput
 from spectralbai.noise.pools import Pools
 
 LEAST_SIGMA, LARGEST = 1e-75, 1e75
-"""The least sigma, and the largest sigma, outcome or mean: outcomes squared over sigma must still be numbers."""
+"""The least sigma, and the largest sigma, outcome or mean: squares of outcomes divided by sigma must not overflow."""
 PSEUDO_COUNTS = 3.0
-"""How many outcomes a first guess of a variance counts for."""
+"""Weight of the first guess of a variance, as a number of outcomes."""
 
 Drawing = Literal["gaussian", "bernoulli", "uniform"] | float
 """How a simulation draws outcomes: a name, or the standard deviation of scores in a range."""
 Divergence = Literal["gaussian", "binary"]
 """How the distance between two means is measured: between Gaussian outcomes, or between outcomes of two values."""
 Draw = Callable[[np.random.Generator, Indices], Vector]
-"""Draws one outcome of each of the arms given."""
+"""Draws one outcome for each of the given arms."""
 
 
 class Noise(ABC):
@@ -34,12 +34,12 @@ class Noise(ABC):
     @property
     @abstractmethod
     def outcome_range(self) -> tuple[float, float] | None:
-        """Interval known to hold every outcome, hence every mean, if any."""
+        """Interval that contains every outcome, and so every mean; None if no such interval is known."""
 
     @property
     @abstractmethod
     def divergence(self) -> Divergence | None:
-        """By what lower bounds on the samples measure alternatives; None where the means do not give a lower bound."""
+        """How lower bounds on the samples measure alternatives; None if the means give no lower bound."""
 
     @abstractmethod
     def sigmas(self, n_arms: int) -> Vector:
@@ -51,40 +51,40 @@ class Noise(ABC):
 
     @abstractmethod
     def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float, leader: int) -> Vector:
-        """Returns the variance that one outcome of each arm is believed to have now, (n_arms,), positive.
+        """Returns the present estimate of the variance of one outcome of each arm, (n_arms,), positive.
 
-        `sums` and `squares` are, per arm, those of its outcomes less `origin`. Where variances are learnt, that of an
-        arm is taken half-way between the arm and the `leader`: at its own estimate, an arm whose first outcomes were
-        all alike would look certain and be neglected. Believed, not proved: good enough to decide what to do next,
-        not what to conclude.
+        `sums` and `squares` are sums over the outcomes of each arm minus `origin`. If variances are unknown, the value
+        is half-way between the estimates for the arm and for the `leader`: with its estimate alone, an arm whose first
+        outcomes happened to be equal would look certain and be neglected. The estimates are not proved; they may guide
+        bets and plans, but no conclusion may rest on them.
         """
 
     def shares(self, means: Vector) -> Vector | None:
-        """Returns the share of the larger outcome among outcomes with these averages; None unless there are just
-        two."""
+        """Returns the shares of the larger outcome that give these means; None unless there are just two outcomes."""
         return None
 
     @abstractmethod
     def pooled_ends(
         self, pools: Pools, counts: Vector, sums: Vector, squares: Vector, origin: float, delta: float
     ) -> tuple[Vector, Vector]:
-        """Returns the ends, (n_pools,) each, of intervals for the average mean of each pool, less `origin`.
+        """Returns the ends, (n_pools,) each, of intervals for the average mean of each pool, minus `origin`.
 
         The average of a pool has the weights counts / sigma^2. With probability 1 - delta all intervals hold at all
-        times at once, however arms are chosen from earlier results (theory, section 14). Infinite without results.
+        times at once, however arms are chosen from earlier results (theory, section 14). They are infinite for pools
+        without results.
         """
 
     @abstractmethod
     def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
-        """Returns how a simulation draws outcomes with the means `mu` (n_arms,); `kind` is among several ways."""
+        """Returns a function that draws outcomes with means `mu` (n_arms,) for simulations; `kind` says how."""
 
     @abstractmethod
     def negated(self) -> Noise:
-        """Returns the noise of outcomes whose sign is changed."""
+        """Returns the noise of outcomes multiplied by -1."""
 
     @abstractmethod
     def as_dict(self) -> dict[str, Any]:
-        """Returns the keys of an instance file; `noise_from_dict` reads them."""
+        """Returns the entries of an instance file for this noise; `noise_from_dict` reads them."""
 
     @abstractmethod
     def _allows(self, values: float | Vector) -> Any:
@@ -93,10 +93,10 @@ class Noise(ABC):
     @property
     @abstractmethod
     def _rule(self) -> tuple[str, str]:
-        """What completes "an outcome must ...", and what to do about one that does not."""
+        """The end of the sentence "an outcome must ...", and what to do about an outcome that does not."""
 
     def check_outcome(self, name: str, outcome: Any) -> float:
-        """Returns one outcome as a number that the noise allows."""
+        """Returns one outcome as a number; raises InvalidInput if the noise does not allow it."""
         value = check_number(name, outcome, "a finite number", low=-math.inf, strict=True)
         if not self._allows(value):
             rule, remedy = self._rule
@@ -104,7 +104,7 @@ class Noise(ABC):
         return value
 
     def check_outcomes(self, name: str, outcomes: ArrayLike) -> Vector:
-        """Returns a list of outcomes as numbers that the noise allows."""
+        """Returns outcomes as numbers; raises InvalidInput if the noise does not allow one of them."""
         try:
             given = np.atleast_1d(np.asarray(outcomes))
         except (TypeError, ValueError):  # ragged
@@ -124,7 +124,7 @@ class Noise(ABC):
         return values
 
     def check_means(self, name: str, mu: Vector) -> Vector:
-        """Returns finite means (n_arms,) if outcomes can have them."""
+        """Returns the finite means (n_arms,); raises InvalidInput if outcomes cannot have them."""
         low, high = self.outcome_range or (-LARGEST, LARGEST)
         inside = (low <= mu) & (mu <= high)
         if not inside.all():
@@ -138,6 +138,6 @@ class Noise(ABC):
 
 
 def _shown(value: float) -> str:
-    """Returns a number in six digits, or in all of them where six would show another number."""
+    """Returns a number with six digits, or with all of them if six would show a different number."""
     short = f"{value:g}"
     return short if float(short) == value or math.isnan(value) else repr(float(value))

@@ -1,4 +1,4 @@
-"""Noise as instance files hold it: `sigma`, or `low` and `high`, the latter perhaps with `binary`."""
+"""Noise in instance files: the key `sigma`, or the keys `low` and `high`, which may come with `binary`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ KEYS = ("sigma", "low", "high", "binary")
 
 
 def noise_from_dict(d: Mapping[str, Any], n_arms: int) -> Noise:
-    """Returns the noise of an instance file, Gaussian with sigma = 1 if it says nothing; other keys are not looked
-    at."""
+    """Returns the noise of an instance file, Gaussian with sigma = 1 if none of the keys is there; other keys are
+    ignored."""
     for key in ("low", "high", "binary"):
         if key in d and "sigma" in d:
             raise InvalidInput(f'$ has both "sigma" and "{key}"; give sigma, or low and high')

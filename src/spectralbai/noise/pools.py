@@ -1,4 +1,4 @@
-"""Groups of arms whose results are taken together, and how a risk is shared among them."""
+"""Pools: groups of arms whose results are averaged, and how the risk is shared among the groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spectralbai.checks import Indices, Vector
 
 @dataclass(frozen=True, eq=False)
 class Pools:
-    """Groups of arms fixed before any result; an arm may be in several of them."""
+    """Groups of arms that are fixed before any result; an arm may be in several groups."""
 
     members: Indices
     """The arms of all pools, one pool after the other."""

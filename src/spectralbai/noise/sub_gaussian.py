@@ -1,4 +1,4 @@
-"""Noise with light tails: Gaussian, or no wilder."""
+"""Noise with light tails: Gaussian, or with tails no heavier."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, Divergence, Draw, D
 from spectralbai.noise.pools import Pools
 
 FIRST_RESULTS = 5.0
-"""Intervals of pools are narrowest, for their risk, after some ten times as many results."""
+"""Tuning constant: the intervals of pools are closest to the best possible after about ten times this many results."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,7 @@ class SubGaussian(Noise):
 
     @classmethod
     def of(cls, sigma: ArrayLike, n_arms: int) -> SubGaussian:
-        """Returns the noise of `n_arms` arms; a single number stands for all of them."""
+        """Returns the noise of `n_arms` arms; a single number is used for all of them."""
         if isinstance(sigma, str) or not hasattr(sigma, "__len__"):
             rule = "a finite positive number, or one per arm"
             sigma = np.full(n_arms, check_number("sigma", sigma, rule, low=0.0, strict=True))

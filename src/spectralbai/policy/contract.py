@@ -27,13 +27,13 @@ from spectralbai.sampling import TIED, SamplingRule, View
 from spectralbai.stopping import RULES, Reading, StoppingRule
 
 GROWTH = 1.02
-"""Where pulls do not come in blocks, rules are read at times that grow by this factor."""
+"""If pulls do not come in blocks, stopping rules are read at numbers of samples that grow by this factor."""
 Readings = tuple[Verdict, ...]
-"""What every (rule, delta) pair of a policy says at one reading."""
+"""The verdicts of all (rule, delta) pairs of a policy at one time."""
 
 
 def next_reading(samples: int) -> int:
-    """Returns the number of samples when rules are read next: one more at first, 2 % more later."""
+    """Returns the number of samples at which stopping rules are read next: one more at first, 2 % more later."""
     return max(samples + 1, int(samples * GROWTH))
 
 
@@ -44,13 +44,13 @@ class Policy:
     `init` makes a state, `ask` says which arms to pull, `tell` takes outcomes, `verdict` reads the answer. Outcomes may
     come late, in any order and in parts: a batch told at once or one by one gives the same state, bit for bit.
 
-    With a rule that bets, pulls come in blocks. The pulls of a block are fixed when it is opened, `ask` hands out its
-    slots, and its results stay sealed until every slot has one: then they become seen, rules are read, and the next
-    block is opened. Other rules count every result when it comes, and are read at times that grow by 2 %.
+    With a rule that bets, pulls come in blocks. The pulls of a block are fixed when it is opened, and `ask` hands out
+    its slots. Its results stay sealed until every slot has one; then they become seen, the rules are read, and the next
+    block is opened. Other rules use every result when it arrives, and are read at times that grow by 2 %.
     """
 
     ignores_graph: ClassVar[bool] = False
-    """Whether the policy knows no graph: the problem it is given then has R = inf."""
+    """Whether the policy ignores the graph: its problem is then changed to R = inf."""
 
     problem: Problem
     delta: float = 0.01
@@ -58,13 +58,16 @@ class Policy:
     stopping: str | StoppingRule[Any] = "betting"
     """The stopping rule, or its name in `spectralbai.stopping.RULES`."""
     mean_range: tuple[float, float] | None = None
-    """Interval known to hold the means, if any, for the rule mixture; the range of `Problem.bounded` by default."""
+    """Interval that the means are known to lie in, if any, for the rule mixture; by default the range of
+    `Problem.bounded`."""
     watching: tuple[tuple[str | StoppingRule[Any], float], ...] = ()
-    """Further (rule, delta) pairs to read off the same pulls; pulling goes on until all are settled."""
+    """More (rule, delta) pairs that are read on the same pulls; pulling goes on until all have decided or found a
+    contradiction."""
     sampling: SamplingRule[Any] = field(kw_only=True)
     """The sampling rule."""
     earlier: tuple[Problem, ...] = field(default=(), kw_only=True)
-    """The problem before each time that arms joined (`joined`): bets on a block are those of when it was opened."""
+    """The problems before each time that arms joined (`joined`). They are kept because the bets on a block belong to
+    the problem at its opening."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem, Problem):
@@ -92,12 +95,12 @@ class Policy:
 
     @property
     def uses_delta(self) -> bool:
-        """Whether the pulls depend on delta; if not, several risks can be read off one run."""
+        """Whether the pulls depend on delta; if not, one run can be read at several risks."""
         return self.sampling.uses_delta
 
     @cached_property
     def _watched(self) -> tuple[tuple[StoppingRule[Any], float], ...]:
-        """All (rule, delta) pairs watched; the policy's own is the first."""
+        """All (rule, delta) pairs: first (`stopping`, `delta`), then those of `watching`."""
 
         def rule_of(given: str | StoppingRule[Any]) -> StoppingRule[Any]:
             return RULES[given] if isinstance(given, str) else given
@@ -105,7 +108,7 @@ class Policy:
         pairs = [(rule_of(given), delta) for given, delta in ((self.stopping, self.delta), *self.watching)]
         named: dict[str, StoppingRule[Any]] = {}
         for rule, _ in pairs:
-            if named.setdefault(rule.name, rule) != rule:  # a state keeps what rules remember by name
+            if named.setdefault(rule.name, rule) != rule:  # a state stores the memories of rules by name
                 raise InvalidInput(f"`watching` must hold one rule of each name, got two of {rule.name}; rename one")
         if self.mean_range is not None:
             own = pairs[0][0]
@@ -114,7 +117,7 @@ class Policy:
 
     @property
     def rules(self) -> tuple[tuple[str, float], ...]:
-        """All (name of the rule, delta) pairs watched; the policy's own is the first."""
+        """All (name of the rule, delta) pairs: first those of `stopping` and `delta`, then those of `watching`."""
         return tuple((rule.name, delta) for rule, delta in self._watched)
 
     @cached_property
@@ -123,12 +126,12 @@ class Policy:
 
     @cached_property
     def in_blocks(self) -> bool:
-        """Whether pulls come in blocks: a rule of the policy bets."""
+        """Whether pulls come in blocks: they do if some rule of the policy bets."""
         return any(rule.bets for rule in self._rules.values())
 
     @classmethod
     def on(cls, instance: Instance, **settings: Any) -> Self:
-        """Returns the policy for an instance; only the oracle looks at its means."""
+        """Returns the policy for an instance; only `OracleSampling` uses its means."""
         return cls(instance.problem, **settings)
 
     def init(self) -> State:
@@ -149,7 +152,10 @@ class Policy:
         return self.open(state) if self.in_blocks else state
 
     def open(self, state: State) -> State:
-        """Returns the state with one more block open, from what is seen now; for workers who find every slot taken."""
+        """Returns the state with one more open block, planned from what is seen now.
+
+        Use it to open a block ahead, when every slot of the open blocks is handed out and workers want more.
+        """
         self._check_state(state)
         if not self.in_blocks or self._settled(state):
             return state
@@ -175,11 +181,13 @@ class Policy:
         return replace(state, blocks=(*state.blocks, block), opened=state.opened + 1)
 
     def withdraw(self, state: State, arm: int) -> State:
-        """Returns the state without an arm: it is never pulled again and never the answer; a decision for it falls.
+        """Returns the state without an arm: it is never pulled again and never the answer; a decision for it is
+        revoked.
 
-        What is asked then is which of the other arms is best. Bets that leant on the arm are undone, and arms that they
-        eliminated come back. Open blocks that hold a pull of it are void: their results only inform. Whether an arm is
-        withdrawn must not depend on outcomes; the risk of all answers together is then at most 2 delta (theory 12.15).
+        From then on the question is which of the other arms is best. Bets that relied on the arm are undone, and arms
+        that they eliminated come back. Open blocks with a pull of the arm are cancelled: their results only inform. The
+        decision to withdraw an arm must not depend on outcomes; then the risk of all answers together is at most 2
+        delta (theory 12.15).
         """
         self._check_state(state)
         arm = check_arm("arm", arm, self.problem.n_arms)
@@ -222,7 +230,9 @@ class Policy:
         else:
             others = (replace(watch, arm=best) if watch.arm == arm else watch for watch in state.watches)
             state = replace(state, watches=tuple(others))
-        # The best arm may have joined after a block was opened. The first arm left has not: one of the block is left.
+        # The new leader may have joined after a block was opened, and then cannot be the leader of that block. The
+        # first arm left can: a block that is kept has at least one arm that is not withdrawn, and that arm was there at
+        # its opening.
         blocks = tuple(
             replace(block, best=state.best if state.best < block.n_arms else int(left[0]))
             if block.best == arm
@@ -232,28 +242,30 @@ class Policy:
         return self._opened(replace(state, blocks=blocks))
 
     def joined(self, problem: Problem) -> Self:
-        """Returns the policy once arms have joined: `problem` has all arms, the new ones last; the noise and the
-        tolerance are those of the present one, the graph and R may be others.
+        """Returns the policy after arms have joined. `problem` has all arms, the new ones last; its noise and tolerance
+        must be the same as now, its graph and R may differ.
 
-        Its method `join` takes over the state.
+        Convert states to the new policy with its method `join`.
         """
         problem.check_extends(self.problem)
         return replace(self, problem=problem, earlier=(*self.earlier, self.problem))
 
     def join(self, state: State, kept: Collection[int] | None = None) -> State:
-        """Returns a state of the policy before arms last joined, with them: the race is on again, decided or not.
+        """Returns a state of the policy before arms last joined, extended by these arms; the race goes on, even if it
+        had decided.
 
-        Their accounts start at 1, those against the others go on: what is out stays out, since an arm that is better is
-        still there. Bets on the open blocks stay as they are. Of these the numbers in `kept` stay open, all if not
-        given; results of others only inform. What joins, and when, may depend on what is seen, not on sealed results.
-        The best arm is eliminated with probability at most delta if it does not depend on results at all, and otherwise
-        at most delta for each arm that was best at some time (theory 12.16, 12.17).
+        The accounts against new arms start at 1, the others go on. Eliminated arms stay out, since an arm that is
+        better is still there. Bets on open blocks do not change. Of the open blocks, those whose numbers are in `kept`
+        stay open (all if it is None); the results of the others only inform. Which arms join, and when, may depend on
+        seen results but not on sealed ones. The best arm is eliminated with probability at most delta if this choice
+        does not depend on results at all, and otherwise at most delta for each arm that was best at some time (theory
+        12.16, 12.17).
         """
         n_arms = self.problem.n_arms
         if not self.earlier or state.n_arms != self.earlier[-1].n_arms:
-            raise InvalidInput("`state` must be of the policy before arms joined, whose method `joined` made this one")
+            raise InvalidInput("`state` must belong to the policy whose method `joined` made this one")
         if any(watch.doubted or not watch.consistent for watch in state.watches):
-            raise InvalidInput("the data contradict the hypotheses, and arms that join cannot mend that; begin anew")
+            raise InvalidInput("the data contradict the hypotheses, so no arm can join; start a new run")
         memories = {
             name: rule.join(self._memory(state, name), self.problem, self.earlier[-1])
             for name, rule in self._rules.items()
@@ -280,8 +292,8 @@ class Policy:
         return self._opened(state)
 
     def _reread(self, state: State, standing: Sequence[bool] | None = None) -> State:
-        """Returns the state after its rules are read anew, since other arms are in question now; those `standing`, if
-        any, are not."""
+        """Returns the state after its rules are read again because the set of arms changed. Watches marked in
+        `standing`, if given, stay as they are."""
         evidence = self._weighed(state)
         readings = {name: rule.read(state.stopping[name], evidence) for name, rule in self._rules.items()}
         watches = tuple(
@@ -298,20 +310,20 @@ class Policy:
     def ask(
         self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
     ) -> Indices:
-        """Returns the next arms to pull, at most n: none once everything is settled.
+        """Returns the next arms to pull, at most n; none once all rules have stopped.
 
-        In blocks these are free slots, and fewer than n where fewer are left: tell results, or `open` a block ahead.
-        `pending` (n_arms,) counts pulls handed out whose results have not been told: they count as pulls, never as
-        evidence. Randomised policies need `rng`.
+        If pulls come in blocks, these are free slots, and fewer than n if fewer are free: tell results first, or `open`
+        a block ahead. `pending` (n_arms,) counts pulls that were handed out and whose results are not told yet, so that
+        they are not handed out twice. Randomised policies need `rng`.
         """
         return self.ask_slots(state, n, pending, rng)[0]
 
     def ask_slots(
         self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
     ) -> tuple[Indices, Indices]:
-        """Returns what `ask` returns, and the number of the block that each pull is of; -1 outside of blocks.
+        """Returns what `ask` returns, and the number of each pull's block; -1 if pulls do not come in blocks.
 
-        With several blocks open, hand these numbers back to `tell`.
+        If several blocks are open, pass these numbers to `tell`.
         """
         n = check_integer("n", n, 0)
         self._check_state(state)
@@ -329,8 +341,8 @@ class Policy:
             numbers = np.repeat([block.number for block in blocks], [block.free.size for block in blocks])
             if not waiting.any():
                 return free[:n], numbers[:n]
-            # Pending pulls hold the oldest free slots of their arms: a slot is unclaimed if its rank among those of its
-            # arm is beyond them.
+            # Pending pulls occupy the oldest free slots of their arms. A slot is available if more free slots of its
+            # arm come before it than pulls of that arm are pending, or as many.
             unclaimed = np.flatnonzero(ranks_of(free) >= waiting[free])[:n]
             return free[unclaimed], numbers[unclaimed]
         issued = state.counts + waiting
@@ -343,7 +355,7 @@ class Policy:
         return arms, np.full(arms.size, -1)
 
     def horizon(self, state: State) -> int:
-        """Returns how many pulls can be asked for at once before results would change them."""
+        """Returns how many pulls can be asked for at once before new results would change the choice."""
         if self.in_blocks:
             return sum(block.free.size for block in self._opened(state).blocks)
         return self.sampling.most_at_once or state.next_reading - state.samples
@@ -351,18 +363,19 @@ class Policy:
     def tell(self, state: State, arms: ArrayLike, rewards: ArrayLike, blocks: ArrayLike | None = None) -> State:
         """Returns the state after the outcomes `rewards` of pulls of `arms`, in the order received.
 
-        In blocks, each result fills the oldest free slot of its arm; one without a slot only informs: it becomes seen
-        when the next block is opened, and no bet is settled by it. `blocks` says which block each pull was of
-        (`ask_slots`), -1 for results that nobody asked for, which only inform. Give it where several blocks are open
-        and results may overtake one another, or where history is told: a slot filled by whatever came first, or by
-        results chosen by their values, is bet on as if it were fair, and the risk no longer holds (theory 12.1).
+        If pulls come in blocks, each result fills the oldest free slot of its arm. A result without a slot only
+        informs: it becomes seen when the next block is opened, and no bet is settled by it. `blocks` gives the block
+        number of each pull (from `ask_slots`), and -1 for results that were not asked for, which only inform. Give
+        `blocks` if several blocks are open and results may arrive in another order, or if past results are told.
+        Otherwise a slot may be filled by whichever result came first, or by results chosen by their values; bets on
+        such slots are not fair, and the risk is no longer guaranteed (theory 12.1).
         """
         return self.advance(state, arms, rewards, blocks)[0]
 
     def advance(
         self, state: State, arms: ArrayLike, rewards: ArrayLike, blocks: ArrayLike | None = None
     ) -> tuple[State, tuple[Readings, ...]]:
-        """Returns what `tell` returns, and what the rules said each time they were read on the way."""
+        """Returns what `tell` returns, and the verdicts at each time that the rules were read meanwhile."""
         self._check_state(state)
         pulled, outcomes = self._check_results(arms, rewards)
         if not pulled.size:
@@ -380,7 +393,7 @@ class Policy:
         return self._fill(state, pulled, outcomes, numbers)
 
     def _count(self, state: State, arms: Indices, outcomes: Vector) -> tuple[State, tuple[Readings, ...]]:
-        """Returns the state after results that count as they come, read at the times of the schedule."""
+        """Returns the state after results without blocks; rules are read at the scheduled numbers of samples."""
         readings: list[Readings] = []
         done = 0
         while done < arms.size:
@@ -401,7 +414,7 @@ class Policy:
     def _fill(
         self, state: State, arms: Indices, outcomes: Vector, numbers: Indices | None
     ) -> tuple[State, tuple[Readings, ...]]:
-        """Returns the state after results that fill slots of the open blocks, read as blocks close."""
+        """Returns the state after results that fill slots of the open blocks; rules are read when a block closes."""
         readings: list[Readings] = []
         state = self._opened(state)
         done = 0
@@ -429,13 +442,13 @@ class Policy:
         return state, tuple(readings)
 
     def _after_closing(self, block: Block, closed: Block, before: Data, state: State) -> Block:
-        """Returns a block opened ahead once one opened earlier has closed, whose results its bets may use from now on.
+        """Returns an open block after one that was opened earlier has closed; its bets may now use those results too.
 
-        They are part of the past that its bets are fair on (theory 12.1). Its counts stay, and so does what `before`,
-        the results seen until now, has beyond its own: results that only inform and became seen after it was opened
-        may have been chosen by its results.
+        The bets stay fair, because the closed block was fixed before this one (theory 12.1). The pulls of the block do
+        not change. `before` holds the results seen until now. If it has results that only inform and became seen after
+        this block was opened, its bets must not use them: they may have been chosen by looking at its results.
         """
-        if block.n_arms < state.n_arms:  # its leader is one of the arms of then
+        if block.n_arms < state.n_arms:  # arms joined since: its leader must be one of the arms at its opening
             return replace(block, data=block.data.plus(closed.arms, closed.outcomes))
         if np.array_equal(block.data.counts, before.counts):
             return replace(block, data=state.data, best=state.best)
@@ -447,9 +460,9 @@ class Policy:
         return replace(block, data=data, best=best)
 
     def _read(self, state: State, block: Block | None) -> State:
-        """Returns the state after new results are seen: rules learn and are read, pulls are planned.
+        """Returns the state after new results are seen: rules learn from them and are read, and pulls are planned.
 
-        Where arms have joined, nothing is read before every component has a result again.
+        If arms have joined, rules are not read before every component has a result again.
         """
         evidence = self._weighed(state)
         then = evidence if block is None or block.n_arms == state.n_arms else self._when_opened(block, state)
@@ -474,25 +487,26 @@ class Policy:
         plan = state.sampling
         if not all(watch.settled for watch in watches):
             plan = self.sampling.plan(plan, self._view(state, evidence, own))
-        # After the decision results may still come, but no pull that would be planned.
+        # After the decision results may still arrive, but no more pulls are planned.
         return replace(state, best=evidence.best, stopping=memories, watches=watches, sampling=plan)
 
     def _when_opened(self, block: Block, state: State) -> Evidence:
-        """Returns what the bets of a block rest on that was opened before arms joined, with its results."""
+        """Returns the evidence for a block that was opened before arms joined, with the problem at its opening and with
+        its results."""
         problem = next(each for each in self.earlier if each.n_arms == block.n_arms)
         return Evidence(problem, block.data.plus(block.arms, block.outcomes), block.best, state.origin)
 
     def _defended(self, evidence: Evidence, own: Reading | None) -> Evidence:
-        """Returns the evidence with the arm to defend: one that is not eliminated, where the pulls may depend on delta.
+        """Returns the evidence with the leader: an arm that is not eliminated, if the pulls may depend on delta.
 
-        Elsewhere it must not depend on it: several risks are read off one run.
+        If they may not, the leader must not depend on delta either, because one run is read at several risks.
         """
         if not self.in_blocks or not self.uses_delta or own is None:
             return evidence
         return evidence.defending(own.recommended(self.delta))
 
     def verdict(self, state: State, watch: int = 0) -> Verdict:
-        """Returns what the rule number `watch` says; 0 is the policy's own."""
+        """Returns the verdict of rule number `watch`; 0 is the rule `stopping`, later ones are those of `watching`."""
         return self._verdicts(state)[watch]
 
     def _verdicts(self, state: State) -> Readings:
@@ -518,11 +532,11 @@ class Policy:
         """Returns estimates of all means from the results received so far, with confidence intervals at the risk of
         rule number `watch`.
 
-        With probability 1 - delta the intervals hold all means at all times. For a rule that bets they have this risk
-        to themselves, beside that of its decisions, and begin with the first result of a component (theory, section
-        14). They count all results received, so also those that only inform, which must not have been chosen by their
-        values. Those of other rules rest on the event that the risk of the rule does. Rules that are not proved have
-        none, nor have data that contradict R.
+        With probability 1 - delta the intervals contain all means at all times. For a rule that bets, this risk comes
+        in addition to the risk of its decisions, and the intervals start with the first result of a component (theory,
+        section 14). They use all results received, also those that only inform; these must not have been chosen by
+        their values. For other rules, intervals and decisions are right together with probability 1 - delta. There are
+        no intervals for rules that are not proved, nor if the data contradict R.
         """
         self._check_state(state)
         seen, (rule, delta) = state.watches[watch], self._watched[watch]
@@ -549,20 +563,21 @@ class Policy:
         return Estimates(*vectors, consistent)
 
     def shares(self, state: State) -> Vector | None:
-        """Returns the shares of the arms in the pulls to come, or in those so far; None before there is an estimate."""
+        """Returns the shares of the arms in future pulls, or in those so far; None before there is an estimate."""
         self._check_state(state)
         if not self.has_estimate(state) and not state.joined:
             return None
         return self.sampling.shares(state.sampling, self._view(state, self._weighed(state)))
 
     def remaining(self, state: State, watch: int = 0) -> float:
-        """Returns a forecast of the trials still to come before rule number `watch` decides; no more than a forecast.
+        """Returns a rough forecast of the number of trials still needed before rule number `watch` decides.
 
-        A rule with accounts: what the slowest of them lacks, over what a pull brings it at the current estimate and
-        plan; then, as both are noisy, at most by a factor of two towards the trials so far: whenever one looks, a run
-        is as likely as not to be half done (theory 13.6). Other rules: what the statistic lacks of its threshold, over
-        what it gains per trial (theory 6.15), and at least the results missing for the next reading. 0 once settled,
-        inf where the estimate is tied, nan where there is no threshold yet or, as for intervals, no rate.
+        For a rule with accounts, it is what the slowest account lacks divided by what a pull adds to it at the current
+        estimate and plan. Both are noisy, so the forecast is moved towards the number of trials so far, by a factor of
+        at most two: at a random moment, about half of a run is done (theory 13.6). For other rules, it is the distance
+        of the statistic from its threshold divided by its gain per trial (theory 6.15). It is at least the number of
+        results missing for the next reading; 0 once the rule has stopped, inf if the estimate is tied, and nan if there
+        is no threshold yet or, as for intervals, no gain per trial.
         """
         self._check_state(state)
         seen, (rule, delta) = state.watches[watch], self._watched[watch]
@@ -594,24 +609,25 @@ class Policy:
         return max((threshold - statistic) / gain, due) if gain > TIED else math.inf
 
     def _opened(self, state: State) -> State:
-        """Returns the state with a block open unless all is settled; states of an earlier version have none."""
+        """Returns the state with at least one open block, unless all rules have stopped; states written by an earlier
+        version have none."""
         return state if state.blocks else self.open(state)
 
     def _settled(self, state: State) -> bool:
         return all(watch.settled for watch in state.watches)
 
     def has_estimate(self, state: State) -> bool:
-        """Whether every component has a result that is seen: an estimate needs one in each."""
+        """Whether every component has a result that is seen, which estimates need."""
         return not self._missing(state.data.counts).size
 
     def _missing(self, counts: Vector) -> Indices:
-        """Returns the components without a pull, or result."""
+        """Returns the components whose counts are all 0."""
         if counts.all():
             return np.empty(0, dtype=np.intp)
         return np.flatnonzero(np.bincount(self.problem.components, counts) == 0)
 
     def _first_pulls(self, issued: Vector, withdrawn: tuple[int, ...] = ()) -> Indices:
-        """Returns the first arm, that is not withdrawn, of every component that has no pull."""
+        """Returns, for every component without a pull, its first arm that is not withdrawn."""
         components = self.problem.components
         if withdrawn:
             components = components.copy()
@@ -623,18 +639,18 @@ class Policy:
         return first[np.isin(found, missing)]
 
     def _memory(self, state: State, name: str) -> Memory:
-        """Returns what a rule remembers: nothing yet where a state of an earlier version did not have the rule."""
+        """Returns the memory of a rule; a new one if an earlier version wrote the state without this rule."""
         memory = state.stopping.get(name)
         return self._rules[name].start(self.problem) if memory is None else memory
 
     def _seen(self, state: State) -> Evidence:
-        """Returns what rules look at, with the arm recommended last."""
+        """Returns the evidence that rules look at, with the leader of the last reading."""
         return Evidence(self.problem, state.data, state.best, state.origin)
 
     def _weighed(self, state: State) -> Evidence:
-        """Returns what rules look at, with the arm to recommend now; every component has a result.
+        """Returns the evidence that rules look at, with the leader of now; every component must have a result.
 
-        A race asks its stopping rule for that arm (`_defended`) and starts from the one recommended last.
+        In a race it keeps the leader of the last reading: there the stopping rule chooses the new one (`_defended`).
         """
         if self.in_blocks and self.uses_delta:
             return self._seen(state)
@@ -671,7 +687,7 @@ class Policy:
 
     @staticmethod
     def _doubted(watch: Watch, rule: StoppingRule[Any], memory: Memory, evidence: Evidence, delta: float) -> Watch:
-        """Returns where a rule stands that is settled: a decision stands, but a proved rule goes on testing R."""
+        """Returns the watch of a rule that has stopped: its decision stands, but a proved rule goes on testing R."""
         if watch.doubted or not watch.decided or not rule.proved or not rule.contradicts_R(memory, evidence, delta):
             return watch
         return replace(watch, doubted=True)

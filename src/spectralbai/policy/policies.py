@@ -1,7 +1,4 @@
-"""The policies by name: SpectralTaS, and what to compare it with.
-
-Each is a sampling rule and a default stopping rule.
-"""
+"""The policies by name. Each consists of a sampling rule and a default stopping rule."""
 
 from __future__ import annotations
 
@@ -45,7 +42,7 @@ class SpectralTaS(Policy):
 class SpectralRace(Policy):
     """The race: aims every block of pulls at the arms that are not yet eliminated.
 
-    The pulls depend on delta, so that a run is for one risk and one rule: `watching` is refused.
+    The pulls depend on delta, so a run is for one risk and one rule, and `watching` is not allowed.
 
     Examples:
         >>> import numpy as np
@@ -75,7 +72,7 @@ class SpectralRace(Policy):
 
 @dataclass(frozen=True, eq=False)
 class Race(SpectralRace):
-    """The race without a graph: what SpectralRace is at R = inf."""
+    """The race without a graph: the same as SpectralRace with R = inf."""
 
     ignores_graph: ClassVar[bool] = True
 
@@ -83,7 +80,7 @@ class Race(SpectralRace):
 @dataclass(frozen=True, eq=False)
 class TrackAndStop(SpectralTaS):
     """Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, with the default stopping
-    rule: what SpectralTaS is at R = inf."""
+    rule: the same as SpectralTaS with R = inf."""
 
     ignores_graph: ClassVar[bool] = True
 
@@ -92,7 +89,7 @@ class TrackAndStop(SpectralTaS):
 class OracleSampling(Policy):
     """Tracks the optimal allocation of the true means from the start; the stopping rule does not know them.
 
-    It shows what not knowing the means costs.
+    Compare other policies with it to see how many trials they lose because they do not know the means.
     """
 
     mu: Vector = field(kw_only=True)
@@ -100,7 +97,7 @@ class OracleSampling(Policy):
     sampling: SamplingRule[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        # Means that R forbids are refused here, before any work.
+        # Means that are rougher than R are refused here, before anything else is computed.
         omega = solve_allocation(self.problem, self.mu, tol=1e-3).omega
         object.__setattr__(self, "sampling", FixedAllocation(omega))
         super().__post_init__()
@@ -114,14 +111,14 @@ class OracleSampling(Policy):
 
 @dataclass(frozen=True, eq=False)
 class Uniform(Policy):
-    """Pulls every arm equally often; the graph serves the stopping rule only."""
+    """Pulls every arm equally often; only the stopping rule uses the graph."""
 
     sampling: SamplingRule[Any] = field(default=UniformSampling(), kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
 class TopTwo(Policy):
-    """T3C, which knows no graph; the stopping rule is the mixture."""
+    """T3C, which ignores the graph; the stopping rule is the mixture."""
 
     ignores_graph: ClassVar[bool] = True
 
@@ -131,7 +128,7 @@ class TopTwo(Policy):
 
 @dataclass(frozen=True, eq=False)
 class LUCB(Policy):
-    """LUCB, which knows no graph. Its intervals are the anytime Gaussian ones of theory 8.1, so that its risk is
+    """LUCB, which ignores the graph. Its intervals are the anytime Gaussian ones of theory 8.1, so that its risk is
     proved."""
 
     ignores_graph: ClassVar[bool] = True

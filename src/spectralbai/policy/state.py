@@ -1,4 +1,4 @@
-"""Everything a policy needs to go on: the results seen, the open blocks, and what its rules remember."""
+"""The state of a policy, all it needs to continue: the results seen, the open blocks, and the memories of its rules."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ FORMAT = "spectralbai-state/2"
 FORMAT_1 = "spectralbai-state/1"
 """Written by version 0.1.0: no blocks, and the memories of the tracker and the mixture only."""
 FORMAT_3 = "spectralbai-state/3"
-"""Of states from which arms were withdrawn, which version 0.2.0 does not know."""
+"""For states from which arms were withdrawn; version 0.2.0 cannot read it."""
 FORMAT_4 = "spectralbai-state/4"
-"""Of states that arms have joined: open blocks may be of fewer arms."""
+"""For states that arms have joined: open blocks may have fewer arms than the state."""
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Where one stopping rule at one risk stands; a decision or a contradiction is final."""
+    """What one stopping rule says at one risk; a decision or a contradiction of R is final."""
 
     arm: int = 0
     statistic: float = 0.0
@@ -50,33 +50,34 @@ class Watch:
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """What replaying every opening of a block and every result would give."""
+    """All that a policy knows at some time; replaying the same openings of blocks and results gives the same state."""
 
     data: Data
-    """The results seen: those of closed blocks and, where pulls do not come in blocks, all received."""
+    """The results seen: those of closed blocks or, if pulls do not come in blocks, all received."""
     origin: float
-    """The first outcome received: only differences from it are kept, so that a common shift changes nothing."""
+    """The first outcome received. Only differences from it are stored, so that adding a constant to all outcomes
+    changes nothing."""
     blocks: tuple[Block, ...]
     """The open blocks, oldest first."""
     opened: int
-    """Blocks opened so far."""
+    """Number of blocks opened so far."""
     informing: Data
-    """Results received without a slot: they become seen when a block is opened, and are never bet on."""
+    """Results received without a slot: they become seen when the next block is opened, and no bet is made on them."""
     next_reading: int
-    """Results received when rules are read next, where pulls do not come in blocks; blocks are read as they
-    close."""
+    """The number of results at which rules are read next if pulls do not come in blocks. With blocks, rules are read
+    when a block closes."""
     best: int
-    """The arm defended."""
+    """The leader."""
     sampling: Memory
-    """What the sampling rule remembers."""
+    """The memory of the sampling rule."""
     stopping: Mapping[str, Memory]
-    """What each stopping rule remembers, by its name."""
+    """The memories of the stopping rules, by name."""
     watches: tuple[Watch, ...]
     """One per stopping rule and risk."""
     withdrawn: tuple[int, ...] = ()
-    """Arms withdrawn, in their order: never pulled again, never the answer."""
+    """The withdrawn arms, in the order of withdrawal: never pulled again, never the answer."""
     joined: tuple[int, ...] = ()
-    """How many arms there were before each time that others joined."""
+    """The number of arms before each time that arms joined."""
 
     @property
     def n_arms(self) -> int:
@@ -98,7 +99,7 @@ class State:
 
     @property
     def received(self) -> Data:
-        """All results received, also those still sealed: for display, not for decisions."""
+        """All results received, also those that are still sealed: for display, not for decisions."""
         data = self.data
         for part in self._unseen:
             data = data + part

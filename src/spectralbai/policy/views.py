@@ -1,4 +1,4 @@
-"""What a policy says: verdicts and estimates, read off a state."""
+"""What a policy says about a state: verdicts and estimates."""
 
 from __future__ import annotations
 
@@ -16,34 +16,34 @@ class Verdict:
     """What a policy says at some time, for one stopping rule and one risk."""
 
     decided: bool
-    """Whether to stop: `arm` is right with risk at most delta, if the rule is proved."""
+    """Whether to stop: if the rule is proved, `arm` is a wrong answer with probability at most delta."""
     arm: int
-    """The arm recommended, at any time."""
+    """The arm recommended now, decided or not."""
     statistic: float
-    """Evidence against the challenger least beaten, when the rule was last read."""
+    """Evidence against the challenger that is closest to winning, when the rule was last read."""
     threshold: float
     """What the statistic must exceed."""
     samples: int
     """Results received so far."""
     stopped_at: int | None
-    """Results seen when the decision fell, or when the data contradicted R."""
+    """Number of results seen at the decision, or when the data were found to contradict R."""
     consistent: bool
-    """False once the data contradict R, or every arm is eliminated, each at risk delta; nothing is decided then."""
+    """False once the data contradict R or every arm is eliminated, each at risk delta; then nothing is decided."""
     proved: bool
     """Whether the risk of the stopping rule is proved."""
     candidates: tuple[int, ...] | None = None
-    """The arms that may still be best: at all times at once they hold the best arm with probability 1 - delta.
+    """The arms that may still be best: with probability 1 - delta they include the best arm at all times at once.
 
-    None for rules that keep no such set, and before the first reading.
+    None for rules that do not eliminate arms, and before the first reading.
     """
 
     doubted: bool = False
-    """Whether results that came after the decision contradict R, at risk delta: the decision stands, but its risk
-    rests on R."""
+    """Whether results that came after the decision contradict R, at risk delta. The decision stands, but its risk is
+    guaranteed only if R holds."""
 
     lacking: tuple[float, ...] | None = None
-    """What the account against each arm still lacked to eliminate it, in nats, when the rule was last read; 0 once it
-    did. None for rules that keep no accounts, and before the first reading."""
+    """What the account against each arm lacked, in nats, when the rule was last read; 0 for eliminated arms. None for
+    rules without accounts, and before the first reading."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns everything, JSON-ready: a document of the format spectralbai-verdict/1."""
@@ -51,7 +51,7 @@ class Verdict:
 
     @property
     def state(self) -> Literal["running", "decided", "inconsistent"]:
-        """The same in a word."""
+        """The verdict in one word."""
         return "running" if self.stopped_at is None else "decided" if self.decided else "inconsistent"
 
 
@@ -62,12 +62,12 @@ class Estimates:
     mean: Vector
     """The constrained estimate; nan until every component has a result."""
     low: Vector
-    """Lower ends of intervals that hold all means at all times at once with probability 1 - delta; -inf where nothing
+    """Lower ends of intervals that contain all means at all times at once with probability 1 - delta; -inf if nothing
     is known.
 
-    For rules that bet this delta is a risk of its own, beside that of the decision: that all intervals hold and the
-    answer is right has probability 1 - 2 delta. For other rules both rest on one event of probability 1 - delta."""
+    For rules that bet, this risk comes in addition to the risk of the decision: with probability at least 1 - 2 delta
+    all intervals hold and the answer is right. For other rules, both hold together with probability 1 - delta."""
     high: Vector
-    """Upper ends; inf where nothing is known."""
+    """Upper ends; inf if nothing is known."""
     consistent: bool | None
-    """Whether all results so far agree with R, at risk delta; None where the rule does not test it, or not yet."""
+    """Whether all results so far agree with R, at risk delta; None if the rule does not test R, or not yet."""

@@ -1,4 +1,4 @@
-"""Sampling rules: which arms the next pulls are of, one rule a file."""
+"""Sampling rules: they say which arms to pull next. Each file holds one rule."""
 
 from spectralbai.sampling.contract import SamplingRule, View
 from spectralbai.sampling.fixed import FixedAllocation

@@ -1,4 +1,4 @@
-"""Where the race samples a catalogue: between categories first, then among arms (theory 17.8)."""
+"""Which arms of a catalogue the race pulls: it compares whole categories first, then single arms (theory 17.8)."""
 
 from __future__ import annotations
 
@@ -10,24 +10,26 @@ from spectralbai.evidence.outlook import CatalogueOutlook
 from spectralbai.sampling.tracking import floor, project_on_floor
 
 PANEL = 32
-"""Arms of a category that are pulled for the whole of it: with more, what one arm can be apart hardly falls."""
+"""How many arms of a category are pulled to represent all of it. With more, the bound on how far one arm can be from
+their average hardly improves."""
 POSTPONED = 4.0
-"""Rivals in the leader's own category are left for later while beating them costs this much more than the others."""
+"""Rivals in the leader's category are left for later while beating them costs more than this times the cost of beating
+all others."""
 CLOSE = 0.1
-"""The leader's category stands for the leader where that costs less than this part of the narrowest lead."""
+"""Arms of the leader's category are pulled in place of the leader if that loses less than this part of the narrowest
+lead."""
 NARROWEST = 1e-7
-"""Leads of fewer standard deviations than this are no leads."""
+"""Smallest lead, in standard deviations; smaller ones count as this."""
 
 
 def aim(
     outlook: CatalogueOutlook, leader: int, needs: Vector, allowed: Mask, samples: int, floor_share: float
 ) -> tuple[Vector, float, int]:
-    """Returns (omega, gain, units): the shares of the arms, what a pull brings, in parts of what is needed, and how
-    many options the pulls were shared among.
+    """Returns (omega, gain, units): the shares of the arms, the part of what is needed that one pull brings, and the
+    number of units that the pulls were shared among.
 
-    A category is one option where beating all its arms together, by what they have in common, takes fewer pulls than
-    beating them one by one; otherwise each of its arms that still races is one. `allowed` are the arms that may be
-    pulled.
+    A category is one unit if beating all its arms together, through their common average, takes fewer pulls than
+    beating them one by one; otherwise each of its racing arms is a unit. `allowed` marks the arms that may be pulled.
     """
     catalogue, mu, variances = outlook.catalogue, outlook.mu, outlook.variances
     of_arm, n = catalogue.of_arm, catalogue.n_categories
@@ -44,7 +46,7 @@ def aim(
     np.maximum.at(need, of_arm[racing], needs[racing])
     np.maximum.at(noise, of_arm, variances)
     below = top - level - np.sqrt(outlook.room * (1 + 1 / members))
-    # As long as a lead is not known better than this, it may be as large.
+    # While the lead is uncertain by this standard deviation, it may also be this large.
     heavy = catalogue.total(outlook.weights)
     below = np.maximum(below, np.sqrt(1 / heavy + 1 / heavy[home]))
     together = need * noise / below**2
@@ -80,7 +82,7 @@ def aim(
 
 
 def _panel(outlook: CatalogueOutlook, allowed: Mask) -> Mask:
-    """Returns the arms that are pulled for the whole of their category: the first `PANEL` that may be pulled."""
+    """Returns the arms that represent their category: the first `PANEL` arms of each that may be pulled."""
     of_arm = outlook.catalogue.of_arm
     usable = np.flatnonzero(allowed)
     by_category = usable[np.argsort(of_arm[usable], kind="stable")]

@@ -1,4 +1,4 @@
-"""Track one allocation throughout, such as omega*(mu) of means that are known."""
+"""Sampling that tracks one fixed allocation, such as omega*(mu) for known means."""
 
 from __future__ import annotations
 

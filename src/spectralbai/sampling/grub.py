@@ -1,5 +1,5 @@
-"""GRUB: eliminate arms whose confidence interval on the graph falls below another's, pull the least known of the
-rest."""
+"""GRUB: eliminates arms whose confidence interval (with the graph) is below that of another arm, and pulls the most
+uncertain of the rest."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from spectralbai.sampling.contract import SamplingRule, View
 
 @dataclass(frozen=True, eq=False)
 class Active(Memory):
-    """The arms not eliminated, as 1, and the others as 0."""
+    """A vector with 1 for each arm that is not eliminated and 0 for the others."""
 
     kind: ClassVar[str] = "active"
 
@@ -29,7 +29,7 @@ class Active(Memory):
 class GRUBSampling(SamplingRule[Active]):
     """Thaker, Malu, Rao and Dasarathy (2022), Maximizing and satisficing in multi-armed bandits with graph information.
 
-    Its graph elimination with maximum-variance sampling, given R and nothing else: the regulariser is 1/R and the
+    This is its graph elimination with maximum-variance sampling. It is given only R: the regulariser is 1/R, and the
     intervals are those of theory 8.3, so that its risk is proved.
     """
 
@@ -43,7 +43,7 @@ class GRUBSampling(SamplingRule[Active]):
         means, widths = graph_intervals(view.problem, data.counts, data.means, min(view.deltas))
         possible = means + widths >= (means - widths).max()
         active = (memory.arms > 0) & possible
-        # All others eliminated, at one time or another: those that are not now get another chance.
+        # If at most one arm was never eliminated, arms that the present intervals do not eliminate become active again.
         return Active((active if active.sum() > 1 else possible).astype(np.float64))
 
     def pulls(
@@ -55,12 +55,12 @@ class GRUBSampling(SamplingRule[Active]):
 
 @njit
 def _most_uncertain(covariance: Matrix, precision: Vector, active: Indices, n: int) -> Indices:
-    """Returns n arms, each the active one of largest posterior variance given the pulls before it."""
+    """Returns n arms; each is the active arm with the largest posterior variance after the pulls before it."""
     pulls = np.empty(n, dtype=np.intp)
     for k in range(n):
         arm = active[0]
         for a in active:
-            if covariance[a, a] > covariance[arm, arm] * (1 + 1e-12):  # ties to the first, whatever the rounding
+            if covariance[a, a] > covariance[arm, arm] * (1 + 1e-12):  # the first of tied arms wins despite rounding
                 arm = a
         pulls[k] = arm
         column = covariance[:, arm].copy()

@@ -1,4 +1,4 @@
-"""LUCB: pull the leader and its most dangerous rival until their confidence intervals part."""
+"""LUCB: pulls the leader and the rival with the highest upper bound until their intervals no longer overlap."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class LUCBSampling(SamplingRule[Memory]):
         pulls = np.empty(n, dtype=np.intp)
         for k in range(n):
             arm = leader
-            if (counts.sum() - counts.size) % 2:  # leader and rival in turn, however few are asked for at once
+            if (counts.sum() - counts.size) % 2:  # leader and rival alternate, even if pulls are asked for one by one
                 upper = data.means + plain_widths(counts, view.problem.sigma, view.deltas[0])
                 upper[leader] = -np.inf
                 arm = int(np.argmax(upper))

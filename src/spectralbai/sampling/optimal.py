@@ -1,4 +1,4 @@
-"""Track the optimal allocation of the current estimate: the sampling of SpectralTaS [KG20, Algorithm 1]."""
+"""The sampling of SpectralTaS [KG20, Algorithm 1]: it tracks the optimal allocation of the current estimate."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from spectralbai.sampling.contract import View
 from spectralbai.sampling.tracking import Tracker
 
 TRACKING_TOL = 3e-2
-"""Relative gap asked of the tracked allocations: the estimate they are for is never that good."""
+"""Relative gap up to which tracked allocations are solved; the estimate itself is always less accurate than this."""
 TIED = 1e-18
-"""Least evidence per trial worth speaking of: below it means are tied, or differ by rounding."""
+"""Evidence per trial below which means count as tied: such differences come from rounding."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,11 @@ class OptimalTracking(Tracker):
     """Tracks omega*(mu_tilde), the optimal allocation of the constrained estimate."""
 
     def allocation(self, view: View) -> Vector:
-        """Returns the allocation to track: omega*(mu_tilde), or the tied arms in equal parts where there is none.
+        """Returns the allocation to track: omega*(mu_tilde), or equal shares for the tied arms if the best is tied.
 
-        A cold start, on purpose. Where many allocations are optimal it finds a balanced one, which also tests R; the
-        last allocation as a start would keep whatever imbalance early noise left, at more samples and hardly less time.
+        The solver does not start from the last allocation, on purpose. If many allocations are optimal, it then finds a
+        balanced one, which also tests R. A start from the last allocation would keep the imbalance that early noise
+        caused; this takes more samples and hardly less time.
         """
         problem, mu_tilde, best = view.problem, view.evidence.mu_tilde, view.evidence.best
         oracle = Oracle(problem, mu_tilde, best)

@@ -1,4 +1,4 @@
-"""The race: every block is aimed at the accounts that still lack wealth (theory, section 13)."""
+"""The race: it plans every block so that the accounts that still lack wealth grow fastest (theory, section 13)."""
 
 from __future__ import annotations
 
@@ -24,39 +24,41 @@ from spectralbai.sampling.tracking import floor, project_on_floor
 from spectralbai.spectral import Catalogue
 
 PLAN_TOL, PLAN_STEPS = 0.05, 30
-"""Relative gap asked of a plan, and the oracle calls it may take."""
+"""Relative gap up to which a plan is solved, and the largest number of oracle calls for it."""
 MANY_ARMS, FEW_STEPS = 200, 7
-"""With more arms an oracle call takes long; so few of them gave 95 % of the best value on all instances tried."""
+"""With more arms than the first, oracle calls are slow, and plans use at most the second number of them. These few
+reached 95 % of the best value on all instances tried."""
 OPTIMISM = 0.15
-"""Part of the pulls for the rival that could be best, as long as it could."""
+"""Part of the pulls for the rival with the highest upper bound, as long as that bound exceeds the leader's mean."""
 FLOOR_SHARE = 1 / 3
-"""Part of the exploration floor of [GK16] that every arm still racing gets."""
+"""Every racing arm gets at least this part of the exploration floor of [GK16]."""
 RACE_SHARE = 0.03
-"""Part of all pulls before it that a block of the race holds."""
+"""Size of a block of the race, as a part of all pulls before it."""
 AHEAD = 1.2
-"""A block is no longer than this times what the slowest account is expected to need."""
+"""A block has at most this times the number of pulls that the slowest account is expected to need."""
 GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 @dataclass(frozen=True, eq=False)
 class RacePlan(Memory):
-    """What the next block is to be."""
+    """The plan of the next block."""
 
     kind: ClassVar[str] = "race"
 
     omega: Vector
     """Shares of the arms."""
     size: int
-    """Pulls."""
+    """Number of pulls."""
 
 
 @dataclass(frozen=True)
 class Racing(SamplingRule[RacePlan]):
-    """Plans each block at argmax over omega of min over arms i still racing of f_i(omega) / r_i (theory 13.1).
+    """Plans each block at the omega that maximises the minimum over racing arms i of f_i(omega) / r_i (theory 13.1).
 
-    r_i is what the account against arm i still lacks, in nats: pulls go where wealth is missing, and to arms that are
-    out only for what they say about others. Some go to the rival of highest upper bound as long as that exceeds the
-    leader's mean: a wrong leader in a group of like arms would otherwise starve the others.
+    r_i is what the account against arm i still lacks, in nats. So pulls go where wealth is missing; an eliminated arm
+    is pulled only if its results also say something about others. A part of the pulls goes to the rival with the
+    highest upper bound, as long as that exceeds the leader's mean: otherwise, if the leader is wrong, similar arms
+    might never be pulled enough to overtake it.
     """
 
     uses_delta: ClassVar[bool] = True
@@ -94,7 +96,8 @@ class Racing(SamplingRule[RacePlan]):
     def block_size(self, memory: RacePlan, view: View, issued: int) -> int:
         if issued == view.evidence.samples:
             return memory.size
-        # Opened ahead: where results are long in coming, blocks grow with what is out, so that they stay few.
+        # This block is opened ahead, while results are missing. Its size grows with all pulls handed out, so that few
+        # blocks are open even if results take long to arrive.
         return max(memory.size, least_block(_options(view.problem), issued, RACE_SHARE))
 
     def pulls(
@@ -105,7 +108,7 @@ class Racing(SamplingRule[RacePlan]):
     def without(self, memory: RacePlan, arm: int) -> RacePlan:
         omega = memory.omega.copy()
         omega[arm] = 0.0
-        # Where the arm had all pulls none are left; the policy then plans anew, as there is an estimate.
+        # If the arm had all the pulls, omega is now 0. There is an estimate then, and the policy makes a new plan.
         return RacePlan(omega / omega.sum() if omega.any() else omega, memory.size)
 
     def join(self, memory: RacePlan, n_arms: int) -> RacePlan:
@@ -119,13 +122,13 @@ class Racing(SamplingRule[RacePlan]):
 
 
 def _options(problem: Problem) -> int:
-    """Returns the number of options among which blocks are shared before there is a plan: arms, or categories."""
+    """Returns the number of units that share a block before there is a plan: categories of a catalogue, else arms."""
     catalogue = Catalogue.of(problem)
     return problem.n_arms if catalogue is None else catalogue.n_categories
 
 
 def _aimed(outlook: Outlook, leader: int, needs: Vector) -> tuple[Vector, float]:
-    """Returns the allocation that fills the accounts soonest, and what a pull brings, in parts of what is needed."""
+    """Returns the allocation that fills the accounts soonest, and the part of what is needed that one pull brings."""
     problem, mu, racing = outlook.problem, outlook.mu, needs > 0
     sigma = outlook.sigma
     oracle = Oracle(problem, mu, leader, sigma, outlook.radii)
@@ -145,7 +148,7 @@ def _aimed(outlook: Outlook, leader: int, needs: Vector) -> tuple[Vector, float]
 
 
 def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
-    """Returns the allocation with shares for the most promising rival and for every arm still racing (13.2, 13.3)."""
+    """Returns the allocation with extra shares for the most promising rival and for every racing arm (13.2, 13.3)."""
     omega = _with_optimism(omega, outlook, leader, racing, samples)
     open_arms = np.array(racing)
     open_arms[leader] = True
@@ -158,8 +161,8 @@ def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, sample
 
 
 def _with_optimism(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
-    """Returns the allocation with a share for the rival of highest upper bound, where that exceeds the leader's mean
-    (13.2)."""
+    """Returns the allocation with an extra share for the rival with the highest upper bound, if that exceeds the
+    leader's mean (13.2)."""
     mean, variance = outlook.posterior
     upper = mean + np.sqrt(2 * math.log(max(samples, 2)) * variance)
     upper[~racing] = -np.inf
@@ -174,8 +177,9 @@ def _with_optimism(omega: Vector, outlook: Outlook, leader: int, racing: Mask, s
 def spread(omega: Vector, n: int, offset: float) -> Indices:
     """Returns n pulls in the proportions `omega`, each arm rounded up or down, and evenly mixed.
 
-    Systematic sampling: arm a gets the whole numbers between the cumulated shares before and after it. `offset` in
-    [0, 1) shifts them, so that over many blocks with different offsets small shares are rounded up often enough.
+    This is systematic sampling: arm a gets one pull for each whole number between n times the cumulated shares before
+    and after it. `offset` in [0, 1) shifts these, so that over many blocks with different offsets small shares are
+    rounded up often enough.
     """
     arms = np.empty(n, dtype=np.intp)
     place = np.empty(n)
@@ -185,7 +189,7 @@ def spread(omega: Vector, n: int, offset: float) -> Indices:
     share = 0.0
     for a in range(omega.size):
         share += omega[a]
-        # Whatever rounding says, the last arm that has a share ends at n.
+        # The last arm with a share must end at exactly n, despite rounding errors.
         after = n if a >= last else int(np.floor(share / total * n + offset))
         for k in range(before, after):
             arms[k] = a

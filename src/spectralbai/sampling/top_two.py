@@ -1,4 +1,5 @@
-"""T3C, a top-two rule: a leader by Thompson sampling, and the challenger the evidence separates least from it."""
+"""T3C, a top-two rule: it pulls a leader drawn by Thompson sampling, or the challenger with the least evidence against
+it."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class TopTwoSampling(SamplingRule[Memory]):
     """Shang, de Heide, Kaufmann, Ménard and Valko (2020), Fixed-confidence guarantees for Bayesian best-arm
     identification.
 
-    Leader and challenger are pulled with equal chances (beta = 1/2).
+    Leader and challenger are pulled with equal probability (beta = 1/2).
     """
 
     most_at_once: ClassVar[int | None] = 1
@@ -38,7 +39,7 @@ class TopTwoSampling(SamplingRule[Memory]):
         problem, data = view.problem, view.evidence.data
         means, received, counts = data.means, data.counts, np.maximum(issued, 1e-9)
         variance = problem.sigma**2
-        # An arm without results keeps the prior of one at the origin.
+        # An arm without results counts as if it had one result at the origin.
         deviation = np.sqrt(variance / np.maximum(received, 1.0))
         pulls = np.empty(n, dtype=np.intp)
         for k in range(n):

@@ -1,4 +1,4 @@
-"""Tracking: counts follow a target allocation that changes over time."""
+"""Tracking: the counts of pulls follow a target allocation that changes over time."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Tracked(Memory):
     targets: Vector
     """Cumulated target allocation at time `base`."""
     base: int
-    """Results seen when the allocation was last computed."""
+    """Number of results seen when the allocation was last computed."""
     omega: Vector
-    """The allocation to follow, as it was then."""
+    """The allocation computed at that time."""
     rate: Vector
-    """What the targets grow by each pull: omega, kept above the exploration floor."""
+    """How much the targets grow with each pull: omega, raised to the exploration floor."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +70,8 @@ def project_on_floor(omega: Vector, epsilon: float) -> Vector:
     """Returns the point of {omega >= epsilon, sum = 1} closest to omega in sup-norm: max(omega - c, epsilon)
     (theory 7.2)."""
     ordered = np.sort(omega)[::-1]
-    # With the m largest entries above the floor, c = (their sum + (K - m) epsilon - 1) / m; m is the largest
-    # consistent one.
+    # If the m largest entries stay above the floor, c = (their sum + (K - m) epsilon - 1) / m. The right m is the
+    # largest one for which they do.
     c = 0.0
     largest = 0.0
     for m in range(1, omega.size + 1):
@@ -86,9 +86,9 @@ def project_on_floor(omega: Vector, epsilon: float) -> Vector:
 
 @njit
 def next_pulls(targets: Vector, rate: Vector, issued: Vector, n: int) -> Indices:
-    """Returns the next n arms of C-tracking: each the arm furthest behind its target, which grows by `rate` a pull.
+    """Returns the next n arms of C-tracking: each is the arm that is furthest behind its target.
 
-    `targets` are the cumulated targets at the number of pulls already issued (theory 7.1).
+    `targets` are the cumulated targets after the pulls already issued; they grow by `rate` with each pull (theory 7.1).
     """
     pulls = np.empty(n, dtype=np.intp)
     counts = issued.copy()

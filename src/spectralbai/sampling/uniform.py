@@ -1,4 +1,4 @@
-"""Uniform sampling: what adapting the pulls is worth, everything else being equal."""
+"""Uniform sampling: compared with it, other rules show what adapting the pulls is worth."""
 
 from __future__ import annotations
 

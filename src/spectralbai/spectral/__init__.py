@@ -1,4 +1,4 @@
-"""The weights of the arms and the Laplacian, decomposed together: what best responses and estimates are made of."""
+"""The weights of the arms and the Laplacian, decomposed together; best responses and estimates are computed from it."""
 
 from spectralbai.spectral.categories import Catalogue, Duels
 from spectralbai.spectral.components import Components

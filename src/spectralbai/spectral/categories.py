@@ -1,8 +1,8 @@
-"""Arms in categories, each with an R of its own: closed forms in place of matrices (theory, section 17).
+"""Arms in categories, each with an R: closed forms in place of matrices (theory, section 17).
 
-In a category of m arms, all joined by edges of weight w, S(lam) = m w sum_a (lam_a - mean)^2: to have S <= R is to have
-sum_a (lam_a - mean)^2 <= R / (m w), which is called the room of the category. Nothing here is larger than the number of
-arms.
+In a category of m arms, all joined by edges of weight w, S(lam) = m w sum_a (lam_a - mean)^2. So S <= R is the same as
+sum_a (lam_a - mean)^2 <= R / (m w); this bound is called the room of the category. No array here is larger than the
+number of arms.
 """
 
 from __future__ import annotations
@@ -18,48 +18,49 @@ from spectralbai.graph import Categories
 from spectralbai.problem import Problem
 
 MANY_ARMS = 200
-"""Without a graph, closed forms are used from here on; below, results stay what they were in earlier versions."""
+"""Without a graph, closed forms are used for more arms than this; with fewer, results stay the same as in earlier
+versions."""
 ROOT_STEPS = 100
 """Limit on the steps of a root search; Newton's method needs about six."""
 ROOMS = (1e-200, 1e200)
-"""Room is taken to lie between these: squares of numbers beyond them are lost. No means that are numbers need more."""
+"""Room is clipped to this range: squares of numbers outside it would overflow or underflow, and no means need more."""
 MIXTURES = (0.0, 0.5, 1.0)
-"""How much of its whole category may stand in for the leader: the best of these is taken (theory 17.6)."""
+"""Weights tried for the average of the leader's category in place of the leader; the best is used (theory 17.6)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Duels:
-    """For each arm, the bet against "this arm is the best" that promises most, and what it is worth (theory 17.5)."""
+    """For each arm, the most promising bet against "this arm is the best", and its expected gain (theory 17.5)."""
 
     value: Vector
-    """Evidence in nats: lead^2 / (2 variance); 0 where no bet promises anything."""
+    """Evidence in nats: lead^2 / (2 variance); 0 if no bet promises a gain."""
     lead: Vector
-    """G: how far the leading mixture is above what the arm can be at best."""
+    """G: how far the mean of the leader's mixture is above the largest possible mean of the arm."""
     variance: Vector
-    """Of the estimate of that lead."""
+    """Variance of the estimate of that lead."""
     own: Vector
-    """Part of the arm's own results in what stands for it; the rest comes from all results of its category."""
+    """Weight of the arm's results in the average that represents it; the rest is the average of its category."""
     mixture: Vector
-    """Part of the leader's category in what stands for the leader."""
+    """Weight of the category's average in the mixture that represents the leader."""
     margin: Vector
-    """What the mean of an arm can exceed that of its category's results by."""
+    """How far the mean of an arm can be above the average of its category's results."""
 
 
 @dataclass(frozen=True, eq=False)
 class Catalogue:
-    """The categories of a problem; an arm on its own is a category, too."""
+    """The categories of a problem; a single arm without edges is a category, too."""
 
     of_arm: Indices
     """The category of each arm."""
     sizes: Vector
-    """Arms of each category."""
+    """Number of arms of each category."""
     room: Vector
-    """R_c / (m_c weight); 0 for an arm on its own."""
+    """R_c / (m_c weight); 0 for a category of one arm."""
 
     @classmethod
     @lru_cache(maxsize=32)  # problems are immutable and compared by identity
     def of(cls, problem: Problem) -> Catalogue | None:
-        """Returns the catalogue of a problem; None where its graph needs matrices."""
+        """Returns the catalogue of a problem; None if its graph needs matrices."""
         graph = problem.graph
         if problem.unstructured:
             if problem.n_arms <= MANY_ARMS and not isinstance(graph, Categories):
@@ -84,24 +85,24 @@ class Catalogue:
         return np.bincount(self.of_arm, x, self.n_categories).astype(np.float64)
 
     def spread(self, u: Vector, means: Vector) -> Vector:
-        """Returns the least sum of (lam_a - mean)^2 of each category among means that cost nothing."""
+        """Returns, per category, the least sum of (lam_a - mean)^2 over means equal to `means` where u > 0."""
         seen = (u > 0).astype(np.float64)
         number = self.total(seen)
         level = np.divide(self.total(seen * means), number, out=np.zeros_like(number), where=number > 0)
         return self.total(seen * (means - level[self.of_arm]) ** 2)
 
     def project(self, u: Vector, means: Vector, room: Vector) -> Vector:
-        """Returns the closest means with at most this `room`, for weights `u`; unseen arms stand at the mean of their
-        category.
+        """Returns the closest means with at most this `room`, for weights `u`; arms without results get the mean of
+        their category.
 
         lam_a = x + d_a (means_a - x) with d_a = u_a / (u_a + k), x the mean of the means weighted by d, and k the root
-        of sum_a d_a^2 (means_a - x)^2 = room (theory 17.3); k = 0 where there is room enough.
+        of sum_a d_a^2 (means_a - x)^2 = room (theory 17.3); k = 0 if the means already fit in the room.
         """
         seen = np.flatnonzero(u > 0)
         c, weights, values = self.of_arm[seen], u[seen], means[seen]
         first = np.full(self.n_categories, np.nan)
         first[c] = values
-        values = values - first[c]  # a common level costs no accuracy
+        values = values - first[c]  # so that a large common level costs no accuracy
         k = _prices(c, weights, values, room)
         shrink = weights / (weights + k[c])
         level = np.bincount(c, shrink * values, room.size) / np.maximum(np.bincount(c, shrink, room.size), 1e-300)
@@ -111,7 +112,7 @@ class Catalogue:
 
     @cached_property
     def _stiffness(self) -> Vector:
-        """k of each arm in the posterior (theory 17.4)."""
+        """The k of each arm in the posterior (theory 17.4)."""
         with np.errstate(divide="ignore", invalid="ignore"):
             stiffness: Vector = np.where(self.room > 0, (self.sizes - 1) / self.room, 0.0)[self.of_arm]
         return stiffness
@@ -130,7 +131,7 @@ class Catalogue:
         return mean, np.where(np.isnan(variance), np.inf, variance)
 
     def draws(self, u: Vector, means: Vector, n: int) -> Iterator[Vector]:
-        """Yields n vectors of means drawn from the posterior, always with the same luck."""
+        """Yields n vectors of means drawn from the posterior, always with the same random numbers."""
         rng = np.random.default_rng(0)
         mean, variance = self.posterior(u, means)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -143,8 +144,9 @@ class Catalogue:
     def duels(self, v: Vector, nu: Vector, leader: int, tolerance: float, room: Vector) -> Duels:
         """Returns the best bets of a leader against every arm, for estimates `nu` (n_arms,) and weights `v` of results.
 
-        What stands for arm i is `own` times its own results plus the rest of all results of its category; under "i is
-        the best" its mean is above that by at most (1 - own) margin_i, and above any mixture of arms as the leader.
+        Arm i is represented by an average with weight `own` on its results and the rest on all results of its category.
+        The mean of arm i exceeds this average by at most (1 - own) margin_i. If arm i is the best, its mean is also at
+        least that of every mixture of arms that represents the leader.
         """
         of_arm = self.of_arm
         heavy = self.total(v)
@@ -165,8 +167,8 @@ class Catalogue:
             if part < 1:
                 noise += (1 - part) ** 2 * (1 / v[leader] - 1 / heavy[home])
             with np.errstate(divide="ignore", invalid="ignore"):
-                far = top - centre[of_arm] - margin  # the lead where the category alone stands for the arm
-                near = top - nu  # and where the arm does
+                far = top - centre[of_arm] - margin  # the lead if only the category represents the arm
+                near = top - nu  # the lead if only the arm does
                 at_home = of_arm == home
                 a0 = np.where(at_home, noise - together, noise + together)
                 a1 = np.where(at_home, (1 - part) * together, 0.0)

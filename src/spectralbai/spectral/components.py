@@ -1,4 +1,4 @@
-"""The graph with its arms ordered by component: the one place that knows this order."""
+"""The graph with its arms ordered by component; no other file depends on this order."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from spectralbai.problem import Problem
 class Components:
     """The connected components of a graph, and its arms in an order that makes every matrix block diagonal.
 
-    The compiled kernels work in component order: an arm is then a *position*. Everyone else numbers arms as the
-    problem does and lets `ordered` and `restored` translate.
+    The compiled kernels work in component order, where an arm is called a *position*. All other code numbers arms as
+    the problem does, and uses `ordered` and `restored` to translate.
     """
 
     order: Indices
     """order[k] is the arm at position k."""
     position: Indices
-    """position[a] is where arm a stands: the inverse of `order`."""
+    """position[a] is the position of arm a: the inverse of `order`."""
     offsets: Indices
     """Component c holds the positions offsets[c] to offsets[c + 1] - 1."""
     component: Indices
@@ -38,17 +38,18 @@ class Components:
     edge_offsets: Indices
     """Component c holds the edges edge_offsets[c] to edge_offsets[c + 1] - 1."""
     whole: Indices
-    """The component of the graph that each component is, or is a part of where an infinite R makes it fall apart."""
+    """For each component, the component of the graph that it belongs to. They differ only if R is infinite for some
+    component of the graph, whose arms are then separate components here."""
     radii: Vector
-    """The R of the problem as the compiled kernels take it: of one number, which all components share, or of one number
-    per component, 0 where it has one arm."""
+    """R in the form that the compiled kernels take: one number shared by all components, or one number per component,
+    which is 0 for components of one arm."""
 
     @classmethod
     @lru_cache(maxsize=32)  # problems are immutable and compared by identity
     def from_problem(cls, problem: Problem) -> Components:
-        """Returns the components of the problem's graph; arms of a component of infinite R are on their own."""
+        """Returns the components of the problem's graph; each arm of a component with infinite R is a component."""
         labels, graph = problem.components, problem.graph
-        check_matrices(problem.n_arms, 100)  # what is done with components takes a dozen matrices
+        check_matrices(problem.n_arms, 100)  # later computations need about a dozen matrices of this size
         if problem.unstructured:
             pairs, weights = np.zeros((0, 2), dtype=np.intp), np.zeros(0)
         else:
@@ -65,15 +66,14 @@ class Components:
         by_component = np.argsort(edge_component, kind="stable")
         edge_offsets = np.searchsorted(edge_component[by_component], np.arange(labels.max() + 2))
         whole = graph.components[order[offsets[:-1]]]
-        # Where the graph says nothing, one infinite R stands for all.
+        # If every R is infinite, one infinite R is used for all components.
         R = math.inf if problem.by_component and problem.unstructured else problem.R
         radii = _radii(R, whole, np.diff(offsets))
         edges = ends[by_component], weights[by_component], edge_offsets
         return cls(order, position, offsets, labels[order], *edges, whole, radii)
 
     def effective(self, R: float | Vector) -> Vector:
-        """Returns an R like that of the problem, one number or one per component of the graph, in the form of
-        `radii`."""
+        """Returns an R, given as one number or as one per component of the graph, in the form of `radii`."""
         shared = self.radii.size == 1 and not isinstance(R, float)
         return self.radii if shared else _radii(R, self.whole, self.sizes)
 
@@ -93,7 +93,7 @@ class Components:
 
     @property
     def rank(self) -> int:
-        """Rank of the Laplacian: the number of directions that have a roughness."""
+        """Rank of the Laplacian: the number of directions with positive roughness."""
         return self.order.size - self.n_components
 
     @cached_property
@@ -117,22 +117,22 @@ class Components:
 
     @cached_property
     def in_order(self) -> bool:
-        """Whether the arms already stand in component order."""
+        """Whether the arms are already in component order."""
         return bool((self.order == np.arange(self.order.size)).all())
 
     @cached_property
     def renumbered(self) -> Components:
-        """The same graph with each arm named by its position: `ordered` and `restored` then change nothing."""
+        """The same graph with arms renumbered by position, so that `ordered` and `restored` change nothing."""
         identity = np.arange(self.order.size)
         return self if self.in_order else replace(self, order=identity, position=identity)
 
     def ordered(self, x: NDArray[Any], axes: int = 1) -> NDArray[Any]:
-        """Returns `x`, whose first `axes` axes run over arms, in component order; fit for a compiled kernel."""
-        # A kernel is compiled anew for arrays that are read-only or not contiguous: copy those in any case.
+        """Returns `x`, whose first `axes` axes run over arms, in component order, ready for a compiled kernel."""
+        # Kernels would be compiled again for arrays that are read-only or not contiguous, so these are always copied.
         return x if self.in_order and x.flags.carray else _permuted(x, self.order, axes)
 
     def restored(self, x: NDArray[Any], axes: int = 1) -> NDArray[Any]:
-        """Returns `x`, whose first `axes` axes are in component order, arm by arm again."""
+        """Returns `x`, whose first `axes` axes are in component order, in the problem's order of arms."""
         return x if self.in_order else _permuted(x, self.position, axes)
 
 

@@ -1,8 +1,9 @@
-"""One decomposition for every best response, as a type: factorised once, used for any means, best arm and R.
+"""One decomposition for all best responses, as a type: factorised once, then used for any means, best arm and R.
 
 With u = omega / sigma^2 >= 0 there is a basis B with B' diag(u) B = diag(theta) and B' L B = diag(rough), so that
 M(gamma) = diag(u) + 2 gamma L becomes diag(theta + 2 gamma rough) for every gamma at once (docs/theory.md, section 3).
-Everything that depends on the weights alone is in B, theta and rough. Vectors come and go arm by arm.
+B, theta and rough depend only on the weights and the graph. Methods take and return vectors in the problem's order of
+arms.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from spectralbai.spectral.diagonalise import diagonalise
 
 
 class Factors(NamedTuple):
-    """What the compiled kernels take, in this order; arms stand in component order."""
+    """Arguments of the compiled kernels, in this sequence; arms are in component order."""
 
     u: Vector
     basis: Matrix
@@ -34,8 +35,8 @@ class Factors(NamedTuple):
 class Decomposition:
     """diag(u) and the Laplacian, diagonalised together (theory 3.2).
 
-    A *coordinate* is a column of the basis. Coordinates are grouped by component, the constant vector of the component
-    first; component c holds the coordinates components.offsets[c] to components.offsets[c + 1] - 1.
+    A *coordinate* is a column of the basis. Coordinates are grouped by component, and the constant vector of each
+    component is its first; component c has the coordinates components.offsets[c] to components.offsets[c + 1] - 1.
     """
 
     components: Components
@@ -45,7 +46,7 @@ class Decomposition:
     u: Vector
     """omega / sigma^2."""
     factors: Factors
-    """The decomposition as the compiled kernels take it: for them only."""
+    """The decomposition in the form that the compiled kernels take; no other code should use it."""
 
     @classmethod
     def of(cls, components: Components, omega: Vector, sigma: Vector) -> Decomposition:
@@ -73,11 +74,11 @@ class Decomposition:
         return self.components.restored(self.factors.basis)
 
     def combine(self, coef: Matrix) -> Matrix:
-        """Returns B coef: values of the arms from those of the coordinates, one column or several."""
+        """Returns B coef, the values at the arms, from coordinates in one column or several."""
         return self.components.restored(self.factors.basis @ coef)
 
     def diagonal(self, x: Matrix) -> Matrix:
-        """Returns the diagonal of B diag(x) B', such as that of M(gamma)^-1 (theory 3.3)."""
+        """Returns the diagonal of B diag(x) B', for example the diagonal of M(gamma)^-1 (theory 3.3)."""
         return self.components.restored(self.factors.basis**2 @ x)
 
     def coordinates(self, means: Vector) -> tuple[Vector, Vector]:
@@ -88,7 +89,7 @@ class Decomposition:
         return centre[self.components.of_arm] + ordered[0], y
 
     def project(self, means: Vector, radii: Vector) -> Vector:
-        """Returns the closest means with S <= R, the least rough where weights of 0 leave a choice (theory 3.10).
+        """Returns the closest means with S <= R; of several, because weights are 0, the least rough (theory 3.10).
 
         Here and below `radii` is R in the form of `Components.radii`.
         """
@@ -99,7 +100,7 @@ class Decomposition:
         return float(secular.misfit(radii, self.components.ordered(means), *self.factors))
 
     def roughness(self, means: Vector, radii: Vector) -> Vector:
-        """Returns the least S of means that cost nothing, S(means) if every arm has weight: one number for each of
+        """Returns the least S of means at cost 0, which is S(means) if every arm has weight: one number for each of
         `radii`."""
         return secular.roughness(radii, self.components.ordered(means), *self.factors)
 
@@ -134,7 +135,7 @@ class Decomposition:
         )
 
     def respond_pairs(self, means: Vector, best: int, R: float, tolerance: float) -> tuple[Vector, Vector]:
-        """Returns (cost, misfit) of each challenger when only its own component and that of `best` count (theory 6.8).
+        """Returns (cost, misfit) of each challenger if only its component and that of `best` count (theory 6.8).
 
         R is one number for all components. The cost is infinite for a challenger that cannot win, and for `best`.
         """
@@ -149,8 +150,8 @@ class Decomposition:
 class Responses:
     """The best responses of every challenger to one allocation: row i belongs to challenger i.
 
-    A challenger that cannot win (its set of alternatives is empty) has infinite cost, and its row no other meaning.
-    The row of the best arm holds the closest smooth means; its cost is infinite too.
+    A challenger that cannot win (its set of alternatives is empty) has infinite cost; the rest of its row has no
+    meaning. The row of the best arm holds the closest smooth means; its cost is infinite too.
     """
 
     decomposition: Decomposition
@@ -160,12 +161,12 @@ class Responses:
     """R in the form of `Components.radii`."""
     tolerance: float
     gamma: Matrix
-    """Price of smoothness of each challenger, the multiplier of S(lam) <= R, in the component of the best arm and in
-    its own: (n_arms, 2). The two are equal where one R is for all components, or the components are the same."""
+    """Price of smoothness, the multiplier of S(lam) <= R, in the component of the best arm and in that of each
+    challenger: (n_arms, 2). The two are equal if all components share one R, or if the components are the same."""
     nu: Vector
     """Multiplier of lam_best + tolerance <= lam_i."""
     coef: Matrix
-    """Coordinates of the alternatives, levels of the components apart."""
+    """Coordinates of the alternatives, without the levels of the components."""
     gap: Matrix
     """means - lam, one row per challenger."""
     cost: Vector
@@ -173,12 +174,12 @@ class Responses:
     misfit: float
     """The least cost of any smooth means: 0 if the means are smooth."""
     rests: Vector
-    """Price of smoothness of these closest means in each component: that of components which a challenger does not
-    move, where each has its R."""
+    """Price of smoothness of the closest smooth means in each component. If each component has an R, this is also the
+    price in components that a challenger does not move."""
 
     @property
     def omega(self) -> Vector:
-        """The allocation responded to."""
+        """The allocation that these are responses to."""
         return self.decomposition.omega
 
     @property
@@ -212,11 +213,11 @@ class Responses:
         return smooth
 
     def at_coordinates(self, values: Matrix) -> Matrix:
-        """Returns `values`, a column for each of `radii`, as columns for the coordinates, or one for all of them."""
+        """Returns `values`, with a column per entry of `radii`, with a column per coordinate, or one for all."""
         return values if self.radii.size == 1 else values[:, self.decomposition.components.component]
 
     def at_arms(self, values: Matrix) -> Matrix:
-        """Returns `values`, a column for each of `radii`, as columns for the arms, or one for all of them."""
+        """Returns `values`, with a column per entry of `radii`, with a column per arm, or one for all."""
         return values if self.radii.size == 1 else values[:, self.decomposition.components.of_arm]
 
     @cached_property

@@ -5,11 +5,11 @@ With u = omega / sigma^2 >= 0, each component of the graph that has some weight 
     B' diag(u) B = diag(theta),    B' L B = diag(rough),
 
 so that M(gamma) = diag(u) + 2 gamma L becomes diag(theta + 2 gamma rough) for every gamma at once
-(docs/theory.md, section 3). Zeros in u are allowed. The obvious route, the eigenvectors of
-u^-1/2 L u^-1/2, is not safe: it divides by small weights. Here D = diag(u) + t L is factorised
-instead, and its known eigenvector, the constant one, is deflated exactly.
+(docs/theory.md, section 3). Zeros in u are allowed. The obvious method, the eigenvectors of
+u^-1/2 L u^-1/2, is not accurate, because it divides by small weights. Here D = diag(u) + t L is
+factorised instead, and its known eigenvector, the constant one, is deflated exactly.
 
-Arms stand in component order, so that every matrix is block diagonal.
+Arms are in component order, so that every matrix is block diagonal.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ def diagonalise(
 ) -> tuple[Matrix, Vector, Vector]:
     """Returns (basis, theta, rough); the first column of each block is its constant vector.
 
-    A component without weight has theta = 0 throughout: any move inside it is free, the constant one even of roughness.
+    A component without weight has theta = 0 in all coordinates: moving its means costs nothing, and moving them all by
+    the same amount does not change the roughness either.
     """
     n_arms = u.size
     basis = np.zeros((n_arms, n_arms))
@@ -94,13 +95,13 @@ def diagonalise(
             for j in range(size - 1):
                 reflected[a, j] = inverse[j + 1, a] - 2.0 * normal[j + 1] * along[a] / length
                 weighted[a, j] = (1.0 if dead else np.sqrt(u[low + a])) * reflected[a, j]
-        # Not the eigenvectors of reflected' diag(u) reflected: those lose every theta below the rounding of the
-        # largest.
+        # The eigenvectors of reflected' diag(u) reflected would not do: values of theta below the rounding error of the
+        # largest would be lost.
         left, singular, right = np.linalg.svd(weighted, False)
         block = reflected @ right.T
         singular[max(size - 1 - zeros, 0) :] = 0.0  # diag(u) loses one rank per zero
-        # On arms that a vector hardly touches, the left vectors are more accurate; sqrt(u) is orthogonal to them all.
-        # With singular = 0 the vector lives on the arms without weight, exactly.
+        # For arms where a basis vector is small, the left singular vectors are more accurate. They are all orthogonal
+        # to sqrt(u). If singular = 0, the basis vector is exactly 0 on all arms with weight.
         mean = np.zeros(size - 1)
         for a in range(size):
             share = np.sqrt(u[low + a]) / total
@@ -113,7 +114,7 @@ def diagonalise(
                 for j in range(size - 1):
                     if heavy > singular[j] ** 2:
                         block[a, j] = (left[a, j] * scale - mean[j]) * singular[j]
-        # Sums of positive terms: theta near 0 and rough near 0 both keep their relative accuracy.
+        # As sums of positive terms, theta and rough keep their relative accuracy even near 0.
         for a in range(size):
             for j in range(size - 1):
                 basis[low + a, low + 1 + j] = block[a, j]

@@ -1,8 +1,8 @@
 """Root searches for the price of smoothness gamma, compiled: one challenger, every challenger, or none.
 
-R comes as `radii`: of one number, a bound on S of all components together, or of one number for each component, which
-then go their own ways (docs/theory.md, section 16). Arms stand in component order. All kernels that call one another
-stand in this file: the cache of compiled code follows the file it was made from.
+R is given as `radii`: one number that bounds S of all components together, or one number for each component, which are
+then separate problems (docs/theory.md, section 16). Arms are in component order. All kernels that call each other are
+in this file, because the cache of compiled code notices changes of its own file only.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ def secular(
 ) -> tuple[float, float, float]:
     """Returns (S, dS/dgamma, nu) of the minimiser of the Lagrangian at `gamma`, its coordinates in `coef`.
 
-    The minimiser of 1/2 theta.(coef - y/theta)^2 + gamma rough.coef^2 subject to q.coef + offset <= 0 (theory 3.4-3.6).
-    At gamma = 0 coordinates with theta = 0 are free: the limit gamma -> 0+ is returned, the least rough minimiser.
+    It minimises 1/2 theta.(coef - y/theta)^2 + gamma rough.coef^2 subject to q.coef + offset <= 0 (theory 3.4-3.6). At
+    gamma = 0, coordinates with theta = 0 are arbitrary; the limit gamma -> 0+ is returned, the least rough minimiser.
     """
     gain = 0.0  # q' M^-1 q
-    lead = offset  # what lam0 violates the constraint by
-    free = 0.0  # q' L^-1 q over coordinates that cost nothing but roughness
-    costless = -1  # a coordinate that costs nothing at all: the level of a component without weight
+    lead = offset  # how much lam0 violates the constraint
+    free = 0.0  # q' L^-1 q over coordinates that change the roughness but not the cost
+    costless = -1  # a coordinate that changes neither: the level of a component without weight
     for j in range(y.size):
         den = theta[j] + (2.0 * gamma * rough[j] if rough[j] > 0.0 else 0.0)  # gamma may be inf
         if den > 0.0:
@@ -77,7 +77,7 @@ def solve_secular(
 ) -> tuple[float, float]:
     """Returns (gamma, nu) of the minimiser with S <= R, its coordinates in `coef`; `start` is a guess of gamma.
 
-    Newton on 1/sqrt(S) - 1/sqrt(R), nearly linear in gamma, kept inside a bracket (theory 3.8).
+    Newton's method on 1/sqrt(S) - 1/sqrt(R), which is nearly linear in gamma, kept inside a bracket (theory 3.8).
     """
     if R == 0.0:
         smooth, _, nu = secular(0.0, y, theta, rough, q, offset, coef)
@@ -92,7 +92,7 @@ def solve_secular(
             if smooth <= R:
                 return 0.0, nu
             gamma = 1.0 if np.isinf(high) else high * 1e-3
-            # A slope of -inf or 0 at zero says nothing: start inside.
+            # If the slope at zero is -inf or 0, it gives no Newton step: start from a fixed positive gamma.
             if slope < 0.0 and np.isfinite(slope):
                 guess = 2.0 * smooth * (np.sqrt(smooth / R) - 1.0) / -slope
                 if 0.0 < guess < high:
@@ -124,10 +124,11 @@ def solve_secular(
 def centre_means(
     mu: Vector, u: Vector, basis: Matrix, theta: Vector, offsets: Indices
 ) -> tuple[Vector, Vector, Vector]:
-    """Returns (centre, centred, y): the weighted mean of each component less mu[0], mu without both, and B' diag(u) of
-    that.
+    """Returns (centre, centred, y): the weighted mean of each component minus mu[0], mu minus mu[0] and minus this
+    centre, and B' diag(u) centred.
 
-    Centred means, and centres relative to one of the means, make a common shift of all outcomes cost no accuracy.
+    Because means are centred, and centres are relative to one of the means, a common shift of all outcomes costs no
+    accuracy.
     """
     centre = np.zeros(offsets.size - 1)
     centred = np.zeros(mu.size)
@@ -137,13 +138,13 @@ def centre_means(
         total = 0.0
         for a in range(low, high):
             total += u[a]
-        # Relative to one of the means, so that the weighted mean of equal numbers is that number.
+        # Computed relative to one of the means, so that the weighted mean of equal numbers is exactly that number.
         for a in range(low, high):
             centre[c] += (mu[a] - mu[low]) * (u[a] / total if total > 0.0 else 1.0 / (high - low))
         centre[c] += mu[low] - mu[0]
         for a in range(low, high):
             centred[a] = (mu[a] - mu[0]) - centre[c]
-            for j in range(low + 1, high):  # the constant vector, first, has coordinate 0 after centring
+            for j in range(low + 1, high):  # the first, constant vector has coordinate 0 after centring
                 if theta[j] > 0.0:
                     y[j] += basis[a, j] * u[a] * centred[a]
     return centre, centred, y
@@ -177,7 +178,7 @@ def rest(radii: Vector, y: Vector, theta: Vector, rough: Vector, offsets: Indice
 def project(
     radii: Vector, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices
 ) -> Vector:
-    """Returns the closest means with S <= R, the least rough where u = 0 leaves a choice."""
+    """Returns the closest means with S <= R; of several, because some u = 0, the least rough."""
     centre, centred, y = centre_means(mu, u, basis, theta, offsets)
     coef = np.zeros(mu.size)
     gamma = rest(radii, y, theta, rough, offsets, coef)
@@ -186,7 +187,7 @@ def project(
         for a in range(offsets[c], offsets[c + 1]):
             lam[a] = (
                 mu[a] if gamma[c] == 0.0 and u[a] > 0.0 else (lam[a] + centre[c]) + mu[0]
-            )  # smooth enough: not even rounded
+            )  # means that are smooth enough are returned exactly, without rounding errors
     return lam
 
 
@@ -205,7 +206,7 @@ def misfit(
 def roughness(
     radii: Vector, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices
 ) -> Vector:
-    """Returns the least S of means that cost nothing: of all components together, or of each, as `radii` bounds it."""
+    """Returns the least S of means at cost 0: of all components together, or of each, according to `radii`."""
     y = centre_means(mu, u, basis, theta, offsets)[2]
     smooth = np.zeros(radii.size)
     for c in range(radii.size):
@@ -216,7 +217,7 @@ def roughness(
 
 
 class Side(NamedTuple):
-    """One of the two components that a challenger of another component moves; a coordinate is one of the component."""
+    """One of the two components that move if the challenger is not in the best arm's component."""
 
     R: float
     y: Vector
@@ -225,7 +226,7 @@ class Side(NamedTuple):
     q: Vector
     """Coordinates of e_best, or of -e_i."""
     coef: Vector
-    """Coordinates of the alternative: what is sought. At first those of the closest means with S <= R."""
+    """Coordinates of the alternative, the unknowns. They start at those of the closest means with S <= R."""
 
 
 @njit
@@ -233,7 +234,7 @@ def move(side: Side, nu: float, start: float) -> tuple[float, float, float]:
     """Returns (gamma, q.coef, -d(q.coef)/dnu) of the minimiser of cost + nu q.coef with S <= R, its coordinates in
     `coef` (theory 16.3, 16.4); nu > 0, and `start` is a guess of gamma.
 
-    1/sqrt(S) is concave in gamma here, so that Newton's steps are on the left of the root from the second on.
+    1/sqrt(S) is concave in gamma here, so all Newton iterates after the first are on the left of the root.
     """
     R, y, theta, rough, q, coef = side
     low, high = 0.0, np.inf
@@ -241,7 +242,7 @@ def move(side: Side, nu: float, start: float) -> tuple[float, float, float]:
     for _ in range(ROOT_STEPS):
         smooth = 0.0
         slope = 0.0
-        free = 0.0  # q' L^-1 q over coordinates without weight, which gamma = 0 would let go to infinity
+        free = 0.0  # q' L^-1 q over coordinates without weight; at gamma = 0 these would go to infinity
         for j in range(1, y.size):
             den = theta[j] + 2.0 * gamma * rough[j]
             if den > 0.0:
@@ -255,7 +256,8 @@ def move(side: Side, nu: float, start: float) -> tuple[float, float, float]:
             gamma = np.inf if smooth > 0.0 or free > 0.0 else 0.0
             break
         if free > 0.0:
-            # They alone have S = R at this price without the last factor: the root is to the right of it.
+            # Without the factor 1 - 1e-12, the coordinates without weight alone have S = R at this price. All together
+            # have a larger S, so the root is to the right.
             gamma = max(0.5 * nu * np.sqrt(free / R) * (1.0 - 1e-12), np.finfo(np.float64).tiny)
             continue
         if smooth <= R and gamma == 0.0:
@@ -296,11 +298,12 @@ def move(side: Side, nu: float, start: float) -> tuple[float, float, float]:
 def meet(
     home: Side, away: Side, offset: float, rests: tuple[float, float], start: Vector
 ) -> tuple[float, float, float]:
-    """Returns (gamma, gamma, nu) of the two components where lam_best + tolerance <= lam_i, coordinates in `coef`.
+    """Returns (gamma, gamma, nu) of the two components for lam_best + tolerance <= lam_i, coordinates in `coef`.
 
-    Each component has its own R. Given nu, each is a problem of its own, and lam_best - lam_i falls in nu: a root
-    search for nu, with one for the price of each component inside (theory 16.5). `offset` is what centred means violate
-    the constraint by, `rests` are the prices of the closest means with S <= R and `start` guesses of the answer's.
+    Each component has an R. For given nu the two are separate problems, and lam_best - lam_i decreases in nu. So this
+    is a root search for nu, with a search for the price of each component inside (theory 16.5). `offset` is how much
+    the centred means violate the constraint, `rests` are the prices of the closest means with S <= R, and `start` holds
+    guesses of the two prices.
     """
     lead = offset
     for side in (home, away):
@@ -309,11 +312,11 @@ def meet(
     if lead <= 0.0:
         return rests[0], rests[1], 0.0
     for side in (home, away):
-        if side.theta[0] == 0.0:  # a component without weight: its level is free
+        if side.theta[0] == 0.0:  # a component without weight: moving its level costs nothing
             side.coef[0] = -lead / side.q[0]
             return rests[0], rests[1], 0.0
 
-    # Arms without weight move for free as far as S <= R lets them.
+    # Moving arms without weight costs nothing, as long as S <= R.
     room_home, room_away = _free_room(home, rests[0]), _free_room(away, rests[1])
     if lead <= room_home + room_away:
         _move_freely(home, lead * room_home / (room_home + room_away))
@@ -348,7 +351,7 @@ def meet(
 
 @njit
 def _pressed(side: Side, gamma: float) -> tuple[float, float]:
-    """Returns (q.coef at nu = 0, q' M^-1 q) at a given price of smoothness: what (3.5) is made of."""
+    """Returns (q.coef at nu = 0, q' M^-1 q) at a given price of smoothness, the two parts of (3.5)."""
     along = gain = 0.0
     for j in range(side.y.size):
         den = side.theta[j] + (2.0 * gamma * side.rough[j] if side.rough[j] > 0.0 else 0.0)  # gamma may be inf
@@ -402,9 +405,9 @@ def respond_all(
 ) -> tuple[Matrix, Vector, Matrix, Matrix, Vector, float, Vector]:
     """Returns (gamma, nu, coef, gap, cost, misfit, rests) of every challenger from one decomposition.
 
-    `gamma` holds two prices a row, of the components of the best arm and of the challenger: the same number where one R
-    is for all. The row of the best arm holds the closest means with S <= R, whatever their best arm; `misfit` is their
-    cost, and `rests` their price in each component.
+    Each row of `gamma` holds two prices, for the components of the best arm and of the challenger; they are equal if
+    all components share one R. The row of the best arm holds the closest means with S <= R, whichever arm is best under
+    them; `misfit` is their cost, and `rests` their price in each component.
     """
     n_arms = mu.size
     gamma = np.zeros((n_arms, 2))
@@ -427,7 +430,7 @@ def respond_all(
             q[j] = 0.0
         offset = tolerance
         if i == best:
-            offset = -1.0  # no constraint but smoothness
+            offset = -1.0  # so that smoothness is the only constraint
         elif home == away:
             resistance = 0.0
             for j in range(offsets[home] + 1, offsets[home + 1]):
@@ -495,9 +498,9 @@ def respond_pairs(
     offsets: Indices,
     component: Indices,
 ) -> tuple[Vector, Vector]:
-    """Returns (cost, misfit) of each challenger when only its own component and that of the best arm count.
+    """Returns (cost, misfit) of each challenger if only its component and that of the best arm count.
 
-    The other components cost nothing, so these costs are lower bounds of those of `respond_all` (theory 6.8).
+    The costs of other components are left out, so these are lower bounds of the costs of `respond_all` (theory 6.8).
     """
     n_arms = mu.size
     cost = np.full(n_arms, np.inf)

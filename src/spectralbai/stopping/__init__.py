@@ -1,6 +1,6 @@
-"""Stopping rules: when the evidence that an arm is right is worth a risk delta, and which rules are proved.
+"""Stopping rules: they say when the results suffice to name an arm at risk delta.
 
-A rule compares a statistic per challenger with a threshold; one reading of the data serves all risks.
+A rule compares a statistic of each challenger with a threshold. One reading of the data serves all risks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The accounts of the betting rule: wealth that is proof against a hypothesis once it has grown a hundredfold, say.
+"""The accounts of the betting rule: play money that grows if a hypothesis is false, and refutes it at 1/delta.
 
-Wealth is kept as its logarithm. An account is cash and what is invested in bets; it starts at 1 (log 0), all in cash,
-and a tenth of the cash is moved into bets at every block.
+All amounts are stored as logarithms. An account consists of cash and of what is in bets. It starts at 1 (log 0), all
+in cash, and a tenth of the cash is moved into bets at every block.
 """
 
 from __future__ import annotations
@@ -16,27 +16,28 @@ from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.evidence.memory import Memory
 
 INVESTED = 0.1
-"""Part of the cash that is moved into bets at every block: bets on a wrong early leader then cost little."""
+"""Part of the cash that is moved into bets at every block. It is small, so that bets on a wrong early leader cost
+little."""
 COMMON = 0.2
-"""Part of what is moved that goes to bets at tolerance 0, which hold whoever leads, where there is a tolerance."""
+"""With a tolerance, the part of the moved cash that goes to bets at tolerance 0, which are valid for every leader."""
 HALF = math.log(2)
-"""What every account loses at a withdrawal."""
+"""What every account loses at a withdrawal: log 2, half of its money."""
 OUT = 1e9
-"""Wealth, as a logarithm, of the account against an arm that was withdrawn: it is out, whatever is bet."""
+"""Logarithm of the wealth of the account against a withdrawn arm: so large that no bet can bring the arm back."""
 FED = 0.05
-"""Least posterior probability of being best at which an arm is fed as a leader, where there is a tolerance."""
+"""With a tolerance, the posterior probability of being best from which on an arm gets money for bets as a leader."""
 
 
 @dataclass(frozen=True, eq=False)
 class Account(Memory):
-    """Accounts against as many hypotheses, side by side."""
+    """One account for each of several hypotheses; every field has one entry per account."""
 
     kind: ClassVar[str] = "account"
 
     cash: Vector
     bets: Vector
     peak: Vector
-    """Largest wealth so far: a hypothesis is rejected for good once it reached 1/delta."""
+    """Largest wealth so far: once it has reached 1/delta, the hypothesis stays refuted."""
 
     @classmethod
     def opened(cls, n: int) -> Self:
@@ -48,9 +49,9 @@ class Account(Memory):
         return wealth
 
     def without(self, arm: int, withdrawals: int, anew: bool) -> Account:
-        """Returns the accounts once an arm is withdrawn, for the so-many-th time (theory 12.15).
+        """Returns the accounts after an arm is withdrawn; `withdrawals` counts this one too (theory 12.15).
 
-        All are halved, or, where their bets may have leant on the arm, start `anew` with 2^-withdrawals.
+        All accounts are halved. If their bets may have relied on the arm, they start `anew` with 2^-withdrawals.
         """
         cash, bets, peak = (each - HALF for each in (self.cash, self.bets, self.peak))
         if anew:
@@ -66,13 +67,13 @@ class Account(Memory):
         return left
 
     def grown(self, n: int, withdrawals: int) -> Account:
-        """Returns the accounts with further ones, `n` in all, that start with what is left of 1 (theory 12.16)."""
+        """Returns the accounts with new ones added, `n` in all; new ones start with 2^-withdrawals (theory 12.16)."""
         start = np.full(n - self.cash.size, -HALF * withdrawals)
         cash, peak = np.concatenate([self.cash, start]), np.concatenate([self.peak, start])
         return Account(cash, np.concatenate([self.bets, np.full(start.size, -np.inf)]), peak)
 
     def settled(self, pay: Vector, idle: Mask | int | None = None) -> Account:
-        """Returns the accounts after bets that paid exp(pay); the accounts `idle`, if any, made no bet."""
+        """Returns the accounts after bets that paid exp(pay); the accounts in `idle`, if given, made no bet."""
         moved = self.cash + math.log(INVESTED)
         kept = self.cash + math.log1p(-INVESTED)
         if idle is not None:
@@ -83,20 +84,23 @@ class Account(Memory):
 
 @dataclass(frozen=True, eq=False)
 class Leaders(Memory):
-    """Accounts of several leaders against every arm, fed from one cash box per arm (theory 12.12): for a tolerance."""
+    """Accounts of several leaders against every arm, used with a tolerance (theory 12.12).
+
+    For each arm, all leaders get their money from one shared cash box.
+    """
 
     kind: ClassVar[str] = "leaders"
 
     cash: Vector
     """The cash box C_i of each arm i."""
     common: Vector
-    """W0_i: bets at tolerance 0, which hold whoever leads."""
+    """W0_i: bets at tolerance 0, which are valid for every leader."""
     leaders: Indices
     """The arms that have led so far."""
     own: Matrix
     """W_bi: a row per leader b, a column per arm i."""
     peak: Matrix
-    """Largest C_i + W0_i + W_bi so far: i is beaten by b for good once it reached 1/delta."""
+    """Largest C_i + W0_i + W_bi so far: once it has reached 1/delta, arm i stays beaten by b."""
 
     @classmethod
     def opened(cls, n_arms: int) -> Self:
@@ -104,7 +108,7 @@ class Leaders(Memory):
         return cls(np.zeros(n_arms), np.full(n_arms, -np.inf), np.zeros(0, dtype=np.intp), nobody, nobody)
 
     def joined(self, arms: Indices) -> Leaders:
-        """Returns the accounts with rows for further leaders."""
+        """Returns the accounts with rows for new leaders."""
         new = np.setdiff1d(arms, self.leaders)
         if not new.size:
             return self
@@ -118,7 +122,7 @@ class Leaders(Memory):
         )
 
     def without(self, arm: int, withdrawals: int, anew: bool) -> Leaders:
-        """Returns the accounts once an arm is withdrawn, as `Account.without` says; as a leader it is forgotten."""
+        """Returns the accounts after an arm is withdrawn, as in `Account.without`; its row as a leader is deleted."""
         rows = self.leaders != arm
         leaders, own, peak = self.leaders[rows], self.own[rows] - HALF, self.peak[rows] - HALF
         cash, common = self.cash - HALF, self.common - HALF
@@ -131,7 +135,7 @@ class Leaders(Memory):
         return Leaders(cash, common, leaders, own, peak)
 
     def grown(self, n_arms: int, withdrawals: int) -> Leaders:
-        """Returns the accounts with those against further arms, as `Account.grown` says; none of these has led yet."""
+        """Returns the accounts with new ones against arms that joined, as in `Account.grown`; these have never led."""
         start = np.full(n_arms - self.cash.size, -HALF * withdrawals)
         nothing = np.full(start.size, -np.inf)
         rows = (self.leaders.size, start.size)
@@ -144,10 +148,10 @@ class Leaders(Memory):
         )
 
     def settled(self, shares: Vector, common_pay: Vector, own_pay: Matrix, idle: Mask | None = None) -> Leaders:
-        """Returns the accounts after bets; `shares` (n_arms,) says in what parts the leaders are fed; the rest
-        goes to W0.
+        """Returns the accounts after bets. `shares` (n_arms,) is the part of the moved cash that each leader gets; the
+        rest goes to W0.
 
-        `own_pay` has a row per leader. Against the arms `idle`, if any, no bet was made.
+        `own_pay` has a row per leader. No bet was made against the arms in `idle`, if given.
         """
         moved = self.cash + math.log(INVESTED)
         with np.errstate(divide="ignore"):
@@ -161,7 +165,7 @@ class Leaders(Memory):
         return replace(self, cash=cash, common=common, own=own, peak=np.maximum(self.peak, wealth))
 
     def wealth(self, leader: int) -> tuple[Vector, Vector]:
-        """Returns (C_i + W0_i + W_bi now, the largest so far) of one leader b."""
+        """Returns (C_i + W0_i + W_bi now, the largest value so far) for one leader b and all arms i."""
         shared = np.logaddexp(self.cash, self.common)
         row = np.flatnonzero(self.leaders == leader)
         if not row.size:
@@ -178,20 +182,20 @@ class Accounts(Memory):
     arms: Account
     """One per arm, against "this arm is the best"."""
     R: Account
-    """A single one, against mu' L mu <= R."""
+    """A single account, against mu' L mu <= R."""
     leaders: Leaders | None
-    """With a tolerance."""
+    """The accounts of the leaders; None without a tolerance."""
     led: Mask | None = None
-    """Which arms have led, alone or in a mixture of arms: bets at tolerance 0 leant on them. None in states of earlier
-    versions: any may have."""
+    """Which arms have led, alone or in a mixture of arms, so that bets at tolerance 0 relied on them. None in states
+    written by earlier versions: any arm may have led."""
     withdrawals: int = 0
-    """Arms withdrawn so far."""
+    """How many arms were withdrawn so far."""
     R_since: int = 0
-    """Arms that there were when the account against R started anew, if it did: blocks opened with fewer tested another
-    R."""
+    """The number of arms when the account against R last started anew, or 0: blocks opened with fewer arms tested
+    another R."""
 
     def without(self, arm: int) -> Accounts:
-        """Returns the accounts once an arm is withdrawn."""
+        """Returns the accounts after an arm is withdrawn."""
         withdrawals = self.withdrawals + 1
         anew = self.led is None or bool(self.led[arm])
         return replace(
@@ -203,8 +207,8 @@ class Accounts(Memory):
         )
 
     def grown(self, n_arms: int, same_R: bool) -> Accounts:
-        """Returns the accounts once arms have joined, `n_arms` in all; the one against R goes on where the data so far
-        speak of the same R (theory 12.16)."""
+        """Returns the accounts after arms have joined, `n_arms` in all. The account against R is kept if the data so
+        far test the same R (theory 12.16)."""
         new = np.zeros(n_arms - self.arms.cash.size, dtype=bool)
         return Accounts(
             self.arms.grown(n_arms, self.withdrawals),
@@ -217,9 +221,10 @@ class Accounts(Memory):
 
 
 def feed(chances: Vector) -> Vector:
-    """Returns the parts in which leaders are fed, from the probabilities of each arm to be best (theory 12.13).
+    """Returns the part of the moved cash that each leader gets, given each arm's probability to be best (theory 12.13).
 
-    In proportion to their squares, from `FED` on; in all 1 - `COMMON`.
+    The parts are proportional to the squares of the probabilities, 0 for probabilities below `FED`, and sum to
+    1 - `COMMON`.
     """
     weight = np.where(chances >= min(FED, chances.max()), chances, 0.0) ** 2
     shares: Vector = (1 - COMMON) * weight / weight.sum()

@@ -1,7 +1,7 @@
 """Bets on a block: what they are, and what they pay (theory, section 12).
 
-A row of bets is against "arm i is the best": with a leader b, an estimate nu and weights v, lam is the point of
-A_{b,i} closest to nu, and the bet on a result of arm a has the size h_a, in proportion to nu_a - lam_a.
+A row of bets is against the claim "arm i is the best". Given a leader b, an estimate nu and weights v, lam is the point
+of A_{b,i} closest to nu. The bet on a result of arm a has size h_a, which is proportional to nu_a - lam_a.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from spectralbai.problem import Problem
 from spectralbai.spectral import Decomposition
 
 CAUTION = 1.0
-"""Bets have the size s = 2E/(2E + CAUTION), E being the evidence for them in the data they come from (theory 12.7)."""
+"""Bets have size s = 2E/(2E + CAUTION), where E is the evidence for them in the data they come from (theory 12.7)."""
 LEAST_PAYOFF = 0.1
-"""Least factor by which one result in a range may change the wealth."""
+"""Least factor by which one result may change the wealth, if outcomes lie in a known range."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class BetTable:
 
     block: Block
     outlook: Outlook
-    """From `block.data`: no result of the block itself, or of a later one."""
+    """The beliefs from `block.data`, which holds no result of this block or of a later one."""
 
     @property
     def problem(self) -> Problem:
@@ -39,7 +39,7 @@ class BetTable:
 
     @cached_property
     def _decomposition(self) -> Decomposition:
-        return self.outlook.decompose(self.block.counts)  # no weight where the block has no pull
+        return self.outlook.decompose(self.block.counts)  # arms that the block does not pull have weight 0
 
     @cached_property
     def _sums(self) -> Vector:
@@ -55,7 +55,8 @@ class BetTable:
         size = 2 * evidence / (2 * evidence + CAUTION)  # (12.7)
         size[leader] = 0.0
         size[~np.isfinite(found.cost)] = 0.0
-        # What rounding leaves of the projection inequality (12.3) is charged (12.6), with one gamma for each R (16.10).
+        # Rounding errors may violate the projection inequality (12.3) slightly; the payoff is reduced by the amount of
+        # the violation (12.6), with one gamma for each R (16.10).
         lam = found.means - found.gap
         reach = np.sqrt(np.where(np.isfinite(radii), radii, 0.0))  # without a graph gamma is 0
         held = (found.decomposition.u * found.gap * (lam - found.means[leader])).sum(axis=1)
@@ -64,12 +65,12 @@ class BetTable:
 
     @property
     def leant_on(self) -> Mask:
-        """The arms that bets at tolerance 0 take to be no better than any best arm."""
+        """The arms that bets at tolerance 0 rely on: they use that no such arm is better than the best one."""
         leant: Mask = np.arange(self.problem.n_arms) == self.block.best
         return leant
 
     def against_R(self) -> float:
-        """Returns the log payoff of the bets against the hypothesis that the means are as smooth as R says (12.10)."""
+        """Returns the log payoff of the bets against the hypothesis S(mu) <= R (theory 12.10)."""
         excess = self.outlook.misfit - self.outlook.freedom / 2
         if excess <= 0:
             return 0.0  # no reason to doubt R, and no bet
@@ -79,8 +80,8 @@ class BetTable:
         radii = parts.components.radii
         lam = parts.project(nu, radii)
         pull = parts.u * (nu - lam)
-        # On M_R, pull.mu is at most sqrt(R pull' L^+ pull), which lam attains but for rounding; with an R for each
-        # component, the sum of these over the components (16.11).
+        # On M_R, pull.mu is at most sqrt(R pull' L^+ pull), and lam attains this up to rounding errors. If each
+        # component has an R, the bound is the sum of this over the components (16.11).
         along, curved = pull @ parts.basis, parts.rough > 0
         tense = along[curved] ** 2 / parts.rough[curved]
         if radii.size == 1:
@@ -93,9 +94,10 @@ class BetTable:
     def _settle(
         self, lam: Matrix, gap: Matrix, size: Vector, slack: Vector, arms: Indices | slice = slice(None)
     ) -> Vector:
-        """Returns the log payoffs of rows of bets towards `gap` = nu - lam, of sizes s, less what rounding may give.
+        """Returns the log payoffs of rows of bets of the given sizes towards `gap` = nu - lam.
 
-        The columns are of all arms, or of `arms`, in ascending order and all that were pulled among them.
+        The payoffs are reduced by `slack`, what rounding errors may have added. The columns are for all arms, or for
+        `arms` only: these must be in ascending order and include every arm that was pulled.
         """
         counts, variances = self.block.counts[arms], self.outlook.variances[arms]
         h = np.where(counts > 0, gap / variances, 0.0)
@@ -121,11 +123,11 @@ class BetTable:
 
 @njit
 def _fit(h: Matrix, lam: Matrix, counts: Vector, variances: Vector, low: float, high: float, size: Vector) -> Vector:
-    """Returns the factor of each row of bets h on results in [low, high] (theory 12.8).
+    """Returns the factor for each row of bets h on results in [low, high] (theory 12.8).
 
-    The size s times min(1, sum n h gap / sum n h^2 (variance + gap^2)), which is near the best factor for the logarithm
-    of the payoff; then so small that no result pays less than LEAST_PAYOFF. The whole row is scaled: changing single
-    bets would break the projection inequality.
+    The factor is s min(1, sum n h gap / sum n h^2 (variance + gap^2)), which nearly maximises the expected logarithm of
+    the payoff. It is reduced where needed so that no result pays less than LEAST_PAYOFF. The whole row is scaled:
+    changing single bets would break the projection inequality.
     """
     factor = np.zeros(h.shape[0])
     for i in range(h.shape[0]):

@@ -1,4 +1,5 @@
-"""The betting rule, the default: proved, for any sampling in blocks, at no price for the number of arms."""
+"""The betting rule, the default: proved for any sampling in blocks, with a threshold that does not grow with the
+arms."""
 
 from __future__ import annotations
 
@@ -23,11 +24,11 @@ from spectralbai.stopping.reading import Reading
 
 @dataclass(frozen=True)
 class Betting(StoppingRule[Accounts]):
-    """Bets against every arm that it is the best; an arm is eliminated when the wealth against it reaches 1/delta.
+    """Bets against the claim "this arm is the best", for every arm, and eliminates an arm at wealth 1/delta.
 
-    The wealth against the best arm is a non-negative supermartingale from 1, whatever the sampling: by Ville's
-    inequality it ever reaches 1/delta with probability at most delta (theory, section 12). Sub-Gaussian, bounded and
-    binary outcomes. One more account bets against R itself.
+    The wealth against the best arm is a non-negative supermartingale that starts at 1, whatever the sampling. By
+    Ville's inequality the probability that it ever reaches 1/delta is at most delta (theory, section 12). This holds
+    for sub-Gaussian, bounded and binary outcomes. One more account bets against R.
     """
 
     bets: ClassVar[bool] = True
@@ -49,7 +50,7 @@ class Betting(StoppingRule[Accounts]):
         problem = evidence.problem
         assert block is not None, "a rule that bets is only used on blocks"
         if (np.bincount(problem.components, block.data.counts) == 0).any():
-            return memory  # opened before there was an estimate: nothing was bet
+            return memory  # the block was opened before there was an estimate, so nothing was bet on it
         outlook = Outlook.on(Evidence(problem, block.data, block.best, evidence.origin))
         table = CategoryTable(block, outlook) if isinstance(outlook, CatalogueOutlook) else BetTable(block, outlook)
         against_R, leaders = memory.R, memory.leaders
@@ -57,12 +58,12 @@ class Betting(StoppingRule[Accounts]):
             against_R = against_R.settled(np.array([table.against_R()]))
         if decided:
             return replace(memory, R=against_R)
-        # Nothing was bet against arms that joined after the block was opened.
+        # No bet was made against arms that joined after the block was opened.
         n_arms = memory.arms.cash.size
         absent = np.arange(n_arms) >= block.n_arms
         pay = _padded(table.against_arms(block.best, 0.0), n_arms)
         if leaders is not None:
-            chances = np.where(memory.arms.left, _padded(outlook.chances, n_arms), 0.0)  # not for withdrawn arms
+            chances = np.where(memory.arms.left, _padded(outlook.chances, n_arms), 0.0)  # withdrawn arms do not lead
             if not chances.any():
                 chances[block.best] = 1.0
             shares = feed(chances)
@@ -98,7 +99,7 @@ class Betting(StoppingRule[Accounts]):
 
 
 def _padded(values: Vector, n_arms: int) -> Vector:
-    """Returns values of the first arms, and 0 for the others."""
+    """Returns the values with zeros appended for arms that joined later."""
     return np.concatenate([values, np.zeros(n_arms - values.size)]) if values.size < n_arms else values
 
 
@@ -116,7 +117,8 @@ class BettingReading(Reading):
         return bool(self.accounts.R.bets[0] > -np.inf)
 
     def consistent(self, delta: float) -> bool:
-        """Whether R is not refuted and some arm is left; if R holds, each of the two fails with risk at most delta."""
+        """Whether R is not refuted and some candidate is left; if R holds, each fails with probability at most
+        delta."""
         goal = -math.log(delta)
         return bool(self.accounts.R.peak[0] < goal) and self.candidates(delta).size > 0
 
@@ -131,14 +133,14 @@ class BettingReading(Reading):
         return {}
 
     def recommended(self, delta: float) -> int:
-        """The most promising of the arms that may still be best."""
+        """Returns the most promising candidate."""
         left = self.candidates(delta)
         return int(left[np.argmax(self.promise[left])]) if left.size else self.arm
 
 
 @dataclass(frozen=True, eq=False)
 class EliminationReading(BettingReading):
-    """Without a tolerance: decided when one arm is left."""
+    """The reading without a tolerance: decided when one candidate is left."""
 
     def decided(self, delta: float) -> bool:
         return self.consistent(delta) and self.candidates(delta).size == 1
@@ -155,7 +157,10 @@ class EliminationReading(BettingReading):
 
 @dataclass(frozen=True, eq=False)
 class LeaderReading(BettingReading):
-    """With a tolerance: decided when some arm has beaten all others; `separable` says who can be better at all."""
+    """The reading with a tolerance: decided when some arm has beaten every arm that could be better.
+
+    `separable` says which arms could be better than a leader by the tolerance under smooth means.
+    """
 
     separable: Mask | CategoryRivals
 
@@ -187,7 +192,7 @@ class LeaderReading(BettingReading):
         return rivals
 
     def _may_be_alone(self, left: Indices) -> bool:
-        """Whether some arm may have no rival: in a catalogue, none has as long as several categories race."""
+        """Whether some arm may be without rivals; in a catalogue none is while arms of several categories are left."""
         rivals = self.separable
         return not isinstance(rivals, CategoryRivals) or not (rivals.of_arm[left] != rivals.of_arm[left[0]]).any()
 

@@ -1,4 +1,4 @@
-"""Bets on a block where arms are in categories: an arm needs no pull of its own to be bet against (theory, 17)."""
+"""Bets on a block if arms are in categories: even arms that were never pulled can be bet against (theory, 17)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from spectralbai.spectral import Duels
 from spectralbai.stopping.bets import CAUTION, BetTable
 
 ROWS = 4096
-"""Arms whose bets are worked out at a time, which limits the memory."""
+"""Number of arms whose bets are computed at a time, to limit the memory used."""
 
 
 @dataclass(frozen=True, eq=False)
 class CategoryTable(BetTable):
-    """A block at its closing; a row of bets has entries for the arms that the block pulled, and no others."""
+    """A block at its closing; a row of bets has entries only for the arms that the block pulled."""
 
     outlook: CatalogueOutlook
 
@@ -37,7 +37,8 @@ class CategoryTable(BetTable):
             z = self._directions(part, found.own[part], found.mixture[part], leader)
             gap = (found.lead[part] / found.variance[part])[:, None] * z / u
             lam = nu - gap
-            # On "i is the best", z.mu is at most this (17.5); lam attains it but for rounding, which is charged.
+            # If arm i is the best, z.mu is at most this (17.5). lam attains it up to rounding errors; `slack` is their
+            # size, by which the payoff is reduced.
             most = (1 - found.own[part]) * found.margin[part] - tolerance
             slack = (found.lead[part] / found.variance[part]) * (most - (z * (lam - top)).sum(axis=1))
             pay[part] = self._settle(lam, gap, size[part], slack, pulled)
@@ -45,7 +46,7 @@ class CategoryTable(BetTable):
 
     @cached_property
     def _duels(self) -> Duels:
-        """Those of the arm recommended when the block was opened, at tolerance 0."""
+        """The duels of the arm that was recommended when the block was opened, at tolerance 0."""
         return self.outlook.duels(self.block.counts, self.block.best, 0.0)
 
     @property
@@ -57,7 +58,10 @@ class CategoryTable(BetTable):
         return leant
 
     def _directions(self, arms: Indices, own: Vector, mixture: Vector, leader: int) -> Matrix:
-        """Returns, for each arm, what stands for the leader less what stands for the arm, over the pulled arms."""
+        """Returns, for each arm, the weights of the leader minus the weights of the arm, over the pulled arms.
+
+        The weights are mixtures of the arm itself and of the average of its category.
+        """
         pulled = np.flatnonzero(self.block.counts)
         category = self.outlook.catalogue.of_arm
         u = self.block.counts / self.outlook.variances
@@ -80,7 +84,7 @@ class CategoryTable(BetTable):
         pulled = np.flatnonzero(self.block.counts)
         lam = np.where(catalogue.total(u)[catalogue.of_arm] > 0, lam, nu)
         pull = u * (nu - lam)
-        # On S_c <= R_c, pull.mu is at most sqrt(room_c) |pull_c| in each category, as its sum there is 0.
+        # If S_c <= R_c, pull.mu is at most sqrt(room_c) |pull_c| in each category, because pull sums to 0 there.
         most = np.sqrt(catalogue.room * catalogue.total(pull**2)).sum()
         level = (catalogue.total(u * lam) / np.maximum(catalogue.total(u), 1e-300))[catalogue.of_arm]
         slack = np.array([most - pull @ (lam - level)])

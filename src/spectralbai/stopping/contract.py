@@ -1,4 +1,4 @@
-"""The contract of a stopping rule: what it remembers, how it learns, and how it is read."""
+"""The contract of a stopping rule: what it remembers, how it learns from results, and how its reading is made."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class StoppingRule(ABC, Generic[M]):
     """
 
     bets: ClassVar[bool] = False
-    """Whether the rule bets on blocks: pulls fixed before they are handed out, results sealed until all are there."""
+    """Whether the rule bets on blocks, so that pulls come in blocks whose results stay sealed until all have
+    arrived."""
 
     name: str
     reference: str
@@ -35,42 +36,42 @@ class StoppingRule(ABC, Generic[M]):
     """Whether its risk is proved to be at most delta."""
 
     def check(self, problem: Problem) -> None:
-        """Refuses problems that the rule is not made for."""
+        """Raises InvalidInput for problems that the rule cannot handle."""
 
     @abstractmethod
     def start(self, problem: Problem) -> M:
         """Returns the memory before any result."""
 
     def observe(self, memory: M, block: Block | None, evidence: Evidence, decided: bool = False) -> M:
-        """Returns the memory after a closed block, whose results `evidence` holds.
+        """Returns the memory after a closed block; `evidence` includes its results.
 
-        `block` is None where pulls do not come in blocks. Once the rule has `decided`, at all its risks, only what
-        tests the hypotheses goes on learning.
+        `block` is None if pulls do not come in blocks. After the rule has `decided` at all its risks, only the part
+        that tests R goes on learning.
         """
         return memory
 
     @abstractmethod
     def read(self, memory: M, evidence: Evidence) -> Reading:
-        """Returns what the rule makes of the evidence; every component has a result."""
+        """Returns the reading of the evidence; every component must have a result."""
 
     def contradicts_R(self, memory: M, evidence: Evidence, delta: float) -> bool:
-        """Returns whether the data contradict R at this risk: asked of proved rules after their decision, too."""
+        """Returns whether the data contradict R at this risk; also called after the decision, for proved rules."""
         reading = self.read(memory, evidence)
         return reading.tests_R and not reading.consistent(delta)
 
     def withdraw(self, memory: M, arm: int) -> M:
-        """Returns the memory once an arm is withdrawn: from now on the question is which of the others is best."""
+        """Returns the memory after an arm is withdrawn: from then on the question is which of the others is best."""
         raise InvalidInput(f"the rule {self.name} cannot go on without an arm; only the race with betting can")
 
     def join(self, memory: M, problem: Problem, before: Problem) -> M:
-        """Returns the memory once arms have joined: `problem` has them after those of the problem `before`."""
+        """Returns the memory after arms have joined: `problem` has them at the end, after the arms of `before`."""
         raise InvalidInput(f"no arm can join under the rule {self.name}; only in the race with betting")
 
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-        """Returns what the statistic gains per trial at means `mu` and an allocation (n_arms,); nan if that is no
-        rate."""
+        """Returns how much the statistic gains per trial at means `mu` and an allocation (n_arms,); nan if it does not
+        grow in proportion to the trials."""
         return float("nan")
 
     def knowing(self, mean_range: tuple[float, float]) -> Self:
-        """Returns the rule for means known to lie in an interval."""
+        """Returns the rule with the knowledge that all means lie in an interval."""
         raise InvalidInput(f"`mean_range` belongs to the rule mixture, got it with {self.name}; leave it out")

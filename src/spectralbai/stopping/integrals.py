@@ -1,6 +1,7 @@
 """Integrals of the likelihood over the prior frozen at the split, compiled.
 
-All kernels that call one another stand in this file: the cache of compiled code follows the file it was made from.
+All kernels that call each other are in this file, because the cache of compiled code notices changes of its own file
+only.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from spectralbai.compiled import njit
 from spectralbai.spectral import Components
 
 STIFFEST = 1e10
-"""Limit on kappa trace(L) / total weight before the split: nearly rigid, and still far from singular."""
+"""Largest kappa trace(L) / total weight before the split: components are nearly rigid then, but the matrix is still far
+from singular."""
 
 
 def log_integrals(
@@ -27,9 +29,9 @@ def log_integrals(
 ) -> Vector:
     """Returns, per component, log of the integral of exp(-sum_a u_a (means_a - lam_a)^2 / 2) over the frozen prior.
 
-    The prior is a mixture over k of N(m_k, P_k^-1) with P_k = kappa_k L + diag(before), kappa_k = scales_k rank / R,
-    the posterior of a flat level and roughness precision kappa_k given the results before the split, weighted by how
-    well kappa_k explains them (theory 6.4-6.6).
+    The prior is a mixture over k of N(m_k, P_k^-1) with P_k = kappa_k L + diag(before), kappa_k = scales_k rank / R.
+    Member k is the posterior, given the results before the split, of a flat level and roughness precision kappa_k; its
+    weight says how well kappa_k explains those results (theory 6.4-6.6).
     """
     logs: Vector = _log_integrals(
         components.ordered(before),
@@ -72,7 +74,7 @@ def _log_integrals(
         for a in range(low, low + size):
             centre += before[a] * means_before[a]
             total += before[a]
-        centre /= total  # only differences of means enter: measure them from here
+        centre /= total  # only differences of means matter: subtracting a common centre keeps them accurate
         if size == 1:
             p = before[low] + precision
             m = precision * (middle - centre) / p
@@ -153,8 +155,8 @@ def _solve_factored(factor: Matrix, rhs: Vector) -> tuple[Vector, float]:
 def lone_integrals(
     before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float]
 ) -> Vector:
-    """Returns what `log_integrals` gives for arms without edges, one entry per arm; -inf without results before the
-    split."""
+    """Returns the result of `log_integrals` for arms without edges, one entry per arm; -inf for arms without results
+    before the split."""
     precision, middle = level
     p = before + precision
     known = p > 0

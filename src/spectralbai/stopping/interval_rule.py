@@ -1,4 +1,4 @@
-"""Stop once one confidence interval is above all others: the rule of LUCB and GRUB."""
+"""The rule of LUCB and GRUB: stop once one confidence interval is above all others."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from spectralbai.stopping.reading import IntervalReading, Reading
 
 @dataclass(frozen=True)
 class Intervals(StoppingRule[Memory]):
-    """Stop once the confidence interval of one arm is above all others, up to the tolerance: the rule of LUCB and
-    GRUB."""
+    """The rule of LUCB and GRUB: stops once the confidence interval of one arm is above all others, up to the
+    tolerance."""
 
     proved: bool = True
     with_graph: bool = field(kw_only=True)

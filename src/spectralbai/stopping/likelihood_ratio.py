@@ -38,7 +38,7 @@ class LikelihoodRatio(StoppingRule[Memory]):
 
 @dataclass(frozen=True)
 class PrintedRule(StoppingRule[Memory]):
-    """The rule as the paper prints it: an unconstrained statistic, which cannot profit from the graph."""
+    """The rule as printed in the paper: its statistic ignores the smoothness, so the graph does not help it."""
 
     name: str = "paper-printed"
     reference: str = "[KG20], eq. (5): log(2t(K-1)/delta)"
@@ -60,8 +60,8 @@ class PrintedRule(StoppingRule[Memory]):
 
 
 def closest_cost(problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-    """Returns what the closest alternative to the means `mu` costs per trial (theory 2.2): the growth of likelihood
-    ratios."""
+    """Returns the cost per trial of the closest alternative to the means `mu` (theory 2.2), which is how fast
+    likelihood ratios grow."""
     return Oracle(problem, mu, best).respond(allocation).value
 
 

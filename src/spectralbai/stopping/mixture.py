@@ -1,4 +1,4 @@
-"""The split mixture: a proved rule that profits from the graph and needs no blocks."""
+"""The split mixture: a proved rule that uses the graph and needs no blocks."""
 
 from __future__ import annotations
 
@@ -22,24 +22,25 @@ from spectralbai.stopping.reading import LikelihoodReading, Reading
 from spectralbai.stopping.region import Region, graph_penalties, lone_penalties, number_of_tests
 
 PRIOR_SCALES = (1 / 16, 1.0, 8.0, 64.0)
-"""Grid of prior precisions of the roughness, in units of rank / R; the vague one sees that R is too small."""
+"""Grid of prior precisions of the roughness, in units of rank / R; the smallest one detects that R is too small."""
 
 PAIR_SHARE = 0.1
-"""Part of the risk spent on comparing arms two by two, as if there were no graph. The threshold on the graph pays for
-all of its arms at once; where it says little, this is what decides, and the graph does no harm (theory 6.9)."""
+"""Part of the risk spent on comparing arms two by two, as if there were no graph. The threshold of the test on the
+graph grows with all of its arms. Where the graph helps little, the comparisons of two arms decide first, so that the
+graph does no harm (theory 6.9)."""
 
 SPLIT_EVIDENCE = 1.5
-"""The prior is frozen when rules are first read with this much evidence against every challenger."""
+"""The prior is frozen as soon as the evidence against every challenger is larger than this, in nats."""
 
 
 @dataclass(frozen=True, eq=False)
 class Split(Memory):
-    """When the prior was frozen."""
+    """The split: the moment when the prior was frozen."""
 
     kind: ClassVar[str] = "split"
 
     data: Data | None = None
-    """The results up to then; None before."""
+    """The results up to the split; None before the split."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +48,19 @@ class Mixture(StoppingRule[Split]):
     """The split mixture: proved for any sampling rule and sub-Gaussian noise, by Ville's inequality
     (theory, section 6).
 
-    The prior is the posterior of a Gaussian mixture at the split, a function of earlier results only; statistic and
+    The prior is the posterior of a Gaussian mixture at the split, so it depends on earlier results only; statistic and
     threshold use later results only. With up to two components the test is on the whole graph at risk delta. With
-    more, challenger i is tested on the results of its component and that of the best arm, at the risk shared by the
-    tests that could go wrong if i is best (theory 6.7). A small part of the risk goes to comparisons of two arms that
-    ignore the graph (theory 6.9); each challenger is beaten by whichever test beats it first.
+    more, challenger i is tested on the results of its component and of the best arm's component; the risk is shared by
+    the tests that could go wrong if i is best (theory 6.7). A small part of the risk goes to comparisons of two arms
+    that ignore the graph (theory 6.9). A challenger is beaten as soon as one of its tests beats it.
     """
 
     name: str = "mixture"
     reference: str = "Ville's inequality; docs/theory.md, section 6"
     proved: bool = True
     mean_range: tuple[float, float] | None = None
-    """Interval known to hold the means, if any, such as the range of the outcomes, which is the default: informs the
-    prior, never the validity."""
+    """Interval that the means are known to lie in, if any; the default is the range of the outcomes, if known. It
+    shapes the prior; the rule stays valid even if the interval is wrong."""
 
     def check(self, problem: Problem) -> None:
         if problem.by_component:
@@ -73,7 +74,7 @@ class Mixture(StoppingRule[Split]):
     def observe(self, memory: Split, block: Block | None, evidence: Evidence, decided: bool = False) -> Split:
         if memory.data is not None:
             return memory
-        # Any stopping time may be the split: the rule is valid for all.
+        # The rule is valid for every choice of the split that depends on earlier results only.
         responses = evidence.responses
         lead = responses.value - responses.misfit
         ready = lead > SPLIT_EVIDENCE or responses.misfit > evidence.problem.n_arms + 10

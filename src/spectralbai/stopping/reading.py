@@ -1,4 +1,4 @@
-"""What a rule makes of the data at one time: one reading serves all risks."""
+"""Readings: what a stopping rule concludes from the data at one time. One reading serves all risks."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from spectralbai.stopping.region import Region
 
 
 class Reading(ABC):
-    """What a rule makes of the data at one time."""
+    """What a stopping rule concludes from the data at one time."""
 
     arm: int
-    """The arm defended."""
+    """The leader."""
 
     def recommended(self, delta: float) -> int:
         """Returns the arm to recommend at this risk."""
@@ -25,11 +25,11 @@ class Reading(ABC):
 
     @property
     def tests_R(self) -> bool:
-        """Whether the rule asks if the data agree with R, and has begun to."""
+        """Whether the rule tests if the data agree with R, and has started to."""
         return False
 
     def consistent(self, delta: float) -> bool:
-        """Whether the data agree with R; with what risk this is False though R holds, each rule says."""
+        """Whether the data agree with R. Each rule documents the risk that this is False although R holds."""
         return True
 
     @abstractmethod
@@ -38,23 +38,23 @@ class Reading(ABC):
 
     @abstractmethod
     def least_beaten(self, delta: float) -> tuple[float, float]:
-        """Returns (statistic, threshold) of the challenger least beaten; (inf, 0) if no challenger can win."""
+        """Returns (statistic, threshold) of the challenger that is closest to winning; (inf, 0) if none can win."""
 
     def candidates(self, delta: float) -> Indices | None:
-        """Returns the arms that may still be best; None where the rule keeps no such set."""
+        """Returns the candidates, the arms that are not eliminated; None if the rule does not eliminate arms."""
         return None
 
     def lacking(self, delta: float) -> Vector | None:
         """Returns what is missing to eliminate each arm, in nats; at most 0 for eliminated arms.
 
-        None where the rule does not eliminate arms one by one.
+        None if the rule does not eliminate arms one by one.
         """
         return None
 
     def intervals(self, delta: float) -> tuple[Vector, Vector] | None:
-        """Returns the ends of intervals that hold all means, at all times at once, with probability 1 - delta.
+        """Returns the ends of intervals that contain all means, at all times at once, with probability 1 - delta.
 
-        None where nothing is claimed: nothing is proved, or not yet, or the data contradict R.
+        None if the rule claims no intervals: they are not proved, it is too early, or the data contradict R.
         """
         return None
 
@@ -64,16 +64,16 @@ class LikelihoodReading(Reading):
     """Statistics and penalties per challenger at one time; thresholds are log(1/delta) + penalty."""
 
     arm: int
-    """The arm defended."""
+    """The leader."""
     statistic: Vector
     penalty: Vector
     misfit: Vector
-    """What the best smooth explanation costs, on the data and at the R of each challenger's test."""
+    """The misfit, for each challenger: on the data and with the R that its test uses."""
     total_misfit: float
-    """The same on all data of the rule, with its own penalty: above its threshold the data contradict R."""
+    """The misfit of all data of the rule: above log(1/delta) + `total_penalty`, the data contradict R."""
     total_penalty: float
     region: Region | None = None
-    """Where the true means lie, if the rule is proved and its prior frozen."""
+    """Where the true means lie, if the rule is proved and its prior is frozen."""
 
     @property
     def tests_R(self) -> bool:
@@ -122,5 +122,5 @@ class IntervalReading(Reading):
 
     def intervals(self, delta: float) -> tuple[Vector, Vector] | None:
         widths = self.widths(delta)
-        means = np.where(np.isinf(widths), 0.0, self.means)  # -inf where nothing was seen
+        means = np.where(np.isinf(widths), 0.0, self.means)  # arms without results have mean -inf here
         return means - widths, means + widths

@@ -1,4 +1,4 @@
-"""Means that the data do not exclude: confidence intervals from the event that the proof of the mixture rests on."""
+"""The means that the data do not exclude: confidence intervals from the same event as the proof of the mixture rule."""
 
 from __future__ import annotations
 
@@ -11,27 +11,29 @@ from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.spectral import Decomposition
 
 PRICES = 128
-"""Prices of smoothness tried at once. Every price gives valid ends: more of them can only make intervals tighter."""
+"""Number of prices of smoothness tried at once. Every price gives valid intervals; more prices only tighten them."""
 
 MARGIN = 1e4
-"""How far beyond the scales of the problem prices are tried."""
+"""Factor by which the prices tried extend beyond the scales of the problem."""
 
 EXTREME = 1e12
-"""How far R counts among these scales: beyond, components are as good as rigid, or free."""
+"""Factor by which the scale of R may exceed the other scales: beyond it components are practically rigid, or free."""
 
 
 def number_of_tests(sizes: Indices) -> Indices:
-    """Returns, per component of the best arm, the number of tests that can go wrong, with more than two components
-    (theory 6.7)."""
+    """Returns the number of tests that can go wrong if the best arm is in each component (theory 6.7).
+
+    For more than two components.
+    """
     tests: Indices = sizes.size - 1 + (sizes >= 2)
     return tests
 
 
 def graph_penalties(integrals: Vector, sizes: Indices) -> Vector:
-    """Returns, per component, what its results may cost the true means less log(1/risk) (theory 6.10, 6.13).
+    """Returns, per component, the largest cost of the true means on its results, minus log(1/risk) (theory 6.10, 6.13).
 
-    With more than two components the event depends on the component c of the best arm, which is unknown: the largest
-    cost over all c is allowed.
+    With more than two components this depends on the component c of the best arm. That one is unknown, so the largest
+    value over all c is used.
     """
     if sizes.size <= 2:
         return np.full(sizes.size, -integrals.sum())
@@ -40,7 +42,7 @@ def graph_penalties(integrals: Vector, sizes: Indices) -> Vector:
 
 
 def lone_penalties(alone: Vector) -> Vector:
-    """Returns the same per arm, for the event on pairs of arms; infinite where an arm has no prior (theory 6.14)."""
+    """Returns the same per arm, from the comparisons of two arms (theory 6.14); infinite for an arm without a prior."""
     return math.log(alone.size - 1) - alone + _largest_other(-alone)
 
 
@@ -56,22 +58,23 @@ class Region:
     """Where the true means lie, at all times at once, with probability 1 - delta."""
 
     decomposition: Decomposition
-    """That of the counts of the results that the tests use."""
+    """The decomposition for the counts of the results that the tests use."""
     R: float
     """Largest S that the tests allow."""
     means: Vector
-    """Means of these results."""
+    """Empirical means of these results."""
     penalty: Vector
-    """What the results of each component may cost less log(1/delta), (n_components,); of all at once with up to two."""
+    """Largest cost of the true means on each component's results, minus log(1/delta), (n_components,). With up to two
+    components: the cost on all results together."""
     lone_penalty: Vector | None
-    """The same for each arm by itself, if the risk has a part for it."""
+    """The same for each single arm; None if no part of the risk is spent on it."""
 
     def intervals(self, delta: float) -> tuple[Vector, Vector] | None:
-        """Returns the ends of the intervals of all arms; None if no means with S <= R are left."""
+        """Returns the ends of the intervals of all arms; None if the data exclude all means with S <= R."""
         radius = self.penalty - math.log(delta)
         low, high = np.full(self.means.size, -np.inf), np.full(self.means.size, np.inf)
         prices = self._prices(radius)
-        for _ in range(2):  # over all scales, then over those that matter
+        for _ in range(2):  # first over all scales, then finely around the prices that gave the tightest ends
             lows, highs = self._ends(prices, radius)
             low, high = np.maximum(low, lows.max(axis=1)), np.minimum(high, highs.min(axis=1))
             useful = prices[np.append(lows.argmax(axis=1), highs.argmin(axis=1))]
@@ -89,8 +92,11 @@ class Region:
         return low, high
 
     def _prices(self, radius: Vector) -> Vector:
-        """Returns prices of smoothness around those at which a direction bends or the whole of R is worth the
-        radius."""
+        """Returns prices of smoothness on a grid around the two scales that matter.
+
+        These are the prices at which the penalty of a direction equals its weight, and the price at which R costs as
+        much as the radius.
+        """
         theta, rough = self.decomposition.theta, self.decomposition.rough
         curved = rough > 0
         if not curved.any():
@@ -101,10 +107,10 @@ class Region:
         return np.append(0.0, np.geomspace(scales.min() / MARGIN, scales.max() * MARGIN, PRICES))
 
     def _ends(self, prices: Vector, radius: Vector) -> tuple[Matrix, Matrix]:
-        """Returns the ends (n_arms, n_prices) of the ellipsoid at each price, which holds the region (theory 6.11,
+        """Returns the ends (n_arms, n_prices) of an ellipsoid for each price that contains the region (theory 6.11,
         6.12).
 
-        They are crossed where the ellipsoid, hence the region, is empty.
+        The lower end is above the upper one if the ellipsoid, and so the region, is empty.
         """
         decomposition, components = self.decomposition, self.decomposition.components
         level, y = decomposition.coordinates(self.means)
@@ -116,12 +122,12 @@ class Region:
         least = np.add.reduceat(energy[:, None] * bend * inverse, components.offsets[:-1], axis=0)
         if radius.size <= 2:
             least = least.sum(axis=0)
-        with np.errstate(over="ignore"):  # an infinite ellipsoid says nothing, which is true
+        with np.errstate(over="ignore"):  # after an overflow the ellipsoid is infinite: valid, though of no use
             room = 0.5 * prices * self.R if math.isfinite(self.R) else 0.0  # without a graph the price is 0
         slack = np.minimum(radius[:, None] + room - least, np.finfo(float).max / 4)
         reach = np.where(slack > 0, np.sqrt(2 * np.maximum(slack, np.finfo(float).tiny)), -np.inf)
         variance = decomposition.diagonal(inverse)
-        variance[decomposition.diagonal((stiffness == 0).astype(np.float64)) > 0] = np.inf  # nothing holds the arm
+        variance[decomposition.diagonal((stiffness == 0).astype(np.float64)) > 0] = np.inf  # nothing bounds the arm
         half = reach[components.of_arm] * np.sqrt(variance)
         middle = decomposition.combine(y[:, None] * inverse) + level[:, None]
         return middle - half, middle + half
