@@ -19,7 +19,9 @@ from spectralbai.problem import Problem
 FORMAT_1 = "spectralbai-instance/1"
 """What every version reads: edges, and one R."""
 FORMAT = "spectralbai-instance/2"
-"""With categories in place of edges, or one R per component."""
+"""With categories in place of edges, one R per component, or a registered kind of noise."""
+NEWER = ("categories", "category_weight", "noise")
+"""Keys that only the newer format has."""
 REQUIRED = ("format", "n_arms", "R")
 KEYS = (
     *REQUIRED,
@@ -33,6 +35,7 @@ KEYS = (
     "binary",
     "tolerance",
     "labels",
+    "noise",
 )
 
 
@@ -76,15 +79,15 @@ class Instance:
         """Returns the instance in the JSON format spectralbai-instance/2, or /1 where that is enough; `from_dict`
         restores it exactly."""
         problem = self.problem
-        graph = problem.graph.as_dict()
+        graph, noise = problem.graph.as_dict(), problem.noise.as_dict()
         radii = ["inf" if math.isinf(R) else R for R in problem.radii.tolist()]
         return {
-            "format": FORMAT if "categories" in graph or problem.by_component else FORMAT_1,
+            "format": FORMAT if "edges" not in graph or problem.by_component or "noise" in noise else FORMAT_1,
             "n_arms": problem.n_arms,
             **graph,
             **({} if self.mu is None else {"mu": self.mu.tolist()}),
             "R": radii if problem.by_component else radii[0],
-            **problem.noise.as_dict(),
+            **noise,
             "tolerance": problem.tolerance,
             "labels": list(self.labels),
         }
@@ -120,11 +123,11 @@ def _check_keys(d: Mapping[str, Any]) -> None:
     for key in REQUIRED:
         if key not in d:
             raise InvalidInput(f"$ lacks the key {_quote(key)}; add it")
-    newer = "categories" in d or "category_weight" in d or isinstance(d["R"], list | tuple)
+    newer = any(key in d for key in NEWER) or isinstance(d["R"], list | tuple)
     if d["format"] == FORMAT_1 and newer:
         raise InvalidInput(
-            f"$.format must be {_quote(FORMAT)} where there are categories or several R, got {_quote(FORMAT_1)}; "
-            "change it"
+            f"$.format must be {_quote(FORMAT)} where there are categories or several R, or a registered kind, "
+            f"got {_quote(FORMAT_1)}; change it"
         )
     if ("edges" in d) == ("categories" in d):
         raise InvalidInput(
