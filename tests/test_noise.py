@@ -12,7 +12,7 @@ import pytest
 
 from spectralbai import Graph, Instance, InvalidInput, Problem, SpectralTaS, simulate
 from spectralbai.checks import Vector
-from spectralbai.noise import Binary, Bounded, Drawing, Noise, SubGaussian, noise_from_dict
+from spectralbai.noise import Binary, Bounded, Drawing, Noise, SubGaussian, document, noise_from_dict, register_noise
 
 GRAPH = Graph.from_edges(3, [(1, 2, 1.0)])
 GAUSS = SubGaussian(np.array([1.0, 2.0, 3.0]))
@@ -297,3 +297,21 @@ def test_a_policy_of_clicks_takes_nothing_between_them() -> None:
     assert policy.tell(policy.init(), [0, 1], [0.0, 1.0]).samples == 2
     with pytest.raises(InvalidInput, match=re.escape("`rewards` must be 0 or 1, got 0.5 at position 1")):
         policy.tell(policy.init(), [0, 1], [0.0, 0.5])
+
+
+def test_a_registered_kind_of_noise_is_read_from_a_file_and_others_are_refused_with_a_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(document, "READERS", {})
+    register_noise("halved", lambda d, n_arms: SubGaussian.of(d["sigma"] / 2, n_arms))
+    assert noise_from_dict({"noise": {"kind": "halved", "sigma": 3.0}}, 2).sigmas(2).tolist() == [1.5, 1.5]
+    for bad, message in (
+        ({"noise": {"kind": "halve"}}, '$.noise must be of a known kind, got "halve"; did you mean "halved"?'),
+        ({"noise": {"kind": "x"}}, 'got "x"; import the module that defines it first'),
+        ({"noise": {"sigma": 1.0}}, "$.noise must be an object with a \"kind\", got {'sigma': 1.0}"),
+        ({"noise": "halved"}, "$.noise must be an object with a \"kind\", got 'halved'"),
+        ({"noise": {"kind": "halved"}, "low": 0.0}, '$ has both "noise" and "low"; remove one of them'),
+    ):
+        assert message in refusal(noise_from_dict, bad, 2)
+    found = refusal(register_noise, "halved", lambda d, n_arms: SubGaussian.of(1.0, n_arms))
+    assert found == "`kind` must be new, got 'halved', which is registered already; choose another word"
