@@ -17,9 +17,9 @@ from spectralbai.noise import noise_from_dict
 from spectralbai.problem import Problem
 
 FORMAT_1 = "spectralbai-instance/1"
-"""What every version reads: edges, and one R."""
+"""The format that every version reads: edges, and one R."""
 FORMAT = "spectralbai-instance/2"
-"""With categories in place of edges, or one R per component."""
+"""The format with categories in place of edges, or with one R per component."""
 REQUIRED = ("format", "n_arms", "R")
 KEYS = (
     *REQUIRED,
@@ -38,9 +38,9 @@ KEYS = (
 
 @dataclass(frozen=True, eq=False, init=False)
 class Instance:
-    """A problem with the means to simulate it and the labels people know its arms by.
+    """A problem, labels for its arms, and perhaps means to simulate it with.
 
-    `mu` is not required to satisfy the hypotheses of `problem`; what relies on them checks them.
+    `mu` need not satisfy the hypotheses of `problem`; functions that rely on them check them.
 
     Examples:
         >>> import spectralbai as sb
@@ -54,7 +54,7 @@ class Instance:
 
     problem: Problem
     mu: Vector | None
-    """Means, shape (n_arms,), or None where only the problem is meant."""
+    """Means, shape (n_arms,), or None if they are not known."""
     labels: tuple[str, ...]
     """Unique names of the arms; "0", "1", ... unless given."""
 
@@ -73,8 +73,8 @@ class Instance:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the instance in the JSON format spectralbai-instance/2, or /1 where that is enough; `from_dict`
-        restores it exactly."""
+        """Returns the instance in the JSON format spectralbai-instance/2, or /1 if that is enough; `from_dict` restores
+        it exactly."""
         problem = self.problem
         graph = problem.graph.as_dict()
         radii = ["inf" if math.isinf(R) else R for R in problem.radii.tolist()]
@@ -91,7 +91,7 @@ class Instance:
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Instance:
-        """Returns the instance of a JSON document of format spectralbai-instance/1 or /2; complaints name the JSON
+        """Returns the instance of a JSON document of format spectralbai-instance/1 or /2; error messages name the JSON
         path."""
         _check_keys(d)
         n_arms = check_integer("$.n_arms", d["n_arms"], 2)
