@@ -262,7 +262,7 @@ def test_the_storage_may_come_from_the_environment(
         (("tell", "pages", "--counts", "half.csv", "--id", "x"), 'half.csv: line 2, column "trials": a whole number'),
         (
             ("tell", "pages", "--counts", "twice.csv", "--id", "x"),
-            'twice.csv: line 3: "plain" stands on line 2 already',
+            'twice.csv: line 3: "plain" is already on line 2',
         ),
         (("tell", "pages", "--counts", "other.csv", "--id", "x"), '"other" is no label of an arm'),
         (("tell", "pages", "--counts", "fine.csv", "--id", " "), "`id` must be one line"),

@@ -273,7 +273,7 @@ def test_a_join_that_cannot_be_is_refused() -> None:
     policy = sb.SpectralRace(sb.Problem(graph, R, 0.5), 0.05)
     larger = NEW["alone"][0]
     for problem, words in (
-        (sb.Problem(graph, R, 0.5), "more than the 5 arms of now"),
+        (sb.Problem(graph, R, 0.5), "more than the present 5 arms"),
         (sb.Problem(larger, R, 0.5, 0.1), "`tolerance` must stay 0 when arms join"),
         (
             sb.Problem(larger, R, [0.5, 0.6, 0.5, 0.5, 0.5, 0.5, 0.5]),

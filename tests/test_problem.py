@@ -89,7 +89,7 @@ def test_means_as_rough_as_R_are_smooth_enough_and_rougher_ones_are_refused() ->
 def test_a_tie_for_the_best_is_refused_unless_there_is_a_tolerance() -> None:
     tied = np.array([0.5, 0.9, 0.9])
     with pytest.raises(
-        InvalidInput, match=re.escape("got arms 1 and 2 tied at 0.9; set a tolerance > 0 if either will do")
+        InvalidInput, match=re.escape("got arms 1 and 2 tied at 0.9; set a tolerance > 0 if either is a good answer")
     ):
         Problem(GRAPH, 1.0).best_arm(tied)
     assert Problem(GRAPH, 1.0, tolerance=0.1).best_arm(tied) == 1

@@ -1,6 +1,6 @@
 """Best-arm identification on a similarity graph: find the best of K related options with the fewest noisy trials.
 
-Names are loaded when first used, so that importing the package, and the command line, stay quick.
+Names are loaded when they are first used, so that importing the package and starting the command line are fast.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Checks shared by the public boundary: each returns a clean value or raises `InvalidInput`.
+"""Checks of what users give: each returns a clean value or raises `InvalidInput`.
 
-`name` is an argument or option, or a place: a path such as $.mu inside a JSON document, a line of a table.
+`name` is an argument or option, or a place: a path such as $.mu in a JSON document, or a line of a table.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ T = TypeVar("T")
 
 
 def subject(name: str) -> str:
-    """Returns the name as a message begins with it: arguments and options in backquotes, places as they are."""
+    """Returns the name as messages start with it: arguments and options in backquotes, places unchanged."""
     return name if name.startswith(("$", "line ")) else f"`{name}`"
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
-    """Returns the remedy for a name that is not among those known: the nearest of them, or what else to do."""
+    """Returns advice about an unknown name: the most similar known name, or `otherwise` if none is similar."""
     near = difflib.get_close_matches(word, known, n=1)
     return f'did you mean "{near[0]}"?' if near else otherwise
 
@@ -47,12 +47,12 @@ def check_kind(name: str, value: Any, known: Mapping[str, T]) -> T:
 
 
 def check_number(name: str, value: Any, rule: str, *, low: float, strict: bool, allow_inf: bool = False) -> float:
-    """Returns `value` as a float above `low` (strictly or not); `rule` completes "`name` must be ..."."""
+    """Returns `value` as a float above `low` (strictly or not); `rule` is the end of "`name` must be ..."."""
     if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise InvalidInput(f"{subject(name)} must be {rule}, got {reprlib.repr(value)}; give a number")
     try:
         number = float(value)
-    except OverflowError:  # an int beyond the floats
+    except OverflowError:  # an int too large for a float
         number = math.inf if value > 0 else -math.inf
     in_range = number > low if strict else number >= low
     if not in_range or (math.isinf(number) and not allow_inf):
@@ -115,7 +115,7 @@ def check_vector(name: str, value: ArrayLike, n_arms: int) -> Vector:
 
 
 def check_numbers(name: str, values: Any, n_arms: int, rule: str, *, low: float) -> list[float]:
-    """Returns a list of numbers above `low`, one per arm, as a JSON document holds it."""
+    """Returns a list of a JSON document as numbers above `low`, one per arm."""
     if not isinstance(values, list | tuple):
         raise InvalidInput(f"{subject(name)} must be a list of {n_arms} numbers, got {reprlib.repr(values)}")
     numbers = [check_number(f"{name}[{arm}]", value, rule, low=low, strict=True) for arm, value in enumerate(values)]
@@ -143,7 +143,7 @@ def check_arm(name: str, value: Any, n_arms: int) -> int:
 
 
 def check_memory(what: str, needed: float, remedy: str) -> None:
-    """Raises `InvalidInput` where `what` needs more bytes than half of the memory of this machine."""
+    """Raises `InvalidInput` if `what` needs more bytes than half of the memory of this machine."""
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > installed / 2:
         raise InvalidInput(
@@ -153,6 +153,6 @@ def check_memory(what: str, needed: float, remedy: str) -> None:
 
 
 def check_matrices(n_arms: int, bytes_per_pair: int) -> None:
-    """Raises `InvalidInput` where matrices with so many bytes for each pair of arms do not fit in memory."""
+    """Raises `InvalidInput` if matrices with this many bytes for each pair of arms do not fit in memory."""
     remedy = "put the arms in categories, with an R for each, and use the race"
     check_memory(f"the matrices of {n_arms:,} arms", bytes_per_pair * n_arms**2, remedy)

@@ -1,6 +1,6 @@
-"""Compiled functions: numba's `njit`, with compiled code kept on disk where there is a place for it.
+"""Compiled functions: numba's `njit`, with compiled code kept on disk if there is a folder to write to.
 
-numba is imported when the first function is made, so that this module is free to import.
+numba is imported when the first function is made, so that importing this module is fast.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ _hearer: Callable[[bool], object] | None = None
 def njit(function: Callable[P, T]) -> Callable[P, T]:
     """Returns the function, compiled when it is first called.
 
-    The code is kept beside the source, or in the user's cache. Where neither can be written to, every process compiles
-    anew: slow, but it works. NUMBA_CACHE_DIR names another place. Compiled code lets go of Python's lock, so that other
-    threads go on: one that shows progress, or one that ends an interrupted command.
+    The compiled code is kept next to the source, or in the user's cache folder. If neither can be written to, every
+    process compiles again, which is slow but works. NUMBA_CACHE_DIR names another folder. Compiled code releases
+    Python's lock, so that other threads can run: one that shows progress, or one that ends an interrupted command.
     """
     import numba
 
     _listen()
     try:
         compiled: Callable[P, T] = numba.njit(cache=True, nogil=True)(function)
-    except RuntimeError:  # no place for a cache
+    except RuntimeError:  # no folder for the cache can be written to
         compiled = numba.njit(nogil=True)(function)
     return compiled
 
 
 def on_compiling(hear: Callable[[bool], object] | None) -> None:
-    """Sets what is called each time compiling begins, with whether the code will be kept; None: nothing, as at first.
+    """Sets a function that is called each time compiling begins; None removes it.
 
-    Code that is loaded from where it was kept is not compiled.
+    Its argument says whether the compiled code will be kept on disk. Loading code from disk is not compiling.
     """
     global _hearer
     _hearer = hear
 
 
 def compiling(kept: bool) -> None:
-    """Calls what `on_compiling` set: compiling begins, here or in a process that works for this one."""
+    """Calls the function set by `on_compiling`: compiling begins, in this process or in one of its workers."""
     if _hearer is not None:
         _hearer(kept)
 
 
 @cache
 def _listen() -> None:
-    """Has numba say when it begins to compile."""
+    """Makes numba report when it begins to compile."""
     from numba.core import event
 
     class Listener(event.Listener):

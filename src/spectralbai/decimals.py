@@ -1,4 +1,4 @@
-"""How the numbers of one column are written: all with as many decimals as their intervals deserve."""
+"""Numbers of one column as text: all with the same number of decimals, which depends on their intervals."""
 
 from __future__ import annotations
 
@@ -17,20 +17,21 @@ class Decimals:
 
     places: int
     unit: str = ""
-    """"" for numbers as they are, "%" for shares in percent, "points" for differences of shares: percent, no sign."""
+    """"" for plain numbers, "%" for shares in percent, "points" for differences of shares, in percent without the sign
+    "%"."""
     signed: bool = False
-    """Whether a plus is written, too: differences have one."""
+    """Whether positive numbers get a plus, as differences do."""
     exponent: bool = False
-    """Whether powers of ten are written; `places` are then those of the first factor."""
+    """Whether numbers are written with powers of ten; `places` are then the decimals before the exponent."""
 
     @classmethod
     def of(
         cls, rows: Iterable[tuple[float | None, float | None, float | None]], unit: str = "", signed: bool = False
     ) -> Self:
-        """Returns how to write (estimate, low, high) of each row, None where unknown.
+        """Returns how to write the (estimate, low, high) of each row; None stands for unknown numbers.
 
-        The smallest half-width of an interval keeps two digits. Without intervals the spread of the estimates keeps
-        three and, where they are all alike, the largest of them does.
+        The smallest half-width of an interval is shown with two digits. Without intervals, the spread of the estimates
+        is shown with three digits or, if they are all equal, the largest estimate is.
         """
         scale = 100.0 if unit else 1.0
         known = [[math.nan if value is None else scale * value for value in row] for row in rows]
@@ -55,7 +56,7 @@ class Decimals:
         return f"{text} %" if self.unit == "%" else text
 
     def interval(self, low: float | None, high: float | None) -> str:
-        """Returns an interval as text, "" where nothing is known, "-" for an end that is not."""
+        """Returns an interval as text: "" if both ends are unknown, and "-" in place of one unknown end."""
         return "" if low is None and high is None else f"{self(low)} to {self(high)}"
 
 

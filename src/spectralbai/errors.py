@@ -1,14 +1,14 @@
-"""The exceptions raised on purpose by spectralbai, by kind.
+"""The exceptions that spectralbai raises on purpose, by kind.
 
     SpectralBAIError
     ├── InvalidInput (also a ValueError)    refused: an argument or a file breaks a stated rule
-    │   ├── NotFound                        not-found: there is no study, ticket, arm or file of that name
+    │   ├── NotFound                        not-found: there is no study, ticket, arm or file with that name
     │   └── Conflict                        conflict: it contradicts what is recorded, or what others are doing
     └── StorageError                        broken: a database of studies cannot be read or written
         └── Busy                            busy: it cannot be reached now, or others keep it locked; try again
 
-Adapters turn a kind into a code of theirs in one table: the command line into an exit code, the service into an HTTP
-status. Numerical trouble is never an exception: it is a status, with bounds that stay valid.
+The command line translates each kind into an exit code, and the service into an HTTP status, each in one table.
+Numerical problems are never exceptions: results have a status, and bounds that stay valid.
 """
 
 from typing import ClassVar
@@ -27,7 +27,7 @@ class SpectralBAIError(Exception):
     """
 
     kind: ClassVar[str] = "refused"
-    """What sort of trouble it is; see the top of this module."""
+    """The kind of error; see the top of this module."""
 
 
 class InvalidInput(SpectralBAIError, ValueError):
@@ -44,7 +44,7 @@ class InvalidInput(SpectralBAIError, ValueError):
 
 
 class NotFound(InvalidInput):
-    """There is no study, ticket, arm or file of that name.
+    """There is no study, ticket, arm or file with that name.
 
     Examples:
         >>> import spectralbai as sb
@@ -59,7 +59,7 @@ class NotFound(InvalidInput):
 
 
 class Conflict(InvalidInput):
-    """What is asked for contradicts what is recorded, such as another outcome for a ticket or a name that is taken.
+    """The request contradicts what is recorded, such as a different outcome for a ticket or a name that is taken.
 
     Examples:
         >>> import spectralbai as sb
@@ -78,8 +78,8 @@ class Conflict(InvalidInput):
 
 
 class StorageError(SpectralBAIError):
-    """A database of studies cannot be reached, read or written; nothing was half-written, and the same call may be
-    made again.
+    """A database of studies cannot be reached, read or written. Nothing was written in part, and it is safe to make the
+    same call again.
 
     Examples:
         >>> import spectralbai as sb
@@ -96,7 +96,7 @@ class StorageError(SpectralBAIError):
 
 
 class Busy(StorageError):
-    """A database cannot be reached now, or others keep it locked; the same call may well succeed later.
+    """A database cannot be reached now, or others keep it locked; the same call may succeed later.
 
     Examples:
         >>> import spectralbai as sb

@@ -21,8 +21,8 @@ def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
 
     or over S_c(lam) <= R_c for every component c (theory 16.2).
 
-    `counts` (n_arms,) may hold zeros where the arm's component has an observation; `means` (n_arms,) are not read
-    there, and unobserved arms take the least rough values. Observed means that are smooth enough come back as they are.
+    `counts` (n_arms,) may be 0 for arms whose component has an observation. Their entries of `means` (n_arms,) are
+    ignored, and they get the values with the least roughness. Means that are smooth enough are returned unchanged.
 
     Examples:
         >>> import spectralbai as sb
@@ -42,7 +42,7 @@ def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
     with suppress(TypeError, ValueError):  # ragged, which check_vector reports
         given = np.asarray(means)
         if given.shape == counts.shape and given.dtype.kind in "iuf":
-            means = np.where(counts > 0, given, 0.0)  # nan will do where nothing was seen
+            means = np.where(counts > 0, given, 0.0)  # so that nan is allowed for arms without observations
     mu_hat = check_vector("means", means, problem.n_arms)
     return closest_smooth(problem, counts, mu_hat, lambda: decompose(problem, counts))
 
@@ -50,7 +50,7 @@ def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
 def closest_smooth(
     problem: Problem, counts: Vector, means: Vector, decomposition: Callable[[], Decomposition]
 ) -> Vector:
-    """Returns what `estimate` does, of values already checked; the decomposition for `counts` is only asked for where
+    """Returns the result of `estimate` for values already checked; the decomposition for `counts` is computed only if
     it is needed."""
     if (counts > 0).all() and problem.smooth(means):
         return means

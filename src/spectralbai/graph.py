@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 def check_edges(
     n_arms: int, edges: Iterable[Any], place: Callable[[int], str], arm_is: Callable[[int], str] = str
 ) -> dict[tuple[int, int], float]:
-    """Returns the weight of each pair of arms, the smaller one first, of edges `(a, b, weight)` or `(a, b)`.
+    """Returns the weight of each edge `(a, b, weight)` or `(a, b)` by its pair of arms, the smaller one first.
 
-    `place` says where edge number i was found, and `arm_is` what an arm is called there, for the messages.
+    For the messages, `place` says where edge number i was found, and `arm_is` how an arm is called.
     """
     weight_of: dict[tuple[int, int], float] = {}
     found: dict[tuple[int, int], int] = {}
@@ -83,7 +83,7 @@ def register_geometry(kind: str, read: Reader) -> None:
 class Graph:
     """An undirected weighted graph whose vertices are the arms; build it with a `from_*` method.
 
-    Edges of weight zero are dropped: they say nothing.
+    Edges of weight zero are dropped, because they have no effect.
 
     Examples:
         >>> import spectralbai as sb
@@ -166,10 +166,9 @@ class Graph:
     def from_features(cls, features: ArrayLike, neighbors: int | None = None) -> Graph:
         """Returns the graph joining each arm to its nearest neighbours in feature space.
 
-        Two arms are joined if one is among the `neighbors` nearest of the other, `usual_neighbors` of them if not
-        given; the weight is
-        exp(-d^2 / (2 h^2)), d their Euclidean distance and h the median distance of joined arms.
-        Features of different units should be standardised first.
+        Two arms are joined if one is among the `neighbors` nearest of the other (by default `usual_neighbors`). The
+        weight is exp(-d^2 / (2 h^2)), where d is their Euclidean distance and h the median distance of joined arms.
+        Features in different units should be standardised first.
         """
         from scipy.spatial import cKDTree
 
@@ -192,7 +191,7 @@ class Graph:
         distances, nearest = cKDTree(points).query(points, k=neighbors + 1)
         joined: dict[tuple[int, int], float] = {}
         for a in range(n_arms):
-            # With duplicated points an arm may not come first among its own neighbours, or not be there at all.
+            # If points are equal, an arm may not be the first of its nearest points, or not be among them at all.
             others = [(b, d) for b, d in zip(nearest[a].tolist(), distances[a].tolist(), strict=True) if b != a]
             joined |= {(min(a, b), max(a, b)): d for b, d in others[:neighbors]}
         lengths = np.array(list(joined.values()))
@@ -202,7 +201,8 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph[Any], weight: str = "weight") -> Graph:
-        """Returns the graph of an undirected networkx graph, arms in the order of its nodes, missing weights 1."""
+        """Returns the graph of an undirected networkx graph, with arms in the order of its nodes; missing weights are
+        1."""
         if not hasattr(graph, "is_directed"):
             raise InvalidInput(
                 f"`graph` must be a networkx Graph, got {type(graph).__name__}; use Graph.from_edges or "
@@ -220,8 +220,8 @@ class Graph:
 
     @classmethod
     def from_categories(cls, labels: Sequence[str], weight: float = 1.0) -> Categories:
-        """Returns the graph that joins all arms of a category by edges of one weight; `labels` names the category of
-        each arm. It takes no more memory than the labels."""
+        """Returns the graph that joins all arms of a category by edges of one weight; `labels` holds the category of
+        each arm. The graph takes no more memory than the labels."""
         return Categories(labels, weight)
 
     @cached_property
@@ -262,7 +262,7 @@ class Graph:
         return np.bincount(self.components[self.pairs[:, 0]], self.weights, self.n_components).astype(np.float64)
 
     def extends(self, earlier: Graph) -> bool:
-        """Whether the edges among its first arms are those of `earlier`."""
+        """Whether the edges among its first arms are the same as in `earlier`."""
         if isinstance(earlier, Categories):
             return False
         among = (self.pairs < earlier.n_arms).all(axis=1)
@@ -274,16 +274,16 @@ class Graph:
         return self.roughness(check_vector("mu", mu, self.n_arms))
 
     def roughness(self, mu: Vector) -> float:
-        """Returns what `smoothness` does, of means already checked."""
+        """Returns the result of `smoothness` for means already checked."""
         return float(self.weights @ (mu[self.pairs[:, 0]] - mu[self.pairs[:, 1]]) ** 2)
 
     def roughness_by_component(self, mu: Vector) -> Vector:
-        """Returns S of each component, of means already checked: (n_components,)."""
+        """Returns S of each component for means already checked: (n_components,)."""
         across = self.weights * (mu[self.pairs[:, 0]] - mu[self.pairs[:, 1]]) ** 2
         return np.bincount(self.components[self.pairs[:, 0]], across, self.n_components).astype(np.float64)
 
     def described(self) -> str:
-        """Returns its size in words."""
+        """Returns the size of the graph in words, such as "3 edges"."""
         return f"{self.n_edges:,} edge{'s' * (self.n_edges != 1)}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -295,7 +295,7 @@ class Graph:
 class Categories(Graph):
     """Arms in categories: all arms of a category are joined to each other by edges of one weight.
 
-    The edges are not stored; `pairs` and `weights` list them when asked, if they fit in memory.
+    The edges are not stored. `pairs` and `weights` are computed when they are first used, if they fit in memory.
     """
 
     categories: tuple[str, ...]
@@ -383,10 +383,10 @@ def number_by_first(labels: Indices) -> Indices:
 
 
 def usual_neighbors(n_arms: int) -> int:
-    """Returns log2(n_arms) rounded down, and at most 5: the number of neighbours that suits so many arms.
+    """Returns a good number of neighbours for this many arms: log2(n_arms) rounded down, and at most 5.
 
-    2 for 4 to 7 arms, 3 for 8 to 15. So many keep most graphs in one part; among few arms, more would join nearly all
-    pairs, and R would then have to bound all differences instead of those of arms that are alike.
+    For example 2 for 4 to 7 arms and 3 for 8 to 15. This keeps most graphs connected. With more neighbours among few
+    arms, nearly all pairs would be joined, and R would have to bound all differences, not just those of similar arms.
     """
     return min(5, n_arms.bit_length() - 1)
 

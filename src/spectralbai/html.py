@@ -1,6 +1,6 @@
-"""Tables as HTML, for pages and notebooks: whatever text comes in is escaped.
+"""Tables as HTML, for pages and notebooks; all text is escaped.
 
-There are no scripts, but for one of our own where a page has a table of thousands of rows.
+The only script is `SCRIPT`, which pages with long tables use.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from html import escape
 from typing import Any
 
 BOX = '<div class="box" style="overflow-x: auto">'
-"""What is wider than the page scrolls in a box of its own."""
+"""Starts a box in which content wider than the page can be scrolled."""
 PAGE_ROWS = 25
-"""Rows of a table that a page shows at a time."""
+"""Number of rows that a long table shows at a time."""
 SCRIPT = """<script>
 for (const part of document.querySelectorAll(".paged")) {
   const data = JSON.parse(part.querySelector("script").textContent);
@@ -61,7 +61,7 @@ for (const part of document.querySelectorAll(".paged")) {
 }
 </script>
 """
-"""Makes every `paged` table of a page turn its pages and search; stands after the last of them."""
+"""Turns the pages of every `paged` table and searches in it; it must come after the last such table of a page."""
 
 
 def paragraph(text: str) -> str:
@@ -70,7 +70,7 @@ def paragraph(text: str) -> str:
 
 
 def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Returns a table whose first column is words, to the left, and whose others are numbers, to the right."""
+    """Returns a table whose first column is text, aligned left, and whose other columns are numbers, aligned right."""
     head = "".join(_cell("th", text, left=column == 0) for column, text in enumerate(headings))
     body = "".join(
         "<tr>" + "".join(_cell("td", text, left=column == 0) for column, text in enumerate(row)) + "</tr>\n"
@@ -80,10 +80,10 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def paged(headings: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequence[str] = (), kind_is: str = "") -> str:
-    """Returns a table of many rows that shows a page of them at a time, with a search in the first column.
+    """Returns a table of many rows that shows some rows at a time, with a search in the first column.
 
-    `kinds` says of what kind each row is, to choose by; `kind_is` is what that is called. All rows are in the page, as
-    JSON that the script of `SCRIPT` reads; where scripts do not run, the first page is what there is.
+    `kinds` gives the kind of each row, so that the reader can select one kind; `kind_is` is the name of this choice.
+    The page contains all rows, as JSON that `SCRIPT` reads. If scripts do not run, only the first rows are shown.
     """
     names = list(dict.fromkeys(kinds))
     choice = ""
@@ -108,8 +108,8 @@ def paged(headings: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequenc
 
 
 def _column(cells: Sequence[str], values: Sequence[str] = ()) -> Any:
-    """Returns cells as the script reads them: a list or, where many are the same, the different ones and which of them
-    each is."""
+    """Returns cells as the script reads them: a list or, if many are equal, the distinct values and the index of each
+    cell among them."""
     places = {value: place for place, value in enumerate(values or dict.fromkeys(cells))}
     if not values and 2 * len(places) > len(cells):
         return list(cells)
@@ -117,7 +117,7 @@ def _column(cells: Sequence[str], values: Sequence[str] = ()) -> Any:
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> str:
-    """Returns a table of names and what each is."""
+    """Returns a table with a name and its value in each row."""
     body = "".join(f"<tr>{_cell('th', name, left=True)}{_cell('td', value, left=True)}</tr>\n" for name, value in rows)
     return f'{BOX}<table class="pairs">\n{body}</table></div>\n'
 

@@ -27,9 +27,9 @@ from spectralbai.noise import noise_from_dict
 from spectralbai.problem import Problem
 
 FORMAT_1 = "spectralbai-instance/1"
-"""What every version reads: edges, and one R."""
+"""The format that every version reads: edges, and one R."""
 FORMAT = "spectralbai-instance/2"
-"""With categories in place of edges, one R per component, or a registered kind of graph or noise."""
+"""The format with categories in place of edges, one R per component, or a registered kind of graph or noise."""
 NEWER = ("categories", "category_weight", "geometry", "noise")
 """Keys that only the newer format has."""
 REQUIRED = ("format", "n_arms", "R")
@@ -52,9 +52,9 @@ KEYS = (
 
 @dataclass(frozen=True, eq=False, init=False)
 class Instance:
-    """A problem with the means to simulate it and the labels people know its arms by.
+    """A problem, labels for its arms, and perhaps means to simulate it with.
 
-    `mu` is not required to satisfy the hypotheses of `problem`; what relies on them checks them.
+    `mu` need not satisfy the hypotheses of `problem`; functions that rely on them check them.
 
     Examples:
         >>> import spectralbai as sb
@@ -68,7 +68,7 @@ class Instance:
 
     problem: Problem
     mu: Vector | None
-    """Means, shape (n_arms,), or None where only the problem is meant."""
+    """Means, shape (n_arms,), or None if they are not known."""
     labels: tuple[str, ...]
     """Unique names of the arms; "0", "1", ... unless given."""
 
@@ -87,8 +87,8 @@ class Instance:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the instance in the JSON format spectralbai-instance/2, or /1 where that is enough; `from_dict`
-        restores it exactly."""
+        """Returns the instance in the JSON format spectralbai-instance/2, or /1 if that is enough; `from_dict` restores
+        it exactly."""
         problem = self.problem
         graph, noise = problem.graph.as_dict(), problem.noise.as_dict()
         radii = plain(problem.radii)
@@ -105,7 +105,7 @@ class Instance:
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Instance:
-        """Returns the instance of a JSON document of format spectralbai-instance/1 or /2; complaints name the JSON
+        """Returns the instance of a JSON document of format spectralbai-instance/1 or /2; error messages name the JSON
         path."""
         _check_keys(d)
         n_arms = check_integer("$.n_arms", d["n_arms"], 2)

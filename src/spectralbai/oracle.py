@@ -35,7 +35,7 @@ class Alternative:
     challenger: int
     """The arm that beats the best one in `lam`."""
     gamma: float | Vector
-    """Price of smoothness: the multiplier of lam' L lam <= R; one for each component of the graph if R is so."""
+    """Price of smoothness: the multiplier of lam' L lam <= R; one for each component of the graph if each has an R."""
     cost: float
     """f(omega) = sum_a omega_a (mu_a - lam_a)^2 / (2 sigma_a^2)."""
 
@@ -46,8 +46,8 @@ class Oracle:
     def __init__(
         self, problem: Problem, mu: Vector, best: int, sigma: Vector | None = None, radii: Vector | None = None
     ) -> None:
-        """`sigma` and `radii`, in the form of `Components.radii`, stand in for those of the problem, where others are
-        believed."""
+        """`sigma` and `radii` (in the form of `Components.radii`), if given, replace those of the problem; plans use
+        this with estimated values."""
         self.problem = problem
         self.mu = mu
         self.sigma = problem.sigma if sigma is None else sigma
@@ -74,7 +74,7 @@ class Oracle:
 
     @property
     def unbeatable(self) -> bool:
-        """Whether no smooth means let another arm beat the best one by more than the tolerance."""
+        """Whether under all smooth means no other arm beats the best one by more than the tolerance."""
         low, high = self.noise.outcome_range or (-math.inf, math.inf)
         if self.tolerance >= high - low:
             return True
@@ -91,9 +91,9 @@ class Oracle:
     def renumbered(self) -> Oracle:
         """Returns the same oracle with its arms numbered in component order.
 
-        Solvers work on this one: arms need no translation at every step, and results do not depend on how the
-        components of the graph are interleaved. `components.ordered` and `components.restored` of the oracle it comes
-        from translate what goes in and what comes out.
+        Solvers use this oracle: arms need no translation at every step, and results do not depend on how the arms of
+        different components are interleaved. To translate vectors, use `components.ordered` and `components.restored`
+        of the original oracle.
         """
         if self.components.in_order:
             return self
@@ -111,10 +111,10 @@ def closest_alternative(problem: Problem, mu: ArrayLike, omega: ArrayLike, best:
         argmin over lam of sum_a omega_a (mu_a - lam_a)^2 / (2 sigma_a^2)
         subject to lam' L lam <= R and lam_i >= lam_best + tolerance for some i != best.
 
-    Where each component c has its R, S_c(lam) <= R_c takes the place of lam' L lam <= R (theory, section 16).
+    If each component c has an R, S_c(lam) <= R_c replaces lam' L lam <= R (theory, section 16).
 
-    `mu` (n_arms,) may be rougher than R; `omega` (n_arms,) is non-negative, may hold zeros and need not sum
-    to one, so that counts will do; `best` defaults to the arm of largest mean.
+    `mu` (n_arms,) may be rougher than R. `omega` (n_arms,) is non-negative, may contain zeros and need not sum to one,
+    so that counts can be given. `best` is by default the arm with the largest mean.
 
     Examples:
         >>> import spectralbai as sb
@@ -129,7 +129,7 @@ def closest_alternative(problem: Problem, mu: ArrayLike, omega: ArrayLike, best:
     oracle = Oracle(problem, mu, best)
     with one_thread():
         responses = oracle.respond(omega)
-    # Of challengers that cost the same, as where omega leaves moves free, the first in component order.
+    # Challengers can have equal costs, for example if omega has zeros; take the first in component order.
     winner = int(oracle.components.order[np.argmin(oracle.components.ordered(responses.cost))])
     if not np.isfinite(responses.cost[winner]):
         raise InvalidInput(
@@ -139,5 +139,5 @@ def closest_alternative(problem: Problem, mu: ArrayLike, omega: ArrayLike, best:
     gamma: float | Vector = float(responses.gamma[winner, 0])
     if problem.by_component:
         gamma = np.zeros(problem.graph.n_components)
-        gamma[oracle.components.whole] = responses.prices[winner]  # none where R is infinite
+        gamma[oracle.components.whole] = responses.prices[winner]  # 0 for components with infinite R
     return Alternative(mu - responses.gap[winner], winner, gamma, float(responses.cost[winner]))

@@ -1,4 +1,4 @@
-"""The hypotheses of a best-arm problem: graph, smoothness, noise and tolerance, checked once."""
+"""What is assumed in a best-arm problem: graph, smoothness, noise and tolerance, checked once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spectralbai.graph import Graph, number_by_first
 from spectralbai.noise import Binary, Bounded, Noise, SubGaussian
 
 UNIT = np.float64(1.0)
-"""The sigma of a problem that names no noise; known by identity, so that an explicit sigma = 1 is told from it."""
+"""The default sigma; it is compared by identity, so that an explicit sigma = 1 can be distinguished from it."""
 ROUNDING = 1e-12
 """Relative slack within which S(mu) = R counts as S(mu) <= R."""
 
@@ -43,7 +43,7 @@ class Problem:
     tolerance: float
     """Any arm whose mean is within `tolerance` of the best is a right answer."""
     noise: Noise
-    """What outcomes can be; sub-Gaussian unless set by `Problem.bounded`."""
+    """The kind of outcomes; sub-Gaussian unless set by `Problem.bounded`."""
 
     def __init__(
         self,
@@ -54,8 +54,8 @@ class Problem:
         noise: Noise | None = None,
     ) -> None:
         """`R` is one number, or one per component of the graph. `sigma` is the standard deviation (or sub-Gaussian
-        constant) of one outcome, a number or one per arm; `noise`, given instead, says what else outcomes are, and is
-        what `dataclasses.replace` hands on."""
+        constant) of one outcome, one number or one per arm. `noise` can be given instead of `sigma`, for other kinds of
+        outcomes; `dataclasses.replace` passes it too."""
         if not isinstance(graph, Graph):
             raise InvalidInput(f"`graph` must be a spectralbai.Graph, got {type(graph).__name__}; use Graph.from_edges")
         R = _check_R(R, graph)
@@ -66,13 +66,13 @@ class Problem:
             raise InvalidInput(
                 f"`noise` must be a spectralbai.noise.Noise, got {type(noise).__name__}; or give `sigma`"
             )
-        elif sigma is not UNIT:  # as dataclasses.replace(problem, sigma=...) has it
+        elif sigma is not UNIT:  # both are given by dataclasses.replace(problem, sigma=...)
             if noise.outcome_range is not None:
                 raise InvalidInput(
                     "`sigma` is given by the range of the outcomes; use Problem(graph, R, sigma) instead"
                 )
             noise = SubGaussian.of(sigma, graph.n_arms)
-        noise.sigmas(graph.n_arms)  # refuses the noise of another number of arms
+        noise.sigmas(graph.n_arms)  # raises InvalidInput if the noise is for another number of arms
         for name, value in (("graph", graph), ("R", R), ("tolerance", tolerance), ("noise", noise)):
             object.__setattr__(self, name, value)
 
@@ -86,8 +86,8 @@ class Problem:
         tolerance: float = 0.0,
         binary: bool = False,
     ) -> Problem:
-        """Returns the problem of outcomes in [low, high]: sigma = (high - low)/2 by Hoeffding's lemma, means in the
-        range. `binary` says that only its two ends occur, as with clicks."""
+        """Returns the problem of outcomes in [low, high]: sigma is (high - low)/2 by Hoeffding's lemma, and the means
+        lie in the range. `binary` says that outcomes are always `low` or `high`, as with clicks."""
         if not isinstance(binary, bool):
             raise InvalidInput(f"`binary` must be True or False, got {binary!r}")
         return cls(graph, R, tolerance=tolerance, noise=(Binary if binary else Bounded)(low, high))
@@ -99,7 +99,7 @@ class Problem:
 
     @property
     def outcome_range(self) -> tuple[float, float] | None:
-        """Interval known to hold every outcome, hence every mean, if any."""
+        """Interval that contains every outcome, and so every mean; None if no such interval is known."""
         return self.noise.outcome_range
 
     @property
@@ -108,27 +108,27 @@ class Problem:
 
     @property
     def by_component(self) -> bool:
-        """Whether each component has an R of its own."""
+        """Whether there is one R for each component, instead of one for all."""
         return isinstance(self.R, np.ndarray)
 
     @cached_property
     def unstructured(self) -> bool:
-        """Whether the graph says nothing: no edges, or R infinite."""
+        """Whether the graph bounds nothing: it has no edges, or R is infinite."""
         return self.graph.n_edges == 0 or bool(np.isinf(self.radii[self._bounding]).all())
 
     @property
     def rigid(self) -> bool:
-        """Whether R = 0 for some component of several arms, which are then equal."""
+        """Whether R = 0 for some component of several arms, whose means are then all equal."""
         return bool((self.radii[self._bounding] == 0).any())
 
     @cached_property
     def _bounding(self) -> Mask:
-        """Which entries of `radii` say something: not those of components of one arm."""
+        """Which entries of `radii` bound something; those of components of one arm do not."""
         return self.graph.sizes > 1 if self.by_component else np.ones(1, dtype=bool)
 
     @cached_property
     def components(self) -> Indices:
-        """The component of each arm, (n_arms,); its own where the graph says nothing of it."""
+        """The component of each arm, (n_arms,); arms of a component with infinite R are separate components."""
         if self.unstructured:
             return np.arange(self.n_arms)
         labels = self.graph.components
@@ -140,19 +140,19 @@ class Problem:
 
     @property
     def radii(self) -> Vector:
-        """R as a vector: of one number, or of one per component of the graph."""
+        """R as a vector: with one entry, or with one per component of the graph."""
         return np.atleast_1d(self.R)
 
     def implies(self, earlier: Problem) -> bool:
-        """Whether what this problem says of the means says, of its first arms, all that `earlier` does: the same edges
-        among them, and no larger R."""
+        """Whether means that satisfy this problem also satisfy `earlier` on its arms, the first ones of this problem:
+        the same edges among them, and no larger R."""
         if earlier.unstructured:
             return True
         if self.unstructured or not self.graph.extends(earlier.graph):
             return False
         several = earlier.graph.sizes > 1
         if self.by_component and not earlier.by_component and several.sum() > 1:
-            return False  # one R for all of them is less than one for each
+            return False  # one R for all components together is a stronger bound than the same R for each
         first = np.unique(earlier.graph.components, return_index=True)[1][several]
         now, then = (
             each.radii[each.graph.components[first]] if each.by_component else each.radii for each in (self, earlier)
@@ -160,16 +160,17 @@ class Problem:
         return bool((now <= then).all())
 
     def check_extends(self, before: Problem) -> None:
-        """Refuses to be what `before` becomes when arms join: they come last, noise and tolerance stay."""
+        """Raises InvalidInput unless this problem is `before` with new arms at the end, and the same noise and
+        tolerance."""
         if self.n_arms <= before.n_arms:
             raise InvalidInput(
-                f"`problem` must have more than the {before.n_arms} arms of now, got {self.n_arms}; the new ones come "
+                f"`problem` must have more than the present {before.n_arms} arms, got {self.n_arms}; the new ones come "
                 "last"
             )
         if self.tolerance != before.tolerance:
             raise InvalidInput(
-                f"`tolerance` must stay {before.tolerance:g} when arms join, got {self.tolerance:g}; begin anew for "
-                "another one"
+                f"`tolerance` must stay {before.tolerance:g} when arms join, got {self.tolerance:g}; to change it, "
+                "start again without the old results"
             )
         if type(self.noise) is not type(before.noise) or self.outcome_range != before.outcome_range:
             raise InvalidInput(
@@ -187,7 +188,7 @@ class Problem:
         return f"R = {R_in_words(self.radii[self._bounding] if self.by_component else self.R)}"
 
     def without_graph(self) -> Problem:
-        """Returns the same problem where nothing is known of how the means of different arms are related: R = inf."""
+        """Returns the same problem with R = inf, so that the graph is ignored."""
         return replace(self, R=math.inf)
 
     def smoothness(self, mu: ArrayLike) -> float:
@@ -195,13 +196,13 @@ class Problem:
         return self.graph.smoothness(mu)
 
     def roughness(self, mu: Vector) -> Vector:
-        """Returns what R bounds, for means already checked: S(mu), or S of each component."""
+        """Returns S(mu), or S of each component if each has an R, for means already checked."""
         if self.by_component:
             return self.graph.roughness_by_component(mu)
         return np.array([self.graph.roughness(mu)])
 
     def check_smooth(self, mu: ArrayLike) -> Vector:
-        """Returns `mu` as a vector of means that satisfies the hypothesis S(mu) <= R."""
+        """Returns `mu` as a vector of means; raises InvalidInput unless S(mu) <= R."""
         mu = check_vector("mu", mu, self.n_arms)
         if not self.smooth(mu):
             rough = self.roughness(mu)
@@ -214,7 +215,7 @@ class Problem:
         return mu
 
     def room_for(self, mu: Vector) -> float | Vector:
-        """Returns R, raised to S(mu) where rounding alone makes mu rougher than R."""
+        """Returns R, raised to S(mu) if mu is rougher than R only because of rounding errors."""
         if isinstance(self.R, float):
             smoothness = self.graph.roughness(mu)
             return smoothness if self.R < smoothness <= self.R * (1 + ROUNDING) else self.R
@@ -222,7 +223,7 @@ class Problem:
         return np.where((rough > R) & (rough <= R * (1 + ROUNDING)), rough, R)
 
     def smooth(self, mu: Vector) -> bool:
-        """Whether S(mu) <= R, but for rounding."""
+        """Whether S(mu) <= R, up to rounding errors."""
         if isinstance(self.R, float):
             return self.graph.roughness(mu) <= self.R * (1 + ROUNDING)
         return bool((self.roughness(mu) <= self.R * (1 + ROUNDING)).all())
@@ -235,7 +236,7 @@ class Problem:
             raise InvalidInput(
                 f"`mu` must have a unique best arm when tolerance is 0, got arms {ties[0]} and {ties[1]} tied at "
                 f"{mu[best]}; "
-                "set a tolerance > 0 if either will do"
+                "set a tolerance > 0 if either is a good answer"
             )
         return best
 
@@ -261,8 +262,8 @@ def _check_R(R: ArrayLike, graph: Graph) -> float | Vector:
     radii = np.array(
         [check_number(f"R[{c}]", each, rule, low=0.0, strict=False, allow_inf=True) for c, each in enumerate(given)]
     )
-    if n == 1:  # the same hypothesis
+    if n == 1:  # the same as one R for all
         return float(radii[0])
-    radii[graph.sizes == 1] = 0.0  # it says nothing there
+    radii[graph.sizes == 1] = 0.0  # R bounds nothing in components of one arm
     radii.setflags(write=False)
     return radii

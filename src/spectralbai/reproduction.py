@@ -17,16 +17,17 @@ MEANS = (0.9, 0.5, 0.6)
 EDGES = ((1, 2),)
 SIGMA = 1.0
 RADII = tuple(k / 100 for k in range(1, 11))
-"""Values of R; the smallest is S(mu): the means are as rough as it allows."""
+"""Values of R; the smallest is S(mu), so that the means are as rough as it allows."""
 RULES = ("betting", "paper", "paper-printed")
-"""Stopping rules read off each run of SpectralTaS; the first is the one the policy uses, the others watch."""
+"""Stopping rules that are read on each run of SpectralTaS; the first is the policy's `stopping`, the others are in
+`watching`."""
 CURVES = (("spectral-race", "betting"), *(("spectral-tas", rule) for rule in RULES))
-"""The (policy, rule) pairs compared; the race has runs of its own, since its pulls follow from its rule."""
+"""The (policy, rule) pairs compared; the race needs separate runs, since its pulls depend on its rule."""
 
 
 @dataclass(frozen=True)
 class CurveRow:
-    """How one policy and stopping rule fared at one R."""
+    """The results of one policy and stopping rule at one R."""
 
     policy: str
     rule: str
@@ -36,17 +37,17 @@ class CurveRow:
     lower_bound: float
     """T_R* kl(delta, 1 - delta), in samples: no method of risk delta needs fewer on average."""
     runs: int
-    """Runs that came to a decision; the numbers below are about them."""
+    """Number of runs that decided; the numbers below are about these runs."""
     mean_tau: float
     """Mean number of samples; NaN without a run."""
     std_tau: float
     """Standard deviation over the runs; NaN with fewer than two."""
     errors: int
-    """Wrong decisions."""
+    """Number of wrong decisions."""
     proved: bool
     """Whether the risk of the rule is proved to be at most delta."""
     undecided: int = 0
-    """Runs that came to none: the data contradicted R, or the limit on samples came first."""
+    """Number of runs that did not decide: the data contradicted R, or the limit on samples was reached."""
 
 
 def reproduce(
@@ -58,7 +59,7 @@ def reproduce(
 ) -> list[CurveRow]:
     """Returns a row per curve and R, in the order of `CURVES` and with R ascending.
 
-    The rules of SpectralTaS are read off the same `runs` trajectories per R; the race has as many of its own, from the
+    For each R, all rules of SpectralTaS are read on the same `runs` trajectories; the race has as many others, from the
     same seeds. They depend on `seed` but not on the executor. `on_run` is called with (done, total) after each of
     the 2 * `runs` * len(`RADII`) trajectories.
     """
@@ -74,7 +75,7 @@ def reproduce(
     ]
     watched: list[list[list[Run]]] = [[] for _ in cells]
     done = 0
-    for _ in range(runs):  # all cells in turn: the workers need not wait for the slowest run of each
+    for _ in range(runs):  # one run of each cell in turn, so that workers need not wait for the slowest run of a cell
         for cell, policies in enumerate(cells):
             seen: list[Run] = []
             for policy in policies:

@@ -1,4 +1,5 @@
-"""Long lists in JSON, written by runs: thousands of arms have few different values as long as most were never tried."""
+"""Long lists in JSON, written as runs of equal values: of thousands of arms, most have the same value until they are
+tried."""
 
 from __future__ import annotations
 
@@ -9,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 LONG = 1000
-"""Lists of more entries are written by runs where that is shorter."""
+"""Lists with more entries than this are written as runs if that is shorter."""
 
 
 def runs_of(values: NDArray[Any]) -> list[tuple[Any, int]] | None:
-    """Returns (value, how many times) for each run of equal values; None where a plain list will do."""
+    """Returns (value, how many times) for each run of equal values; None if a plain list is better."""
     if values.ndim != 1 or values.size <= LONG:
         return None
     same = values[1:] == values[:-1]
     if values.dtype.kind == "f":
         same |= np.isnan(values[1:]) & np.isnan(values[:-1])
-        same &= np.signbit(values[1:]) == np.signbit(values[:-1])  # 0.0 and -0.0 are equal, and not the same
+        same &= np.signbit(values[1:]) == np.signbit(values[:-1])  # 0.0 == -0.0, but the sign must be kept
     starts = np.flatnonzero(np.append(True, ~same))
     if 4 * starts.size > values.size:
         return None
@@ -28,7 +29,8 @@ def runs_of(values: NDArray[Any]) -> list[tuple[Any, int]] | None:
 
 
 def as_json(values: Sequence[float]) -> list[Any] | dict[str, Any]:
-    """Returns numbers as a list, or, for a long one, as an object of runs; ascending whole numbers as ranges."""
+    """Returns numbers as a list, or long lists as a JSON object: of ranges for ascending whole numbers, else of
+    runs."""
     array = np.asarray(values)
     if array.size > LONG and array.dtype.kind == "i":
         ends = np.flatnonzero(np.append(np.diff(array) != 1, True))

@@ -1,4 +1,4 @@
-"""Simulated runs: one policy, one vector of means, one seed; or many, on an Executor."""
+"""Simulated runs of a policy on given means: one run for one seed, or many runs on an Executor."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ RunStatus = Literal["decided", "truncated", "inconsistent"]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """How one stopping rule fared on one simulated run.
+    """The result of one stopping rule on one simulated run.
 
     Examples:
         >>> import spectralbai as sb
@@ -34,11 +34,11 @@ class Run:
     """
 
     status: RunStatus
-    """"decided"; "inconsistent": the data contradicted R; "truncated": `max_samples` came first."""
+    """"decided"; "inconsistent": the data contradicted R; "truncated": `max_samples` was reached first."""
     tau: int
-    """Samples when it ended."""
+    """Number of samples when the rule ended."""
     arm: int
-    """The arm recommended then."""
+    """The arm recommended at the end."""
     correct: bool
     """Whether that arm is a right answer."""
     counts: Vector
@@ -70,7 +70,7 @@ def run(policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, 
 
 @dataclass(frozen=True)
 class Spread:
-    """How many samples runs took, in numbers; NaN where there are too few runs to tell."""
+    """Mean, deviation and quantiles of how many samples runs took; NaN if there are too few runs."""
 
     mean: float
     half_width: float
@@ -82,7 +82,7 @@ class Spread:
 
     @classmethod
     def of(cls, taus: Sequence[int]) -> Spread:
-        """Returns the numbers of these sample counts."""
+        """Returns the mean, deviation and quantiles of these numbers of samples."""
         tau = np.array(taus, dtype=float)
         if not tau.size:
             return cls(*(math.nan,) * 6)
@@ -92,14 +92,14 @@ class Spread:
 
 
 def seed_of(*key: int) -> int:
-    """Returns the seed of a run from numbers that say which one it is: the user's seed first, then cell and run."""
+    """Returns the seed of a run from the numbers that identify it: the user's seed first, then cell and run."""
     return int(np.random.SeedSequence(key).generate_state(1, np.uint64)[0])
 
 
 def watch(
     policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, noise: Drawing | None = None
 ) -> list[Run]:
-    """Returns one `Run` per (rule, delta) the policy watches, all read off one trajectory.
+    """Returns one `Run` per (rule, delta) pair of the policy, all from the same pulls and outcomes.
 
     Examples:
         >>> import spectralbai as sb
@@ -109,13 +109,13 @@ def watch(
         [('betting', 0.1, 0), ('betting', 0.001, 0), ('mixture', 0.1, 0)]
     """
     problem = policy.problem
-    mu = check_vector("mu", mu, problem.n_arms)  # rougher than R will do: what then happens is worth a simulation
+    mu = check_vector("mu", mu, problem.n_arms)  # may be rougher than R, to simulate what a wrong R leads to
     max_samples = check_integer("max_samples", max_samples, 1)
     draw = problem.noise.draws(mu, noise)
     rng, choices = (
         np.random.default_rng(seed),
         np.random.default_rng((seed, 1)),
-    )  # outcomes; what a randomised policy draws
+    )  # the first is for outcomes, the second for randomised policies
     state = policy.init()
     with one_thread():
         while state.samples < max_samples:
@@ -153,8 +153,8 @@ def watch_many(
     max_samples: int = 1_000_000,
     noise: Drawing | None = None,
 ) -> Iterator[list[Run]]:
-    """Returns an iterator over `watch` of every seed, in order; the workers of `executor`, if there is one, begin at
-    once. The runs do not depend on it.
+    """Returns an iterator over the results of `watch` for every seed, in order. The workers of `executor`, if given,
+    start at once; results do not depend on the executor.
 
     Examples:
         >>> import spectralbai as sb

@@ -1,4 +1,4 @@
-"""The versions of everything that a result may depend on."""
+"""The versions of all software that results may depend on."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 
 def software(*more: str) -> dict[str, str]:
-    """Returns the versions of Python, this package, what it computes with and the packages named, and the kind of
+    """Returns the versions of Python, this package, its numerical libraries and the packages in `more`, and the type of
     machine."""
     packages = {name: version(name) for name in ("spectralbai", "numpy", "scipy", "numba", *more)}
     return {"python": platform.python_version(), **packages, "machine": platform.machine()}

@@ -1,4 +1,4 @@
-"""BLAS on one thread: at the sizes met here its threads cost more than they bring, and wreck a busy machine."""
+"""BLAS on one thread: for matrices of our sizes more threads are slower, and much slower on a busy machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from threadpoolctl import ThreadpoolController
 
 @cache
 def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # finding the libraries takes milliseconds: once
+    return ThreadpoolController()  # cached, because finding the libraries takes milliseconds
 
 
 def one_thread() -> AbstractContextManager[Any]:

@@ -1,4 +1,4 @@
-"""Counts, times and missing numbers, as people read them."""
+"""Counts, times and missing numbers as text for people."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from datetime import UTC, datetime
 
 MOST_NAMED = 10
-"""Options that are named in a sentence."""
+"""Most options that a sentence lists by name."""
 
 
 def in_words(count: int, what: str) -> str:
@@ -15,7 +15,7 @@ def in_words(count: int, what: str) -> str:
 
 
 def finite(value: float) -> float | None:
-    """Returns a number, or None for one that JSON and tables cannot hold."""
+    """Returns a finite number, or None for nan and infinities, which JSON cannot represent."""
     return float(value) + 0.0 if math.isfinite(value) else None  # never -0.0
 
 

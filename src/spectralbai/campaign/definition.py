@@ -34,7 +34,7 @@ class NamedInstance:
     name: str
     instance: Instance
     noise: Drawing | None = None
-    """How outcomes are drawn, where there is a choice."""
+    """How outcomes are drawn, if there are several ways."""
 
     @property
     def mu(self) -> Vector:
@@ -51,7 +51,8 @@ class NamedPolicy:
     settings: dict[str, Any]
 
     def on(self, instance: Instance, deltas: tuple[float, ...]) -> Policy:
-        """Returns the policy for an instance, every risk in `deltas` read off its runs if its pulls allow that."""
+        """Returns the policy for an instance; it reads all risks in `deltas` on one run if its pulls do not depend on
+        the risk."""
         settings = {key: tuple(value) if key == "mean_range" else value for key, value in self.settings.items()}
         policy = POLICIES[self.kind].on(instance, delta=deltas[0], **settings)
         if policy.uses_delta:
@@ -60,7 +61,7 @@ class NamedPolicy:
 
 
 class Trajectory(NamedTuple):
-    """What one simulated run serves: an instance, a policy, and the risks read off it."""
+    """The cells that one simulated run belongs to: an instance, a policy, and the risks that are read on it."""
 
     instance: NamedInstance
     policy: NamedPolicy
@@ -80,14 +81,14 @@ class Campaign:
 
     @classmethod
     def from_toml(cls, text: str, read_instance: Callable[[str], Instance] | None = None) -> Campaign:
-        """Returns the campaign of a TOML document; `read_instance` opens the instance files it names, if it may name
-        any."""
+        """Returns the campaign of a TOML document. `read_instance` opens the instance files that it names; without it,
+        files are refused."""
         try:
             document = tomllib.loads(text)
         except (
             ValueError,
             RecursionError,
-        ) as error:  # also numbers of thousands of digits, brackets nested thousands deep
+        ) as error:  # raised also for numbers of thousands of digits and brackets nested thousands deep
             raise InvalidInput(f"not TOML: {error}") from None
         _check_keys("the campaign", document, KEYS, REQUIRED)
         if document["format"] != FORMAT:
@@ -112,13 +113,13 @@ class Campaign:
             if repeated is not None:
                 raise InvalidInput(f'name "{repeated}" is taken twice; give each its own: name = "..."')
         campaign = cls(runs, deltas, tuple(instances), tuple(policies), seed, max_samples)
-        for _ in campaign.trajectories:  # builds every policy once: what it refuses is refused now
+        for _ in campaign.trajectories:  # builds every policy once, so that errors appear now and not during the runs
             pass
         return campaign
 
     @cached_property
     def trajectories(self) -> tuple[Trajectory, ...]:
-        """The cells, those grouped that one run serves: all risks, where the pulls do not depend on them."""
+        """The cells, grouped by the runs they share: all risks share a run if the pulls do not depend on the risk."""
         return tuple(self._trajectories())
 
     def _trajectories(self) -> Iterator[Trajectory]:
@@ -132,9 +133,9 @@ class Campaign:
                 yield Trajectory(instance, policy, deltas)
 
     def seed_of(self, trajectory: Trajectory, run: int) -> int:
-        """Returns the seed of a run: a function of the campaign's seed, the names of the cell and the run alone."""
+        """Returns the seed of a run, which depends only on the campaign's seed, the names of the cell and the run."""
         key = json.dumps([self.seed, trajectory.instance.name, trajectory.policy.name, trajectory.deltas, run])
-        return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 1  # 63 bits: an SQL integer
+        return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 1  # 63 bits fit an SQL integer
 
     def as_dict(self) -> dict[str, Any]:
         """Returns everything that determines the results, JSON-ready."""
@@ -196,7 +197,7 @@ def _instances(
 
 
 CHANGES = ("R", "R_by_component", "noise")
-"""Keys that change an instance, whatever it is made from."""
+"""Keys that change an instance, from a file or from a generator."""
 
 
 def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], Instance] | None) -> NamedInstance:
@@ -230,7 +231,7 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
         if instance.mu is None:
             raise InvalidInput('"mu" is missing, the mean of each arm to simulate from; add it to the file')
         instance.problem.best_arm(instance.mu)
-        instance.problem.noise.draws(instance.mu, noise)  # what cannot be drawn is refused now
+        instance.problem.noise.draws(instance.mu, noise)  # raises an error now if outcomes cannot be drawn
     except SpectralBAIError as error:
         raise InvalidInput(f"{place}: {error}") from None
     if name is not None and (not isinstance(name, str) or not name.strip()):

@@ -1,4 +1,5 @@
-"""The results of a campaign: one SQLite file, one transaction a chunk, readable at any instant."""
+"""The results of a campaign in one SQLite file. Rows are written in chunks, each in one transaction, so that the file
+can be read at any time."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ FILE = "results.sqlite"
 SCHEMA = 2
 """Version of the results, kept in the file as PRAGMA user_version."""
 SCHEMA_1 = 1
-"""Written by version 0.1.0: the same tables, filled by other policies. It is read, and never added to."""
+"""Written by version 0.1.0: the same tables, but the policies were different. It can be read, but nothing is added."""
 MIXTURE_IN_1 = ("spectral-tas", "oracle", "uniform", "track-and-stop")
-"""Kinds of policies that stopped by the rule mixture unless told otherwise, in version 0.1.0."""
+"""Kinds of policies whose default stopping rule was mixture in version 0.1.0."""
 
 TABLES = """
 CREATE TABLE campaign (source TEXT NOT NULL, definition TEXT NOT NULL);
@@ -57,7 +58,7 @@ class RunRow:
     arm: int
     correct: bool
     counts: tuple[int, ...]
-    """Pulls per arm over the whole run, which serves the smallest delta."""
+    """Pulls per arm over the whole run, which lasts until the smallest delta has decided."""
     seconds: float
     """Time of the whole run."""
 
@@ -67,9 +68,9 @@ COLUMNS = tuple(RunRow.__dataclass_fields__)
 
 @dataclass(frozen=True)
 class Theory:
-    """Certified bounds of 1/T* of an instance, and its optimal allocation; 0, inf and none if R is below S(mu).
+    """Certified bounds of 1/T* of an instance, and its optimal allocation; 0, inf and () if R is below S(mu).
 
-    For scores in a range they are those of Gaussian outcomes, and give no lower bound on the samples.
+    For scores in a range they are computed for Gaussian outcomes, and give no lower bound on the samples.
     """
 
     lower: float
@@ -78,7 +79,7 @@ class Theory:
 
 
 class Results:
-    """The results in a directory. A context: leaving it closes the file."""
+    """The results in a directory, as a context manager: leaving it closes the file."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
         self._connection = connection
@@ -87,7 +88,7 @@ class Results:
 
     @classmethod
     def open(cls, directory: Path) -> Results:
-        """Opens the results of a campaign already begun."""
+        """Returns the results of a campaign that was begun earlier."""
         path = directory / FILE
         if not path.is_file():
             raise InvalidInput(
@@ -104,7 +105,8 @@ class Results:
 
     @classmethod
     def begin(cls, directory: Path, source: str, campaign: Campaign) -> Results:
-        """Opens the results of this campaign in the directory, from nothing or where it stopped."""
+        """Returns the results of this campaign in the directory: new ones, or those of an earlier session to go on
+        with."""
         path = directory / FILE
         definition = campaign.as_dict()
         connection = _connect(path)
@@ -160,7 +162,7 @@ class Results:
 
     @property
     def sessions(self) -> list[dict[str, str]]:
-        """The versions of everything, a dictionary for each time the campaign was begun or went on."""
+        """The versions of all software, one dictionary for each time that the campaign was started or continued."""
         with _sentences(self.path):
             return [
                 json.loads(versions)
@@ -173,7 +175,7 @@ class Results:
             return set(self._connection.execute("SELECT instance, policy, delta, run FROM runs"))
 
     def write(self, rows: Iterable[RunRow]) -> None:
-        """Writes rows, all or none; a row already there stays."""
+        """Writes rows, all or none; rows that exist already are not changed."""
         values = [(*(getattr(row, name) for name in COLUMNS[:-2]), json.dumps(row.counts), row.seconds) for row in rows]
         with _transaction(self._connection, self.path):
             self._connection.executemany(f"INSERT OR IGNORE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})", values)
@@ -199,7 +201,7 @@ class Results:
         return rows
 
     def theory(self, name: str) -> Theory:
-        """Returns the bounds of an instance; solved once and kept."""
+        """Returns the bounds of an instance; they are computed once and stored."""
         with _sentences(self.path):
             found = self._connection.execute(
                 "SELECT lower, upper, omega FROM theory WHERE instance = ?", (name,)
@@ -209,19 +211,19 @@ class Results:
             try:
                 allocation = solve_allocation(instance.instance.problem, instance.mu, tol=1e-4)
                 found = (allocation.lower, allocation.upper, json.dumps(allocation.omega.tolist()))
-            except InvalidInput:  # R is below S(mu), as a campaign may have it: nothing is known
+            except InvalidInput:  # R is below S(mu), which campaigns allow: then there are no bounds
                 found = (0.0, math.inf, "[]")
             with (
                 suppress(SpectralBAIError),
                 _transaction(self._connection, self.path),
-            ):  # a place that cannot be written will do
+            ):  # reading works on a read-only folder too, where the bounds cannot be stored
                 self._connection.execute("INSERT OR IGNORE INTO theory VALUES (?, ?, ?, ?)", (name, *found))
         lower, upper, omega = found
         return Theory(lower, upper, tuple(json.loads(omega)))
 
     def lower_bound(self, name: str, delta: float) -> float:
-        """Returns the samples that no policy of risk `delta` can do without on average; 0 if none are known: R is below
-        S(mu), or outcomes are scores in a range."""
+        """Returns the number of samples that every policy of risk `delta` needs on average; 0 if no bound is known: R
+        is below S(mu), or outcomes are scores in a range."""
         instance = next(each for each in self.campaign.instances if each.name == name)
         if instance.instance.problem.noise.divergence is None:
             return 0.0
@@ -231,7 +233,7 @@ class Results:
 def _connect(path: Path) -> sqlite3.Connection:
     with _sentences(path):
         connection = sqlite3.connect(path, timeout=30, isolation_level=None)
-        connection.execute("PRAGMA synchronous = FULL")  # a chunk committed is a chunk kept, even through a power cut
+        connection.execute("PRAGMA synchronous = FULL")  # committed chunks survive a power cut
     return connection
 
 
@@ -250,7 +252,7 @@ def _transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
 
 @contextmanager
 def _sentences(path: Path) -> Iterator[None]:
-    """Says in one sentence what SQLite could not do."""
+    """Turns errors of SQLite, or from a damaged file, into a SpectralBAIError with one clear sentence."""
     try:
         yield
     except sqlite3.Error as error:
@@ -267,7 +269,7 @@ def _sentences(path: Path) -> Iterator[None]:
 
 
 def _since_1(definition: dict[str, Any]) -> dict[str, Any]:
-    """Returns a definition of version 0.1.0 with the rules that were then the default."""
+    """Returns a definition of version 0.1.0 with the default rules of that version filled in."""
     policies = [
         each | {"settings": {"stopping": "mixture"} | each["settings"]} if each["kind"] in MIXTURE_IN_1 else each
         for each in definition["policies"]
@@ -276,6 +278,6 @@ def _since_1(definition: dict[str, Any]) -> dict[str, Any]:
 
 
 def _difference(found: dict[str, object], asked: dict[str, object]) -> str:
-    """Returns what differs between two definitions, in words; "" if nothing does."""
+    """Returns the keys that differ between two definitions, as text; "" if none does."""
     asked = json.loads(json.dumps(asked))
     return " and ".join(key for key in asked if found.get(key) != asked[key])

@@ -1,4 +1,4 @@
-"""Running a campaign: one task a run, on any Executor, written as it goes."""
+"""Running a campaign: one task per run, on any Executor; results are written while it runs."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from spectralbai.noise import Drawing
 from spectralbai.policy import Policy
 
 CHUNK_SECONDS = 0.5
-"""Rows are written this often; what is lost at a kill is no older."""
+"""Rows are written this often; if the process is killed, at most the runs of this time are lost."""
 
 
 class Task(NamedTuple):
-    """One run, in plain values that travel to any worker; the cell it belongs to stays at home."""
+    """One run, in plain values that can be sent to any worker; which cell it belongs to is remembered in this
+    process."""
 
     instance: str
     """The instance as JSON."""
@@ -36,7 +37,7 @@ class Task(NamedTuple):
 
 
 Finished = tuple[list[simulate.Run], float]
-"""What a worker sends back: a run per delta of the task, and the seconds they took together."""
+"""The result from a worker: a run for each delta of the task, and the seconds they took together."""
 
 
 def run_campaign(
@@ -46,16 +47,16 @@ def run_campaign(
     slots: int = 1,
     on_run: Callable[[int, int], object] | None = None,
 ) -> None:
-    """Simulates what the results lack and writes it, at most `slots` tasks at a time.
+    """Simulates the runs that are missing in the results and writes them, at most `slots` tasks at a time.
 
-    `on_run` is called with (runs there, runs in all), first with what was there before, and also while none
-    finishes. However it ends, by an interrupt or an error, what was finished is written, and running the same campaign
-    again goes on from there.
+    `on_run` is called with (runs done, runs in all): first with the runs done before, after each run, and also from
+    time to time while no run finishes. If an interrupt or an error ends it, finished runs are still written, and
+    running the same campaign again continues from there.
     """
     done = results.done()
     todo = [
         (trajectory, run)
-        for run in range(campaign.runs)  # all cells in turn: a campaign stopped half-way says something of each
+        for run in range(campaign.runs)  # all cells in turn, so that a campaign stopped early has runs of each
         for trajectory in campaign.trajectories
         if (trajectory.instance.name, trajectory.policy.name, trajectory.deltas[0], run) not in done
     ]
@@ -91,7 +92,7 @@ def run_campaign(
 def _finish(
     campaign: Campaign, todo: list[tuple[Trajectory, int]], executor: Executor | None, slots: int
 ) -> Iterator[tuple[Trajectory, int, Finished] | None]:
-    """Yields runs as they finish, and None when that takes long: what is finished can be written meanwhile."""
+    """Yields runs as they finish, and None if the next takes long, so that finished runs can be written meanwhile."""
     texts = {each.name: json.dumps(each.instance.as_dict()) for each in campaign.instances}
 
     def task(trajectory: Trajectory, run: int) -> Task:
@@ -125,7 +126,7 @@ def _finish(
 
 
 def work(task: Task) -> Finished:
-    """Simulates one run, on a worker: a function of the task alone, the time apart."""
+    """Returns one simulated run, computed on a worker; all but its time depends only on the task."""
     policy, mu = _policy(task.instance, task.kind, task.settings, task.deltas)
     begin = time.perf_counter()
     watched = simulate.watch(policy, mu, task.seed, task.max_samples, task.noise)

@@ -1,4 +1,4 @@
-"""What a campaign says: one line per cell, every rate and mean with its interval."""
+"""The summary of a campaign: one line per cell, with an interval for every rate and mean."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from spectralbai.campaign.results import Results
 from spectralbai.simulate import Spread
 
 CONFIDENCE = 0.95
-"""Of every interval."""
+"""The confidence of every interval."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """How one policy fared on one instance at one risk.
+    """The results of one policy on one instance at one risk.
 
-    Times are of all runs: where some were cut short they are too small.
+    Stopping times are of all runs; if some runs reached the limit on samples, they are too small.
     """
 
     instance: str
@@ -35,9 +35,9 @@ class Cell:
     runs: int
     decided: int
     inconsistent: int
-    """Runs in which the data contradicted R."""
+    """Number of runs in which the data contradicted R."""
     truncated: int
-    """Runs cut short by the limit on samples."""
+    """Number of runs that reached the limit on samples."""
     mean_tau: float
     mean_tau_low: float
     mean_tau_high: float
@@ -46,20 +46,20 @@ class Cell:
     median_tau: float
     q95_tau: float
     errors: int
-    """Wrong decisions."""
+    """Number of wrong decisions."""
     error_rate: float
-    """Wrong decisions among all runs."""
+    """Share of wrong decisions among all runs."""
     error_rate_low: float
     error_rate_high: float
     lower_bound: float
-    """On the mean number of samples of any policy that knows the graph and has this risk; 0 if none is known: R
-    below S(mu), or scores in a range."""
+    """Lower bound on the mean number of samples of every policy that knows the graph and has this risk; 0 if no bound
+    is known: R is below S(mu), or outcomes are scores in a range."""
     ratio: float
-    """mean_tau / lower_bound; NaN if that is 0."""
+    """mean_tau / lower_bound; NaN if the bound is 0."""
     ratio_low: float
     ratio_high: float
     seconds: float
-    """Mean time of a run; one run serves all risks where its pulls do not depend on them."""
+    """Mean time of a run; all risks share a run if its pulls do not depend on the risk."""
 
 
 def summarise(results: Results) -> list[Cell]:
@@ -112,7 +112,7 @@ def summarise(results: Results) -> list[Cell]:
 
 
 def exact_limits(failures: int, runs: int) -> tuple[float, float]:
-    """Returns the limits of a rate at `CONFIDENCE`, from so many failures (Clopper and Pearson)."""
+    """Returns the exact limits of a rate at `CONFIDENCE`, from a number of failures (Clopper and Pearson)."""
     tail = (1 - CONFIDENCE) / 2
     low = float(betaincinv(failures, runs - failures + 1, tail)) if failures else 0.0
     high = float(betaincinv(failures + 1, runs - failures, 1 - tail)) if failures < runs else 1.0

@@ -1,1 +1,1 @@
-"""What people give as tables: features of options, past results, counts."""
+"""Tables that users give: features of options, past results, counts."""

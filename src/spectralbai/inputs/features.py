@@ -1,4 +1,5 @@
-"""What makes options alike, from columns of a table: numbers, dates, yes or no, and categories, each of one weight."""
+"""Features that say how similar options are, from columns of a table: numbers, dates, yes or no, and categories. All
+features have the same weight."""
 
 from __future__ import annotations
 
@@ -14,26 +15,27 @@ from spectralbai.inputs.table import CsvTable
 
 TRUTH = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 SHOWN = 5
-"""Most categories that are listed."""
+"""Most categories that are listed by name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """A column, read."""
+    """A column of a table as coordinates of the arms."""
 
     name: str
     reading: str
-    """As what it was read, such as "numbers"."""
+    """How the column was interpreted, such as "numbers"."""
     values: Matrix
     """Coordinates of the arms, shape (n_arms, 1), or (n_arms, n_categories); their variances sum to 1.
 
-    So the squared distance of two arms is 2 on average, for every feature: none outweighs the others by its unit or
-    its kind, and two arms of different categories are as far apart as two that differ in a number usually are.
+    So for every feature the average squared distance of two arms is 2. No feature outweighs the others because of its
+    unit or kind, and arms of different categories are about as far apart as arms with different numbers.
     """
 
 
 def features_from(table: CsvTable, names: Sequence[str], label: str | None = None) -> list[Feature]:
-    """Returns the features of these names; the column of labels, the first unless `label` names it, is none."""
+    """Returns the features with these names. The column of labels (the first, unless `label` names another) cannot be
+    a feature."""
     labels = label or table.columns[0]
     if labels in names:
         raise InvalidInput(
@@ -49,7 +51,7 @@ def _feature(table: CsvTable, name: str) -> Feature:
             raise InvalidInput(f'line {line}, column "{name}": the cell is empty; fill it in or remove the row')
     numeric = [table.number(cell) is not None for cell in cells]
     dates = [_days(cell) for cell in cells]
-    if sum(numeric) * 2 >= len(cells):  # a word among numbers is a slip, and refused with its line
+    if sum(numeric) * 2 >= len(cells):  # a word among mostly numbers is a mistake; the error names its line
         return Feature(name, "numbers", _standardised(name, table.numbers(name)))
     days = [day for day in dates if day is not None]
     if len(days) * 2 >= len(cells):
@@ -70,8 +72,8 @@ def _categories(name: str, cells: Sequence[str]) -> Feature:
     _check_tells(name, len(kinds) > 1)
     if len(kinds) == len(cells):
         raise InvalidInput(
-            f'the column "{name}" holds words and is different for every arm: it tells nothing of which are alike; '
-            "leave it out, or give numbers or dates"
+            f'the column "{name}" holds words and is different for every arm, so it does not say which arms are '
+            "alike; leave it out, or give numbers or dates"
         )
     one_hot = np.array([[cell == kind for kind in kinds] for cell in cells], dtype=np.float64)
     listed = ", ".join(kinds[:SHOWN]) + (", ..." if len(kinds) > SHOWN else "")
@@ -79,7 +81,7 @@ def _categories(name: str, cells: Sequence[str]) -> Feature:
 
 
 def _days(cell: str) -> float | None:
-    """Returns the days since 1970 of an ISO date, with a time of day or without, if the cell is one."""
+    """Returns the days since 1970 if the cell is an ISO date, with or without a time of day; otherwise None."""
     try:
         when = datetime.fromisoformat(cell)
     except ValueError:
@@ -99,4 +101,4 @@ def _standardised(name: str, values: Vector) -> Matrix:
 
 def _check_tells(name: str, differs: bool) -> None:
     if not differs:
-        raise InvalidInput(f'the column "{name}" is the same for every arm and tells nothing apart; leave it out')
+        raise InvalidInput(f'the column "{name}" is the same for every arm, so it says nothing; leave it out')

@@ -1,4 +1,4 @@
-"""What past observations say of the noise and of the roughness S(mu): help to choose sigma and R."""
+"""Estimates of the noise and of the roughness S(mu) from past observations, which help to choose sigma and R."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class SigmaEstimate:
     sigma: float
     low: float
     high: float
-    """Ends of the interval, exact for Gaussian noise. Plan with `high`: too small a sigma voids the guarantee."""
+    """Ends of the interval, exact for Gaussian noise. Plan with `high`: if sigma is too small, the risk is not
+    guaranteed."""
     observations: int
     degrees_of_freedom: int
     confidence: float = CONFIDENCE
@@ -34,15 +35,15 @@ class SigmaEstimate:
 
 @dataclass(frozen=True)
 class RoughnessEstimate:
-    """S(mu) from noisy means."""
+    """An estimate of S(mu) from noisy means."""
 
     plain: float
-    """S of the empirical means: too large on average, since noise is rough."""
+    """S of the empirical means. It is too large on average, because noise is rough."""
     estimate: float
-    """The same less the noise's share: right on average, and at least 0."""
+    """`plain` minus the expected contribution of the noise: right on average, and at least 0."""
     upper: float
-    """S(mu) lies below with at least the confidence stated, for sub-Gaussian noise of the sigma given, or a smaller
-    one."""
+    """Upper limit: S(mu) is below it with at least the stated confidence, for sub-Gaussian noise with the given sigma
+    or a smaller one."""
     confidence: float = CONFIDENCE
 
 
@@ -76,8 +77,8 @@ def roughness_from(
 
         sqrt(S(mu)) <= sqrt(S(y)) + sqrt(q)
 
-    where the roughness of the noise alone exceeds q with probability at most 1 - confidence: valid for sub-Gaussian
-    noise, and for a sigma that is too large (theory 9.1-9.3).
+    where the roughness of the noise alone exceeds q with probability at most 1 - confidence. It is valid for
+    sub-Gaussian noise, and also if sigma is too large (theory 9.1-9.3).
     """
     n_arms = graph.n_arms
     counts, means = check_vector("counts", counts, n_arms), check_vector("means", means, n_arms)
@@ -114,14 +115,14 @@ def roughness_from(
 
 
 def implied_R(graph: Graph, step: float) -> float:
-    """Returns the largest S(mu) of means whose neighbours differ by at most `step`: the sum of the weights times
+    """Returns the largest S(mu) if the means of neighbours differ by at most `step`: the sum of the weights times
     step^2."""
     step = check_number("step", step, "a finite positive number", low=0.0, strict=True)
     return float(graph.total_weights.sum()) * (step * step)
 
 
 def implied_radii(graph: Graph, step: float) -> Vector:
-    """Returns the same of each component of the graph."""
+    """Returns the result of `implied_R` for each component of the graph."""
     step = check_number("step", step, "a finite positive number", low=0.0, strict=True)
     return graph.total_weights * (step * step)
 
@@ -129,12 +130,12 @@ def implied_radii(graph: Graph, step: float) -> Vector:
 def step_inside(
     graph: Graph, arms: Indices, outcomes: Vector, sigma: float, confidence: float = CONFIDENCE
 ) -> tuple[float, float]:
-    """Returns how far two arms of one component differ, as the root of the mean square over all pairs: an estimate and
+    """Returns how much the means of two arms of one component differ (root mean square over all pairs): an estimate and
     an upper limit, from past observations of some of the arms.
 
-    One number for all components, from how far the means of the arms are from that of their component: with n0 results
-    an arm, their squares sum to (sigma^2 + n0 step^2 / 2) times a chi-square, if outcomes are about Gaussian and means
-    differ as if drawn at random (theory 9.4).
+    It is one number for all components, computed from the deviations of the arms' averages from that of their
+    component. With n0 results per arm, the sum of their squares is (sigma^2 + n0 step^2 / 2) times a chi-square
+    variable, if outcomes are about Gaussian and the means differ as if drawn at random (theory 9.4).
     """
     counts = np.bincount(arms, minlength=graph.n_arms).astype(np.float64)
     sums = np.bincount(arms, outcomes, graph.n_arms)
@@ -159,7 +160,7 @@ def step_inside(
 
 
 def rounded_up(value: float) -> float:
-    """Returns the least number of two digits that is not below `value`."""
+    """Returns `value` rounded up to two digits."""
     if value <= 0:
         return 0.0
     step = 10.0 ** (math.floor(math.log10(value)) - 1)

@@ -1,7 +1,7 @@
-"""Tables of options, edges and observations as CSV text: every refusal names the row and the column.
+"""Tables of options, edges and observations as CSV text; every error message names the row and the column.
 
-Commas, semicolons or tabs; Windows line ends and byte-order marks; decimal commas where semicolons separate. Labels are
-strings: "7" and "07" differ.
+Columns may be separated by commas, semicolons or tabs. Windows line ends and byte-order marks are accepted, and decimal
+commas if semicolons separate the columns. Labels are strings: "7" and "07" differ.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from spectralbai.noise import Noise
 
 SEPARATORS = (",", ";", "\t")
 COUNTS = (("label",), ("trials", "visitors", "views"), ("successes", "clicks", "conversions"))
-"""Columns of a table of counts, and other names for them."""
+"""Columns of a table of counts, each with the other names that are accepted."""
 LARGEST = 1e100
-"""Of numbers in tables: their squares must still be numbers."""
+"""Largest number allowed in tables, so that squares do not overflow."""
 
 
 @dataclass(frozen=True)
 class CsvTable:
-    """The cells of a CSV file: column names and rows of strings, with the line each row stands on."""
+    """The cells of a CSV file: column names and rows of strings, with the line number of each row."""
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -78,7 +78,7 @@ class CsvTable:
         return [row[at] for row in self.rows]
 
     def number(self, cell: str) -> float | None:
-        """Returns the number that a cell holds, if it holds one."""
+        """Returns the number in a cell; None if it is not a number."""
         try:
             return float((cell.replace(",", ".") if self.decimal_comma else cell).replace("_", "?"))
         except ValueError:
@@ -103,7 +103,7 @@ class CsvTable:
         return values
 
     def labels(self, name: str) -> list[str]:
-        """Returns a column of labels, none of them empty."""
+        """Returns a column of labels; raises InvalidInput if one is empty."""
         cells = self.column(name)
         for cell, line in zip(cells, self.lines, strict=True):
             if not cell:
@@ -112,7 +112,7 @@ class CsvTable:
 
 
 def arms_from(table: CsvTable, label: str | None = None) -> tuple[str, ...]:
-    """Returns the labels of a table with a row per arm, in its first column unless `label` names another."""
+    """Returns the labels of a table with one row per arm; they are in the first column unless `label` names another."""
     name = label or table.columns[0]
     labels = table.labels(name)
     first: dict[str, int] = {}
@@ -133,7 +133,7 @@ def edges_from(
 ) -> tuple[tuple[str, ...], list[tuple[int, int, float]]]:
     """Returns (labels, edges) of a table with two columns of labels and, if there is a third, weights.
 
-    Without `labels` the arms are those that appear, in their order of appearance.
+    Without `labels`, the arms are the labels in the table, in the order in which they first appear.
     """
     if not 2 <= len(table.columns) <= 3:
         raise InvalidInput(f"edges need the columns label, label and perhaps weight, got {', '.join(table.columns)}")
@@ -154,8 +154,8 @@ def edges_from(
 
 
 def observations_from(table: CsvTable, labels: Sequence[str], noise: Noise | None = None) -> tuple[Indices, Vector]:
-    """Returns (arms, outcomes) of a table with a column of labels and one of outcomes, in this order; or so named,
-    among others. Outcomes that `noise` does not allow are refused."""
+    """Returns (arms, outcomes) of a table with a column of labels and one of outcomes, in this order; if there are
+    other columns, they must be named "label" and "outcome". Outcomes that `noise` does not allow are refused."""
     names = ("label", "outcome") if {"label", "outcome"} <= set(table.columns) else table.columns
     if len(names) != 2:
         raise InvalidInput(f"observations need the two columns label and outcome, got {', '.join(table.columns)}")
@@ -175,9 +175,9 @@ def has_counts(table: CsvTable) -> bool:
 
 
 def counts_from(table: CsvTable, labels: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Returns (label, trials, successes) of each row of a table with these columns, among others if so named.
+    """Returns (label, trials, successes) of each row of a table with columns of these names; other columns are ignored.
 
-    The trials may be called visitors or views, the successes clicks or conversions.
+    The trials may also be called visitors or views, the successes clicks or conversions.
     """
     columns = [next((name for name in names if name in table.columns), names[0]) for names in COUNTS]
     missing = [name for name in columns if name not in table.columns]
@@ -192,7 +192,7 @@ def counts_from(table: CsvTable, labels: Sequence[str]) -> list[tuple[str, int, 
     for label, *pair, line in zip(table.labels(columns[0]), *numbers, table.lines, strict=True):
         _arm(known, label, line, columns[0])
         if label in first:
-            raise InvalidInput(f'line {line}: "{label}" stands on line {first[label]} already; give the sum once')
+            raise InvalidInput(f'line {line}: "{label}" is already on line {first[label]}; give one row with the sums')
         first[label] = line
         for name, value in zip(columns[1:], pair, strict=True):
             if value < 0 or value != np.floor(value):

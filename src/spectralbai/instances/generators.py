@@ -1,7 +1,7 @@
 """Generators of instances: a graph of a named topology and means on it, the same for the same seed.
 
-Every generator takes `slack`, sigma and tolerance: the instance has R = slack S(mu), so below 1 the hypothesis S(mu) <=
-R is false. A smooth signal runs from 0 to 1 and `lead` is added to its best arm.
+Every generator takes `slack`, sigma and tolerance. The instance has R = slack S(mu), so with slack below 1 the
+hypothesis S(mu) <= R is false. A smooth signal ranges from 0 to 1, and `lead` is added to its best arm.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def star(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns a signal, as smooth as can be, on a star with arm 0 at its centre.
+    """Returns a signal that is as smooth as possible on a star with arm 0 at its centre.
 
     Examples:
         >>> import spectralbai as sb
@@ -107,7 +107,7 @@ def complete(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns white noise, scaled, on the complete graph, where no signal is smoother than another.
+    """Returns scaled white noise on the complete graph, where all signals of one variance are equally smooth.
 
     Examples:
         >>> import spectralbai as sb
@@ -131,10 +131,10 @@ def cliques(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns cliques of `size` arms, each at a level uniform in `levels` plus `spread` times white noise per arm.
+    """Returns cliques of `size` arms, each with a level drawn from `levels`, plus `spread` times white noise per arm.
 
-    The best arm has mean `best`: a last arm without edges, or, if not `lone_best`, an arm of the cliques drawn at
-    random.
+    The best arm has mean `best`. It is an additional last arm without edges or, if not `lone_best`, a random arm of the
+    cliques.
 
     Examples:
         >>> import spectralbai as sb
@@ -161,9 +161,10 @@ def catalogue(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns the means of `cliques`, as categories with an R for each: slack times its own roughness.
+    """Returns the means of `cliques` as categories; the R of each is slack times the roughness of the category.
 
-    The best arm has mean `best`: a last arm in a category of its own, or, if not `lone_best`, an arm drawn at random.
+    The best arm has mean `best`. It is an additional last arm in a separate category or, if not `lone_best`, a random
+    arm.
 
     Examples:
         >>> import spectralbai as sb
@@ -194,10 +195,10 @@ def stochastic_block(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns blocks of `size` arms at levels uniform in `levels` plus `spread` times white noise, `lead` added to the
-    best arm.
+    """Returns blocks of `size` arms with levels drawn from `levels`, plus `spread` times white noise; `lead` is added
+    to the best arm.
 
-    Two arms are joined with probability `p_inside` in one block and `p_across` otherwise.
+    Two arms are joined with probability `p_inside` if they are in the same block, and `p_across` otherwise.
 
     Examples:
         >>> import spectralbai as sb
@@ -269,8 +270,8 @@ def _clustered(
     best: float,
     rng: np.random.Generator,
 ) -> Vector:
-    """Returns means around a level for every `size` arms; the last arm, or one drawn at random, has the mean `best`,
-    which must be the largest."""
+    """Returns means around one level for each group of `size` arms. The last arm, or a random one, gets the mean
+    `best`, which must be the largest."""
     best = check_number("best", best, "a finite number", low=-np.inf, strict=True)
     mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
     arm = graph.n_arms - 1 if lone_best else int(rng.integers(graph.n_arms))

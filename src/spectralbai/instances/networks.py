@@ -1,4 +1,4 @@
-"""Instances on small real networks, as networkx ships them, with a smooth signal drawn from a seed."""
+"""Instances on small real networks that come with networkx, with a random smooth signal."""
 
 from __future__ import annotations
 

@@ -16,16 +16,15 @@ MODES = 3
 
 
 def smooth(graph: Graph, lead: float, rng: np.random.Generator) -> Vector:
-    """Returns a random combination of low-frequency Laplacian eigenvectors scaled to [0, 1], `lead` added to its
+    """Returns a random combination of low-frequency Laplacian eigenvectors scaled to [0, 1], with `lead` added to its
     largest entry.
 
-    White noise is damped by exp(-theta / theta_m) along each eigenvector of eigenvalue theta, theta_m the eigenvalue
-    number `MODES` above zero. A function of the Laplacian, unlike a sum of the first eigenvectors, is well defined
-    under
-    repeated eigenvalues.
+    White noise is damped by exp(-theta / theta_m) along each eigenvector with eigenvalue theta, where theta_m is the
+    `MODES`-th eigenvalue above zero. This is a function of the Laplacian and so well defined even if eigenvalues are
+    repeated; a sum of the first eigenvectors would not be.
     """
     noise = rng.standard_normal(graph.n_arms)
-    if isinstance(graph, Categories):  # where no signal is smoother than another
+    if isinstance(graph, Categories):  # inside a category all signals of one variance are equally smooth
         return raise_best((noise - noise.min()) / (noise.max() - noise.min()), lead)
     theta, vectors = np.linalg.eigh(graph.laplacian.toarray())
     cut = theta[min(graph.n_components + MODES, graph.n_arms) - 1]

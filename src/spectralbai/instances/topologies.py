@@ -57,7 +57,7 @@ def cliques(n_cliques: int, size: int, n_lone: int) -> Graph:
 
 
 def stochastic_block(n_blocks: int, size: int, p_inside: float, p_across: float, rng: np.random.Generator) -> Graph:
-    """Returns a random graph on blocks of `size` consecutive arms, edges independent, likelier inside a block."""
+    """Returns a random graph on blocks of `size` consecutive arms, with independent edges of two probabilities."""
     n_arms = check_integer("n_blocks", n_blocks, 1) * check_integer("size", size, 1)
     p_inside, p_across = _check_probability("p_inside", p_inside), _check_probability("p_across", p_across)
     a, b = np.triu_indices(n_arms, k=1)
@@ -66,8 +66,8 @@ def stochastic_block(n_blocks: int, size: int, p_inside: float, p_across: float,
 
 
 def barabasi_albert(n_arms: int, attachments: int, rng: np.random.Generator) -> Graph:
-    """Returns a star of `attachments` + 1 arms grown by arms that each join `attachments` others, drawn in
-    proportion to degree."""
+    """Returns a star of `attachments` + 1 arms to which further arms are added; each is joined to `attachments` others,
+    drawn with probabilities proportional to their degrees."""
     n_arms, attachments = check_integer("n_arms", n_arms, 2), check_integer("attachments", attachments, 1)
     if attachments >= n_arms:
         raise InvalidInput(f"`attachments` must be below the number of arms {n_arms}, got {attachments}")
@@ -82,7 +82,7 @@ def barabasi_albert(n_arms: int, attachments: int, rng: np.random.Generator) -> 
 
 
 def nearest_neighbors(n_arms: int, neighbors: int, rng: np.random.Generator) -> Graph:
-    """Returns the weighted graph of `Graph.from_features` on points uniform in the unit square."""
+    """Returns the weighted graph of `Graph.from_features` on random points of the unit square."""
     return Graph.from_features(rng.random((check_integer("n_arms", n_arms, 2), 2)), neighbors)
 
 

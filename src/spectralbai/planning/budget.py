@@ -20,15 +20,16 @@ from spectralbai.simulate import Run
 
 PROBABILITIES = (0.8, 0.95)
 HALVINGS = 8
-"""Tolerances tried: from the spread of the means down, each half of the one before, until hardly a run decides."""
+"""Most tolerances tried: they start at the spread of the means, and each is half of the one before, until only the part
+`HARDLY` of the runs decides."""
 HARDLY = 0.05
 REFINEMENTS = 2
-"""How often the step that crosses a probability is cut in two."""
+"""How often the interval of tolerances in which a probability is reached is cut in two."""
 
 
 @dataclass(frozen=True)
 class Chance:
-    """How often a tolerance is decided within the budget."""
+    """How often simulated runs with one tolerance decide within the budget."""
 
     tolerance: float
     runs: int
@@ -48,10 +49,9 @@ class Budget:
     delta: float
     source: Source
     curve: tuple[Chance, ...]
-    """By tolerance, in increasing order; the tolerance of the problem is among them."""
+    """One entry per tolerance, in increasing order; the tolerance of the problem is among them."""
     candidates: tuple[int, ...]
-    """How many arms may still be the best after all trials: of each run at the tolerance of the problem that did not
-    decide."""
+    """How many candidates are left after all trials, for each run with the problem's tolerance that did not decide."""
 
     @property
     def given(self) -> Chance:
@@ -59,8 +59,8 @@ class Budget:
         return next(each for each in self.curve if each.tolerance == self.instance.problem.tolerance)
 
     def smallest_tolerance(self, probability: float) -> float | None:
-        """Returns the smallest tolerance tried that is decided with this probability, as larger ones are; None where
-        none is."""
+        """Returns the smallest tolerance such that it and all larger ones tried are decided with this probability; None
+        if there is none."""
         found = None
         for each in reversed(self.curve):
             if each.share < probability:
@@ -93,12 +93,12 @@ def budget(
     executor: Executor | None = None,
     on_run: Callable[[int, int], object] | None = None,
 ) -> Budget:
-    """Returns what `trials` trials can find at risk `delta`: how often simulated races decide within them, by
-    tolerance.
+    """Returns what `trials` trials can find at risk `delta`: for each tolerance, how often simulated races decide
+    within them.
 
-    The means are those of `plan`; from past observations (`arms` and their `outcomes`), each run has other means that
-    these leave plausible. `runs` races are simulated at each tolerance; `on_run` is called with (done, most) after
-    each.
+    The means are the same as in `plan`. With past observations (`arms` and their `outcomes`), each run uses different
+    means that the observations make plausible. `runs` races are simulated at each tolerance; `on_run` is called with
+    (done, most) after each.
     """
     if not isinstance(instance, Instance):
         raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
@@ -107,7 +107,7 @@ def budget(
     means = Means.of(instance, arms, outcomes, seed)
     signals = means.signals if means.pilot is None else means.pilot.plausible
     if means.spread == 0:
-        raise InvalidInput("the means planned with are all equal: every arm is a right answer, and there is no budget")
+        raise InvalidInput("the means planned with are all equal: every arm is a right answer, so no trials are needed")
     most = (1 + HALVINGS + len(PROBABILITIES) * REFINEMENTS) * runs
     raced: dict[float, list[Run]] = {}
     done = 0

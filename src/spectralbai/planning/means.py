@@ -1,4 +1,4 @@
-"""The means planned with: those of a pilot, else a guess, else random smooth signals."""
+"""The means that a plan assumes: those of a pilot, else a guess, else random smooth signals."""
 
 from __future__ import annotations
 
@@ -18,26 +18,27 @@ from spectralbai.planning.pilot import MANY_ARMS, Pilot
 from spectralbai.problem import Problem
 
 SIGNALS = 8
-"""Random signals drawn where the means are not guessed."""
+"""Number of random signals that are drawn if no means are given."""
 MOST_MEANS = 40_000
-"""Means of all signals together: with more than 5,000 arms there are fewer signals, but two at least."""
+"""Most means in all signals together: with more than 5,000 arms there are fewer signals, but at least two."""
 
 Source = Literal["guess", "observations", "random signals"]
 
 
 @dataclass(frozen=True, eq=False)
 class Means:
-    """What is assumed of the means, and of the spread of scores, before any trial."""
+    """What is assumed about the means, and about the spread of scores, before any trial."""
 
     source: Source
     signals: tuple[Vector, ...]
-    """One guess, or several random signals; numbers are averages over them."""
+    """One vector of means, or several random signals; the numbers of a plan are averages over them."""
     pilot: Pilot | None = None
     """The observations, if there were any."""
 
     @classmethod
     def of(cls, instance: Instance, arms: ArrayLike | None, outcomes: ArrayLike | None, seed: int) -> Means:
-        """Returns the means of past observations, smoothed to R, if there are any; else the guess; else signals."""
+        """Returns the means of past observations, smoothed to R, if there are any; else those of the instance; else
+        random signals."""
         if arms is not None or outcomes is not None:
             pilot = Pilot.of(instance, arms, outcomes)
             return cls("observations", (pilot.mu,), pilot)
@@ -48,12 +49,16 @@ class Means:
 
     @property
     def drawing(self) -> Drawing | None:
-        """How outcomes are simulated: scores with the spread of the pilot, others as `simulate.run` does by itself."""
+        """How outcomes are simulated: scores with the spread of the pilot; None for the default of `simulate.run`."""
         return None if self.pilot is None else self.pilot.spread
 
     def in_theory(self, problem: Problem) -> Problem:
-        """Returns the problem whose characteristic time tells most: with the spread of the scores, where it is
-        known; with that of binary outcomes where arms are many, as their own bounds need few."""
+        """Returns the problem whose characteristic time says most about the number of samples.
+
+        If the spread of scores is known, it is the Gaussian problem with that spread. For many arms with binary
+        outcomes, it is the Gaussian problem with their average variance, because the solver for binary outcomes can
+        handle only few arms.
+        """
         if problem.noise.divergence == "binary" and problem.n_arms > MANY_ARMS:
             assert problem.outcome_range is not None
             low, high = problem.outcome_range
@@ -65,11 +70,11 @@ class Means:
 
     @property
     def spread(self) -> float:
-        """From the worst to the best arm."""
+        """The difference between the best and the worst mean."""
         return float(np.mean([mu.max() - mu.min() for mu in self.signals]))
 
     def check_told_apart(self, problem: Problem, labels: Sequence[str]) -> None:
-        """Refuses tied best arms without a tolerance."""
+        """Raises InvalidInput if best arms are tied and there is no tolerance."""
         for mu in self.signals:
             if problem.tolerance == 0 and tied(mu):
                 first, second = (labels[arm] for arm in np.flatnonzero(mu == mu.max())[:2])
@@ -85,8 +90,10 @@ def tied(mu: Vector) -> bool:
 
 
 def _random_signals(problem: Problem, seed: int) -> tuple[Vector, ...]:
-    """Returns smooth signals with S = R exactly, in each component if R is so; components have levels of their own,
-    in the range or within a sigma."""
+    """Returns random smooth signals with S = R, or S_c = R_c in each component if each has an R.
+
+    The components get random levels with standard deviation sigma; all means are moved into the range of the outcomes.
+    """
     if np.isinf(problem.radii).any() or problem.rigid:
         raise InvalidInput(
             f'"mu" is missing and {problem.described_R()} says nothing of the means; guess mu, give observations, or '

@@ -1,4 +1,5 @@
-"""What past observations say: means, sigma, roughness, the spread of scores, and which other means are plausible."""
+"""Estimates from past observations: means, sigma, roughness, the spread of scores, and which other means are
+plausible."""
 
 from __future__ import annotations
 
@@ -24,25 +25,26 @@ from spectralbai.noise import SubGaussian
 from spectralbai.problem import Problem
 
 MANY_ARMS = 500
-"""Arms from which on plans leave out what takes long."""
+"""With more arms than this, plans leave out what takes long."""
 PLAUSIBLE, PLAUSIBLE_OF_MANY = 100, 10
-"""Means drawn from the posterior; and where arms are many, as each takes the time of a solution."""
+"""How many vectors of means are drawn from the posterior; fewer if there are many arms, because an allocation is solved
+for each."""
 COVERED = 0.8
-"""The part of the plausible means that the range of the expected number of samples is for. With the margins on top of
-it, it holds the true number in more than nine of ten pilots (`verification/plans.py`)."""
+"""The part of the plausible means that the range of the expected number of samples covers. With the margins added, the
+range contains the true number for more than nine of ten pilots (`verification/plans.py`)."""
 UNKNOWN = 100.0
-"""Where the ends of the range are further apart than this factor, the pilot does not tell the upper one."""
+"""If the ratio of the ends of the range is larger than this, the pilot is too small to give an upper end."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """The expected number of samples, as far as a pilot tells it."""
+    """A range for the expected number of samples, from a pilot."""
 
     low: float
     high: float
-    """inf where the pilot does not exclude that the best arms are tied, or nearly: no number would then be honest."""
+    """inf if the pilot does not exclude that the best arms are tied, or nearly tied: any number would be misleading."""
     covered: float = COVERED
-    """The part of the plausible means that it is for."""
+    """The part of the plausible means that the range covers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,15 +53,16 @@ class Pilot:
 
     problem: Problem
     data: Data
-    """The observations, less the origin."""
+    """The observations, minus the origin."""
     origin: float
     mu: Vector
     """The means, smoothed to R."""
     sigma: SigmaEstimate | None
-    """The standard deviation within arms; None where no arm was observed twice."""
+    """The standard deviation within arms; None if no arm was observed twice."""
     roughness: RoughnessEstimate | None
     spread: float | None
-    """That of scores in a range, where it is known and smaller than the range allows; None for other outcomes."""
+    """The standard deviation of scores in a range, if it is known and smaller than the range allows; None for other
+    outcomes."""
     at_ends: bool
     """Whether all outcomes are ends of their range."""
 
@@ -95,7 +98,7 @@ class Pilot:
 
     @cached_property
     def plausible(self) -> tuple[Vector, ...]:
-        """Means drawn from the graph posterior, none rougher than R."""
+        """Means drawn from the graph posterior; means rougher than R are smoothed."""
         problem, data = self.problem, self.data
         outlook = Outlook.on(Evidence(problem, data, int(np.argmax(self.mu)), self.origin))
         drawn = []
@@ -106,16 +109,16 @@ class Pilot:
 
     @property
     def time(self) -> float:
-        """The characteristic time of the estimated means, measured as `range` does."""
+        """The characteristic time of the estimated means, computed as in `range`."""
         return _rough_time(self.problem, self.mu, self.spread)
 
     def range(self, expected: Callable[[float], float], margins: tuple[float, float]) -> Range:
         """Returns the range of `expected`, a function of the characteristic time, over the plausible means.
 
-        `margins` are factors for its two ends: how far `expected` itself may be off.
+        `margins` are factors for its two ends, because `expected` is inexact.
         """
         factors = np.ones(len(self.plausible))
-        if self.spread is not None and self.sigma is not None:  # the spread is not known either: as its posterior says
+        if self.spread is not None and self.sigma is not None:  # the spread is uncertain too: draw from its posterior
             freedom = self.sigma.degrees_of_freedom
             factors = np.sqrt(freedom / np.random.default_rng(0).chisquare(freedom, factors.size))
         samples = [
@@ -128,7 +131,7 @@ class Pilot:
         return Range(low, high if high <= UNKNOWN * low else math.inf)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns what it says, JSON-ready."""
+        """Returns the estimates, JSON-ready."""
         return {
             "observations": self.data.samples,
             "sigma": None if self.sigma is None else asdict(self.sigma),
@@ -143,7 +146,8 @@ def _allowed(problem: Problem, mu: Vector) -> Vector:
 
 
 def _spread(problem: Problem, mu: Vector, sigma: SigmaEstimate) -> float | None:
-    """Returns the standard deviation of scores in a range, if it is less than outcomes at the ends would have."""
+    """Returns the standard deviation of scores in a range, if it is smaller than for outcomes at the ends; else
+    None."""
     if problem.outcome_range is None or problem.noise.divergence is not None or sigma.sigma == 0:
         return None
     low, high = problem.outcome_range
@@ -151,9 +155,9 @@ def _spread(problem: Problem, mu: Vector, sigma: SigmaEstimate) -> float | None:
 
 
 def _rough_time(problem: Problem, mu: Vector, spread: float | None) -> float:
-    """Returns the characteristic time of Gaussian outcomes that vary as those of these means do; inf for tied ones.
+    """Returns the characteristic time of Gaussian outcomes with about the variances of the true ones; inf for ties.
 
-    It takes milliseconds, where that by relative entropy takes a tenth of a second.
+    It takes milliseconds, while relative entropy would take a tenth of a second.
     """
     sigma = problem.sigma
     if spread is not None:
@@ -167,5 +171,5 @@ def _rough_time(problem: Problem, mu: Vector, spread: float | None) -> float:
         return math.inf
     try:
         return solve_allocation(gaussian, mu, tol=0.05).characteristic_time
-    except InvalidInput:  # such a tolerance makes every arm a right answer
+    except InvalidInput:  # with this tolerance every arm is a right answer
         return 0.0

@@ -27,21 +27,21 @@ from spectralbai.simulate import Run
 DELTAS = (0.1, 0.05, 0.01)
 R_FACTORS = (0.1, 0.5, 1.0, 2.0, 10.0)
 TOLERANCE_SHARES = (0.0, 0.05, 0.1, 0.2, 0.4)
-"""Tolerances tried, in parts of the spread of the means."""
+"""Tolerances tried, as parts of the spread of the means."""
 MARGINS = (0.6, 1.5)
-"""How far the rule of thumb may be off, as factors."""
+"""How inexact the rule of thumb may be, as factors."""
 CALIBRATED = (0.8, 1.25)
-"""The same once it is scaled to simulated races at the estimated means."""
+"""How inexact it may be after scaling to simulated races at the estimated means."""
 
 
 @dataclass(frozen=True)
 class Variation:
-    """What to expect if one choice were another."""
+    """What to expect if one choice were different."""
 
     value: float
-    """The other choice; where each component has its R, the factor by which all are multiplied."""
+    """The different value; if each component has an R, the factor by which all are multiplied."""
     forecast: Forecast | None
-    """None where R is below the roughness of the means: the guarantee is void then."""
+    """None if R is below the roughness of the means, because then nothing is guaranteed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Plan:
     delta: float
     source: Source
     signals: tuple[Vector, ...]
-    """The means planned with: one guess, or several random signals."""
+    """The means that the plan assumes: one vector, or several random signals."""
     with_graph: Forecast
     without_graph: Forecast
     by_delta: tuple[Forecast, ...]
@@ -61,7 +61,7 @@ class Plan:
     pilot: Pilot | None
     """The observations, if there were any."""
     range: Range | None
-    """Where the expected number of samples lies, as far as they tell."""
+    """A range for the expected number of samples, if there were observations."""
 
     @property
     def saving(self) -> float:
@@ -103,7 +103,7 @@ class Plan:
 
     @property
     def _what_helps(self) -> str:
-        """The least tolerance tried that halves the samples, in a sentence."""
+        """A sentence about the smallest tolerance that halves the number of samples; "" if there is none."""
         ours = self.with_graph
         for each in self.by_tolerance:
             other = each.forecast
@@ -126,7 +126,7 @@ class Plan:
         return paragraph(self.advice) + table(headings, (_cells(*row) for row in rows))
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns everything, JSON-ready; numbers that are not there are None."""
+        """Returns everything, JSON-ready; missing numbers are None."""
         document: dict[str, Any] = plain(
             {
                 "delta": self.delta,
@@ -170,13 +170,13 @@ def plan(
 ) -> Plan:
     """Returns what to expect of an experiment on this instance at risk `delta`.
 
-    The means are those of past observations (`arms` and their `outcomes`), smoothed to R, if there are any; else the
-    guess in the instance; else random smooth signals as rough as R allows. From observations comes a range too: what
-    to expect of all means that they leave plausible.
+    The means are those of past observations (`arms` and their `outcomes`), smoothed to R, if there are any; else those
+    of the instance; else random smooth signals as rough as R allows. With observations there is also a range, for all
+    means that the observations make plausible.
 
-    Up to `runs` races are simulated at each risk with the graph, and as many at `delta` without, fewer once their mean
-    is known to 5 %; up to 16 at every other R and tolerance. 0 skips that. `on_run` is called with (done, most) after
-    each.
+    Up to `runs` races are simulated at each risk with the graph, and up to as many at `delta` without it; simulation
+    ends early once the mean is known to 5 %. Up to 16 are simulated at every other R and tolerance. With `runs` = 0
+    nothing is simulated. `on_run` is called with (done, most) after each race.
 
     Examples:
         >>> import spectralbai as sb
@@ -194,7 +194,7 @@ def plan(
     deltas = (delta, *(each for each in DELTAS if each != delta))
     radii = [(factor, factor * problem.R) for factor in R_FACTORS] if np.isfinite(problem.radii).any() else []
     tolerances = sorted({problem.tolerance, *(share * means.spread for share in TOLERANCE_SHARES)})
-    if problem.n_arms > MANY_ARMS:  # what other choices would bring takes too long there
+    if problem.n_arms > MANY_ARMS:  # computing the effect of other choices would take too long
         radii, tolerances = [], []
     fewer = min(runs, BATCH)
     times: dict[Problem, tuple[float, float]] = {}  # problems are compared by identity
@@ -208,7 +208,7 @@ def plan(
             on_run(done, most)
 
     def forecast(kind: type[SpectralRace], problem: Problem, delta: float, runs: int) -> Forecast:
-        if problem.tolerance == 0 and any(map(tied, means.signals)):  # no number of trials would do
+        if problem.tolerance == 0 and any(map(tied, means.signals)):  # no number of trials is enough
             count(runs)
             return Forecast(delta, math.inf, math.inf)
         if problem not in times:
@@ -234,7 +234,7 @@ def plan(
             return Variation(value, None)
         try:
             return Variation(value, forecast(SpectralRace, other, delta, fewer))
-        except InvalidInput:  # such a tolerance makes every arm a right answer
+        except InvalidInput:  # with this tolerance every arm is a right answer
             count(fewer)
             return Variation(value, Forecast(delta, 0.0, 0.0))
 
@@ -260,7 +260,8 @@ def plan(
 
 
 def _range(pilot: Pilot, problem: Problem, ours: Forecast) -> Range:
-    """Returns where the expected number lies: by the rule of thumb, scaled to the races if there are any."""
+    """Returns the range of the expected number of samples: by the rule of thumb, scaled to the races if there are
+    any."""
     scale, margins = 1.0, MARGINS
     if ours.runs:
         scale = ours.mean / rule_of_thumb(problem, ours.delta, pilot.time)
@@ -269,7 +270,7 @@ def _range(pilot: Pilot, problem: Problem, ours: Forecast) -> Range:
 
 
 def _time(problem: Problem, signals: Sequence[Vector]) -> tuple[float, float]:
-    """Returns (characteristic time, upper bound of its inverse), means over the signals."""
+    """Returns (characteristic time, upper bound of its inverse), averaged over the signals."""
     solved = [solve_allocation(problem, mu, tol=1e-3) for mu in signals]
     lower = float(np.mean([1 / each.upper for each in solved]))
     return float(np.mean([each.characteristic_time for each in solved])), 1 / lower if lower > 0 else math.inf

@@ -1,4 +1,5 @@
-"""Figures: results in, Axes out. The only package that needs matplotlib: pip install 'spectralbai[plot]'."""
+"""Figures: each function takes results and returns Axes. Only this package needs matplotlib: pip install
+'spectralbai[plot]'."""
 
 try:
     import matplotlib as _matplotlib  # noqa: F401

@@ -20,8 +20,8 @@ X_LABELS = {
 
 
 def plot_tau_by_policy(rows: Sequence[RunRow], lower_bound: float | None = None, ax: Axes | None = None) -> Axes:
-    """Returns a box per policy: quartiles, whiskers at 5 and 95 %, every run a dot. The rows are of one instance and
-    one delta."""
+    """Returns axes with a box per policy: quartiles, whiskers at 5 and 95 %, and a dot for every run. All rows must be
+    of one instance and one delta."""
     ax = ax or new_axes(size=(7.2, 4.6))
     policies = list(dict.fromkeys(row.policy for row in rows))
     rng = np.random.default_rng(0)
@@ -76,14 +76,14 @@ def plot_tau_by_policy(rows: Sequence[RunRow], lower_bound: float | None = None,
 
 
 def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], ax: Axes | None = None) -> Axes:
-    """Returns a curve per policy of the mean of tau with its 95 % interval, above the lower bound; R = inf is the
-    last tick."""
+    """Returns axes with a curve per policy of the mean of tau with its 95 % interval, and the lower bound. R = inf is
+    the last tick."""
     ax = ax or new_axes()
     values = sorted({getattr(cell, x) for cell in cells}, reverse=x == "delta")
     places = {
         value: float(place) for place, value in enumerate(values)
-    }  # evenly spaced: R may be inf, delta spans decades
-    bound = {getattr(cell, x): cell.lower_bound or np.nan for cell in cells}  # 0: none is known
+    }  # evenly spaced, because R may be inf and delta spans decades
+    bound = {getattr(cell, x): cell.lower_bound or np.nan for cell in cells}  # 0 means that no bound is known
     if not np.isnan(list(bound.values())).all():
         ax.plot(
             list(places.values()),
@@ -118,7 +118,7 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
             + ("" if own[0].proved else " (risk not proved)"),
         )
         for cell in own:
-            if cell.truncated:  # the mean is of runs cut short: too small
+            if cell.truncated:  # runs reached the limit on samples, so the mean is too small
                 at = (places[getattr(cell, x)] + shift, cell.mean_tau)
                 ax.annotate("cut short", at, xytext=(0, 6), textcoords="offset points", ha="center", fontsize=7)
     means = [cell.mean_tau for cell in cells]
@@ -135,17 +135,18 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
 
 
 def _rule(rule: str, all_rules: Iterable[str], before: str) -> str:
-    """Returns what to say of a policy's stopping rule: nothing where all stop by the same."""
+    """Returns the name of a policy's stopping rule after `before`; "" if all policies have the same rule."""
     return before + rule if len(set(all_rules)) > 1 else ""
 
 
 def plot_proportions(
     rows: Sequence[RunRow], omega: Sequence[float], labels: Sequence[str], most: int = 30, ax: Axes | None = None
 ) -> Axes:
-    """Returns the mean share of the pulls that each policy gave each arm, and the optimal share omega* as bars.
+    """Returns axes with the mean share of the pulls that each policy gave each arm, and the optimal share omega* as
+    bars.
 
-    Beyond `most` arms only those of the largest share are shown. The rows are of one instance and one delta; `omega` is
-    empty where there is none, R being below S(mu).
+    If there are more than `most` arms, only those with the largest shares are shown. All rows must be of one instance
+    and one delta. `omega` is empty if R is below S(mu), where there is no optimal allocation.
     """
     ax = ax or new_axes(size=(7.2, 4.6))
     policies = dict.fromkeys(row.policy for row in rows)

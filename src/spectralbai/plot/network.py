@@ -16,11 +16,11 @@ from spectralbai.instance import Instance
 from spectralbai.plot.style import boxes_for_unknown_signs, legend_above, new_axes, shortened, words
 
 MOST_LABELS = 150
-"""Arms that a label is tried for."""
+"""Most arms for which a place for the label is searched."""
 MOST_RIMS = 400
-"""Arms from which on dots are too small for a rim, and only those named have a label."""
+"""With more arms than this, dots are too small for a rim, and only the named arms get a label."""
 MOST_CATEGORIES = 60
-"""Categories up to which each has its name."""
+"""With more categories than this, their names are not written."""
 BESIDE = (
     ((0, 1), "center", "bottom"),
     ((1, 0), "left", "center"),
@@ -31,7 +31,7 @@ BESIDE = (
     ((0.7, -0.7), "left", "top"),
     ((-0.7, -0.7), "right", "top"),
 )
-"""Where a label may stand: which side of its arm, and how the text is aligned there."""
+"""Possible positions of a label: the direction from its arm, and the alignment of the text there."""
 OPTIMAL = r"share of the pulls in the optimal allocation $\omega^*$"
 
 
@@ -46,11 +46,12 @@ def plot_graph(
     colour_is: str = r"mean $\mu$",
     star_is: str = "best arm",
 ) -> Axes:
-    """Returns the graph drawn: colour is the mean, area the share of the pulls in `omega`, a star the best arm.
+    """Returns axes with the graph: the colour of an arm is its mean, its area its share in `omega`; a star marks the
+    best.
 
-    `best` is the arm of the largest mean unless given. Labels are written where they cover neither arms nor one
-    another: that of the best arm first, then those of `named`, then of the other arms by their means, the extremes
-    first. The words say what is shown, where it is something else.
+    `best` is by default the arm with the largest mean. Labels are written where they cover neither arms nor other
+    labels: first for the best arm, then for `named`, then for the other arms, those with extreme means first.
+    `area_is`, `colour_is` and `star_is` name what is shown, if it is something else.
     """
     graph, mu = instance.problem.graph, instance.mu
     ax = ax or new_axes(size=(5.2, 4.4 if graph.n_arms <= 40 else 5.6))
@@ -147,7 +148,7 @@ def _write_labels(ax: Axes, labels: Sequence[str], places: Matrix, area: Vector,
                     zorder=4,
                     path_effects=[withStroke(linewidth=1.5, foreground="white")],  # edges may pass behind
                 )
-                text.set_in_layout(False)  # the axes stay where they are
+                text.set_in_layout(False)  # so that the label does not move the axes
                 x0, y0, x1, y1 = text.get_window_extent().extents
                 inside = x0 >= frame.x0 and x1 <= ax.get_window_extent().x1 and y0 >= frame.y0 and y1 <= frame.y1
                 apart = (taken[:, 0] >= x1) | (taken[:, 2] <= x0) | (taken[:, 1] >= y1) | (taken[:, 3] <= y0)
@@ -158,7 +159,7 @@ def _write_labels(ax: Axes, labels: Sequence[str], places: Matrix, area: Vector,
 
 
 def layout(graph: Graph) -> Matrix:
-    """Returns a place (x, y) per arm: components on a grid of cells, each spread by its own spring forces."""
+    """Returns a position (x, y) per arm: components are placed in rows; spring forces spread the arms of each."""
     places = np.zeros((graph.n_arms, 2))
     components = graph.components
     sizes = np.bincount(components)
@@ -179,7 +180,7 @@ def layout(graph: Graph) -> Matrix:
 
 
 def _sunflower(n: int) -> Matrix:
-    """Returns n places evenly in the disc of diameter 1, as the seeds of a sunflower."""
+    """Returns n positions spread evenly over the disc of diameter 1, like the seeds of a sunflower."""
     seeds = np.arange(n) + 0.5
     angle = np.pi * (1 + np.sqrt(5)) * seeds
     places: Matrix = 0.5 * np.sqrt(seeds / n)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
@@ -187,7 +188,8 @@ def _sunflower(n: int) -> Matrix:
 
 
 def _spring(graph: Graph, arms: np.ndarray, steps: int = 300) -> Matrix:
-    """Returns places of one component in the unit square, by Fruchterman and Reingold's forces from a circle."""
+    """Returns positions of one component in the unit square, by the forces of Fruchterman and Reingold; they start on a
+    circle."""
     n = arms.size
     if n == 1:
         return np.zeros((1, 2))

@@ -15,8 +15,8 @@ from spectralbai.plot.style import STYLES, legend_above, new_axes, plain
 def plot_budget(found: Budget, ax: Axes | None = None) -> Axes:
     """Returns axes with the probability of a decision within the budget, by tolerance.
 
-    The band holds exact 95 % intervals of the shares of simulated runs. A tolerance of 0 has no place on the axis, and
-    is told in the caption.
+    The band shows exact 95 % intervals of the shares of simulated runs. A tolerance of 0 cannot be shown on the
+    logarithmic axis, and is in the caption.
     """
     curve = [each for each in found.curve if each.tolerance > 0]
     ax = ax or new_axes(_caption(found))

@@ -17,14 +17,14 @@ NAMES = {
     ("spectral-tas", "paper-printed"): "paper's sampling and rule as printed, unconstrained statistic",
 }
 DODGE = 0.14
-"""Distance of neighbouring curves at one R, in parts of the distance of neighbouring R."""
+"""Distance of neighbouring curves at one R, as a part of the distance between neighbouring values of R."""
 
 
 def plot_reproduction(rows: Sequence[CurveRow], delta: float, ax: Axes | None = None) -> Axes:
-    """Returns the figure of the paper: the mean of tau, plus or minus a standard deviation, per curve and R, above the
+    """Returns the figure of the paper: the mean of tau, plus or minus a standard deviation, per curve and R, and the
     lower bound.
 
-    Without `ax` a figure is made, with a caption under it, which pyplot knows nothing of.
+    Without `ax`, a new figure with a caption is made, which is not registered with pyplot.
     """
     curves = list(dict.fromkeys((row.policy, row.rule) for row in rows))
     radii = sorted({row.R for row in rows})
@@ -48,7 +48,7 @@ def plot_reproduction(rows: Sequence[CurveRow], delta: float, ax: Axes | None = 
             label=f"{NAMES.get(curve, ' '.join(curve))} ({'risk proved' if own[0].proved else 'risk not proved'})",
         )  # fmt: skip
         for part in (*caps, *spread):
-            part.set_alpha(0.4)  # the means are to be seen first
+            part.set_alpha(0.4)  # so that the means stand out
     ax.set_xlabel(r"$R$: bound on the roughness $S(\mu)$ of the means (smaller: the graph says more)")
     ax.set_xticks(radii)
     samples_on_y(ax)

@@ -12,13 +12,14 @@ from spectralbai.checks import Matrix
 from spectralbai.plot.style import STYLES, legend_above, new_axes, percent_on_x, plain, shortened, words
 
 RIVALS_NAMED = 6
-"""Rivals that are named in a picture of the race."""
+"""Number of rivals that are named in a picture of the race."""
 SIZE = (4.6, 3.2)
-"""Inches. Pages of a telephone show pictures 340 pixels wide: text of 9 points is just large enough there."""
+"""Size in inches. A phone shows pictures 340 pixels wide, where text of 9 points is just large enough."""
 WIDTH, ROW, TALLEST = SIZE[0], 0.19, 8.5
-"""Of a picture with a row per arm, in inches: rows are closer together where they would be taller than TALLEST."""
+"""Width of a picture with a row per arm, height of a row, and largest height of all rows, in inches. If there are too
+many rows, they are closer together."""
 APART = 0.15
-"""Inches between two labels, one below the other, at the least."""
+"""Least distance in inches between two labels, one below the other."""
 
 
 def plot_estimates(
@@ -36,12 +37,12 @@ def plot_estimates(
     rates: bool = False,
     star_is: str = "ahead",
 ) -> Axes:
-    """Returns the estimated means with their intervals, a row per arm in the order given; NaN where nothing is known.
+    """Returns axes with the estimated means and their intervals, a row per arm in the given order; NaN means unknown.
 
-    A star marks the arm `best`, a band the interval of the arm `control`. Where there is no room for every label, these
-    two, `named`, and the first and last row have theirs first. `rates` writes means in percent.
-    `base` is (estimate, low, high) of a control that has no row; `others` are further estimates of each row, as where a
-    row is a category.
+    A star marks the arm `best`, a band the interval of the arm `control`. If there is no room for all labels, these
+    two, `named`, and the first and last row get theirs first. `rates` writes means in percent. `base` is (estimate,
+    low, high) of a control that has no row. `others` are more estimates for each row, for example if a row is a
+    category.
     """
     ax = ax or _new_rows(len(labels))
     at = np.arange(len(labels))
@@ -113,8 +114,8 @@ def plot_shares(
     named: Sequence[int] = (),
     of: int | None = None,
 ) -> Axes:
-    """Returns the share of the results of each arm, beside that in the pulls to come, NaN where none are; a row per arm
-    in the order given. `of` is the number of all results, where there are arms without a row."""
+    """Returns axes with each arm's share of the results, and its share of future pulls `omega`, NaN if none are
+    planned; a row per arm in the given order. `of` is the number of all results, if some arms have no row."""
     ax = ax or _new_rows(len(labels))
     at = np.arange(len(labels))
     total = max(sum(counts) if of is None else of, 1)
@@ -153,8 +154,8 @@ def plot_evidence(
     decided: bool = True,
     ax: Axes | None = None,
 ) -> Axes:
-    """Returns the evidence against the challenger least beaten, over time, and what it has to exceed; NaN where
-    there is none."""
+    """Returns axes with the evidence against the challenger that is closest to winning, over time, and the threshold
+    that it must exceed; NaN if there is none."""
     ax = ax or new_axes(size=SIZE)
     ax.plot(samples, statistic, color=STYLES[0].colour, linewidth=1.8, label="evidence against the closest rival")
     ax.plot(samples, threshold, color=STYLES[1].colour, linestyle="--", linewidth=1.8, label="needed to decide")
@@ -184,11 +185,11 @@ def plot_race(
     end_is: str = "out",
     account_is: str = "account against the arm",
 ) -> Axes:
-    """Returns the wealth of the account against each arm but `best`, if any, over time; those that are out fade.
+    """Returns axes with the wealth of the account against each arm except `best`, over time; eliminated arms are paler.
 
-    `lacking` has a row per time and a column per arm: what the account lacks of 1/delta, in nats, 0 once it had it.
-    NaN where there is no account against the arm, as there is none against that of `leaders` at a time. `end_is` says
-    what an arm is at the end of its race, `account_is` whose account a line is.
+    `lacking` has a row per time and a column per arm: what the account lacks to 1/delta, in nats, and 0 after it
+    reached it. It is NaN if there is no account against the arm; at each time there is none against the arm in
+    `leaders`. `end_is` is the word for an arm at 1/delta, and `account_is` the label of the axis.
     """
     ax = ax or new_axes(size=SIZE)
     goal = -np.log(delta)
@@ -196,7 +197,7 @@ def plot_race(
     if leaders is not None:
         lacking[np.arange(len(samples)), leaders] = np.nan
     wealth = np.exp(goal - lacking)
-    # An arm may come back, when another leads or one is withdrawn: what counts is since when it is at the end for good.
+    # An arm may come back when another arm leads or is withdrawn; what counts is the time since which it stays out.
     ends = {arm: len(samples) - int(np.argmin(lacking[::-1, arm] == 0)) for arm in range(len(labels))}
     ends |= {arm: 0 for arm in ends if not lacking[:, arm].any()}
     rivals = [arm for arm in ends if arm != best]
@@ -242,7 +243,7 @@ def _new_rows(n_arms: int) -> Axes:
 
 
 def _arms_in_rows(ax: Axes, labels: Sequence[str], named: Sequence[int]) -> None:
-    """Gives every arm a row, the first on top, and as many of them labels as there is room for."""
+    """Gives every arm a row, the first on top, and writes as many labels as there is room for."""
     last = len(labels) - 1
     apart = int(np.ceil(APART * len(labels) / min(ROW * len(labels), TALLEST)))
     written: list[int] = []

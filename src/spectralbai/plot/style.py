@@ -1,4 +1,4 @@
-"""How figures look: labelled, and told apart by colour-blind readers and in grey print."""
+"""How figures look: curves can be distinguished by colour-blind readers and in black-and-white print."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
 
 
 class Style(NamedTuple):
-    """How a curve looks: colours told apart by colour-blind readers, and markers and lines for print in grey."""
+    """How a curve looks: a colour that colour-blind readers can distinguish, and a marker and line for black-and-white
+    print."""
 
     colour: str
     marker: str
@@ -39,7 +40,7 @@ STYLES = (
 
 
 def new_axes(caption: str = "", size: tuple[float, float] = (7.2, 5.8)) -> Axes:
-    """Returns the axes of a new figure, which pyplot knows nothing of, with a caption under it."""
+    """Returns the axes of a new figure with a caption under it; the figure is not registered with pyplot."""
     figure = Figure(figsize=size, dpi=200, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
     ax = figure.add_subplot()
     if caption:
@@ -55,7 +56,7 @@ def samples_on_y(ax: Axes) -> None:
 
 
 def plain(ax: Axes, along: Literal["x", "y"] = "y") -> None:
-    """Leaves what carries information: two spines, and light lines at the values of the axis `along`."""
+    """Removes decoration: only two spines remain, and light grid lines at the ticks of the axis `along`."""
     ax.grid(axis=along, color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
@@ -68,9 +69,9 @@ def percent_on_x(ax: Axes) -> None:
 
 
 def legend_above(ax: Axes, columns: int = 1) -> None:
-    """Puts the legend above the axes, where it covers nothing, in at most so many columns and no wider than they.
+    """Puts the legend above the axes, where it covers nothing, in at most `columns` columns and no wider than the axes.
 
-    To be called last if there may be several: what is drawn later may move the axes.
+    With several columns, call this last: anything drawn later may move the axes.
     """
     figure = ax.figure.canvas.figure
     for fewer in range(columns, 0, -1):
@@ -85,7 +86,7 @@ def legend_above(ax: Axes, columns: int = 1) -> None:
         )
         if fewer == 1:
             return
-        legend.set_in_layout(False)  # else the axes would make room for it, and shrink
+        legend.set_in_layout(False)  # otherwise the axes would shrink to make room for it
         with boxes_for_unknown_signs():
             figure.draw_without_rendering()
             fits = legend.get_window_extent().x1 <= ax.get_window_extent().x1
@@ -95,17 +96,19 @@ def legend_above(ax: Axes, columns: int = 1) -> None:
 
 
 def words(text: str) -> str:
-    """Returns a user's words as matplotlib should show them: no formulas, and no label hidden for its first letter."""
+    """Returns a user's text so that matplotlib shows it literally: not as a formula, and not hidden because it starts
+    with "_"."""
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
 def shortened(text: str, longest: int = 24) -> str:
-    """Returns a label that fits: the middle of a long one is left out, since ends tell labels apart."""
+    """Returns a label that fits. The middle of a long label is left out, since labels mostly differ at their ends."""
     return text if len(text) <= longest else f"{text[: longest // 2]}…{text[1 - longest + longest // 2 :]}"
 
 
 def as_png(ax: Axes, title: str = "") -> bytes:
-    """Returns the figure that holds `ax`, under a title, as the content of a PNG file, by which it is known as ours."""
+    """Returns the figure of `ax`, with a title if given, as a PNG file; its metadata name spectralbai as the
+    software."""
     content = io.BytesIO()
     if title:
         ax.figure.canvas.figure.suptitle(words(title), x=0.02, ha="left", fontsize=10)
@@ -116,7 +119,7 @@ def as_png(ax: Axes, title: str = "") -> bytes:
 
 @contextmanager
 def boxes_for_unknown_signs() -> Iterator[None]:
-    """Draws a sign that the font does not have as a box, without a warning."""
+    """Suppresses the warning for characters that the font lacks; they are drawn as boxes."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
         yield

@@ -1,4 +1,4 @@
-"""Live studies: ask, tell, survive, stop."""
+"""Live studies: they hand out trials, record results in a database, and say when to stop."""
 
 try:
     import sqlalchemy as _sqlalchemy  # noqa: F401

@@ -1,6 +1,6 @@
-"""The rows of one study, read and written inside a transaction of the caller.
+"""The database rows of one study, read and written inside a transaction that the caller opens.
 
-All SQL of studies is here, with bound parameters only.
+All SQL about studies is in this file, with bound parameters only.
 """
 
 from __future__ import annotations
@@ -37,20 +37,21 @@ if TYPE_CHECKING:
     from spectralbai.policy import State
 
 TAIL = 200
-"""Results after which the state is brought up to date even if no check is due, so that reading it stays quick."""
+"""After this many results the stored state is updated even if no rule needs to be read, so that reading it stays
+fast."""
 
 CHUNK = 500
-"""Tickets looked up at once: databases limit the parameters of a statement."""
+"""Number of tickets looked up at once, because databases limit the parameters of a statement."""
 
 
 def due(state: State) -> int:
-    """Returns the number of results at which the kept state is to be brought up to date, whatever they are."""
+    """Returns the number of results at which the stored state must be updated, even if no block closes before."""
     late = state.samples + TAIL
     return late if state.opened else min(state.next_reading, late)
 
 
 class Key(NamedTuple):
-    """What tells the states of one study apart: results, blocks opened, arms withdrawn, times that others joined."""
+    """Identifies a state among those of its study: the numbers of results, blocks opened, arms withdrawn, and joins."""
 
     seen: int
     opened: int
@@ -59,7 +60,7 @@ class Key(NamedTuple):
 
 
 def key(state: State) -> Key:
-    """Returns what tells a state from others of its study."""
+    """Returns the key that identifies a state among those of its study."""
     return Key(state.samples, state.opened, len(state.withdrawn), len(state.joined))
 
 
@@ -73,9 +74,9 @@ def insert_study(
     state: State,
     seen: Sequence[Check],
 ) -> None:
-    """Writes a new study: what was opened, asked and told, the state that follows, and what the rule saw."""
+    """Writes a new study: its blocks, tickets and results, the state that follows from them, and the checks."""
     row = {
-        "id": secrets.randbits(31),  # never that of a deleted study, which some worker may still have open
+        "id": secrets.randbits(31),  # random, so that it is not the id of a deleted study that a worker still has open
         "name": name,
         "created": created,
         "definition": json.dumps(definition.as_dict()),
@@ -97,13 +98,13 @@ def insert_study(
 
 
 def find_studies(connection: Connection, name: str | None = None) -> Sequence[Row[Any]]:
-    """Returns the rows of all studies, oldest first, or of that of a name."""
+    """Returns the rows of all studies, oldest first, or only the row of the study with the given name."""
     query = select(studies).order_by(studies.c.created, studies.c.id)
     return connection.execute(query if name is None else query.where(studies.c.name == name)).all()
 
 
 def openings_of(state: State, now: float) -> list[Opening]:
-    """Returns the open blocks of a state, as they are written down."""
+    """Returns the open blocks of a state in the form in which they are recorded."""
     return [Opening(block.number, state.samples, now, tuple(block.arms.tolist())) for block in state.blocks]
 
 
@@ -116,18 +117,18 @@ def _as_tuple(text: str | None) -> tuple[Any, ...] | None:
 
 
 class Standing(NamedTuple):
-    """How far a study is, and whose turn it is to bring its state up to date."""
+    """How far a study is, and whether a worker has promised to update its stored state."""
 
     results: int
     due: int
     claimed: float
     first_block: int | None
     missing: int | None
-    """Results that the oldest open block misses."""
+    """How many results the oldest open block still needs."""
 
     @property
     def behind(self) -> bool:
-        """Whether the state is to be brought up to date."""
+        """Whether the stored state needs an update."""
         return self.results >= self.due or (self.missing is not None and self.missing <= 0)
 
 
@@ -139,7 +140,7 @@ class Ledger:
         self._id = id_
 
     def standing(self, *, lock: bool = False) -> Standing:
-        """Returns how far the study is; locked, no other writer can change it before the transaction ends."""
+        """Returns how far the study is; with `lock`, no other writer can change it before the transaction ends."""
         names = (
             studies.c.results,
             studies.c.due,
@@ -151,12 +152,14 @@ class Ledger:
         return Standing._make(self._one(query.with_for_update() if lock else query))
 
     def update(self, **values: Any) -> None:
-        """Changes columns of the study's own row."""
+        """Changes columns of the row of this study in the table of studies."""
         self._connection.execute(update(studies).where(studies.c.id == self._id).values(values))
 
     def append(self, standing: Standing, told: float, results: Sequence[dict[str, Any]], filled: int) -> Standing:
-        """Appends results (arm and outcome, ticket or origin, perhaps block), `filled` of them of the oldest open
-        block; returns how far the study is then."""
+        """Appends results (arm and outcome, ticket or origin, perhaps block) and returns how far the study is then.
+
+        `filled` says how many of them belong to the oldest open block.
+        """
         if not results:
             return standing
         after = standing.results
@@ -172,7 +175,7 @@ class Ledger:
         return standing._replace(results=after + len(results), missing=missing)
 
     def restore(self, records: Records, seen: Sequence[Check]) -> None:
-        """Writes blocks, tickets and results, in their order, and what the rule saw, of a study that has none."""
+        """Writes blocks, tickets and results, in their order, and the checks, of a study that has none yet."""
         self.add_openings(records.openings)
         self.add_withdrawals(records.withdrawals)
         for number, join in enumerate(records.joins):
@@ -187,7 +190,7 @@ class Ledger:
             self._connection.execute(insert(observations), rows)
 
     def results(self, after: int, until: int) -> Told:
-        """Returns what was told after result number `after`, up to number `until`, in its order."""
+        """Returns the results after number `after`, up to number `until`, in the order told."""
         between = (
             (observations.c.study == self._id) & (observations.c.number > after) & (observations.c.number <= until)
         )
@@ -211,7 +214,7 @@ class Ledger:
         return self._count(select(observations.c.arm, func.count()).where(late).group_by(observations.c.arm), n_arms)
 
     def results_of(self, origin: str) -> list[tuple[int, float]]:
-        """Returns (arm, outcome) of the results of an origin, in their order."""
+        """Returns (arm, outcome) of the results of an origin, in the order told."""
         query = select(observations.c.arm, observations.c.outcome)
         query = query.where(observations.c.study == self._id, observations.c.origin == origin).order_by(
             observations.c.number
@@ -219,7 +222,7 @@ class Ledger:
         return [(row.arm, row.outcome) for row in self._connection.execute(query)]
 
     def observations(self) -> tuple[Observation, ...]:
-        """Returns everything told, in its order."""
+        """Returns all results, in the order told."""
         rows = self._connection.execute(
             select(observations).where(observations.c.study == self._id).order_by(observations.c.number)
         )
@@ -233,8 +236,8 @@ class Ledger:
             self._connection.execute(insert(tickets), rows)
 
     def outcomes_of(self, ids: Sequence[str]) -> dict[str, tuple[int, float | None, int | None]]:
-        """Returns (arm, outcome, block) of those of these tickets that there are, the outcome None where it was not
-        told."""
+        """Returns (arm, outcome, block) by ticket id, for those of the tickets that exist; the outcome is None if it
+        was not told."""
         of_ticket = (observations.c.study == tickets.c.study) & (observations.c.number == tickets.c.result)
         query = select(tickets.c.id, tickets.c.arm, observations.c.outcome, tickets.c.block)
         query = query.outerjoin(observations, of_ticket)
@@ -245,7 +248,7 @@ class Ledger:
         return found
 
     def abandon(self, ids: Sequence[str], now: float) -> None:
-        """Marks tickets as given back; the first time counts."""
+        """Marks tickets as given back; if this happens again, the first time stays recorded."""
         for first in range(0, len(ids), CHUNK):
             these = (tickets.c.study == self._id) & tickets.c.id.in_(ids[first : first + CHUNK])
             self._connection.execute(update(tickets).where(these, tickets.c.abandoned.is_(None)).values(abandoned=now))
@@ -257,7 +260,7 @@ class Ledger:
         self._connection.execute(delete(studies).where(studies.c.id == self._id))
 
     def tickets(self) -> tuple[TicketRecord, ...]:
-        """Returns every ticket, in the order given."""
+        """Returns every ticket, in the order handed out."""
         rows = self._connection.execute(
             select(tickets).where(tickets.c.study == self._id).order_by(tickets.c.issued, tickets.c.id)
         )
@@ -267,7 +270,7 @@ class Ledger:
         )
 
     def fail(self, reasons: Mapping[str, str]) -> None:
-        """Writes down why the trials of tickets failed; the last reason counts."""
+        """Records why the trials of tickets failed; a new reason replaces an earlier one."""
         this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("of"))
         rows = [{"of": id_, "reason": reason} for id_, reason in reasons.items()]
         if rows:
@@ -279,7 +282,7 @@ class Ledger:
         return self._count(select(tickets.c.arm, func.count()).where(failed).group_by(tickets.c.arm), n_arms)
 
     def pending(self, now: float, labels: Sequence[str]) -> tuple[Ticket, ...]:
-        """Returns the tickets that count as pending."""
+        """Returns the pending tickets."""
         rows = self._connection.execute(
             select(tickets).where(*self._open(now)).order_by(tickets.c.issued, tickets.c.id)
         )
@@ -288,12 +291,11 @@ class Ledger:
         )
 
     def pending_per_arm(self, now: float, n_arms: int) -> Vector:
-        """Returns how many tickets of each arm count as pending."""
+        """Returns how many tickets of each arm are pending."""
         return self._count(select(tickets.c.arm, func.count()).where(*self._open(now)).group_by(tickets.c.arm), n_arms)
 
     def taken(self, now: float, first: int) -> dict[tuple[int, int], int]:
-        """Returns how many tickets of each (block, arm), from block number `first` on, have a result or count as
-        pending."""
+        """Returns how many tickets of each (block, arm), from block number `first` on, have a result or are pending."""
         alive = (tickets.c.expires > now) & tickets.c.abandoned.is_(None)
         query = (
             select(tickets.c.block, tickets.c.arm, func.count())
@@ -303,20 +305,21 @@ class Ledger:
         return {(block, arm): count for block, arm, count in self._connection.execute(query)}
 
     def kept(self) -> Key:
-        """Returns the `key` of the kept state."""
+        """Returns the `key` of the stored state."""
         columns = [states.c[name] for name in Key._fields]
         return Key._make(self._one(select(*columns).where(states.c.study == self._id)))
 
     def state(self) -> str:
-        """Returns the kept state in its JSON form."""
+        """Returns the stored state in its JSON form."""
         text: str = self._connection.execute(select(states.c.state).where(states.c.study == self._id)).scalar_one()
         return text
 
     def replace_state(self, kept: Key, new: State, text: str, now: float, seen: Sequence[Check] = ()) -> bool:
-        """Puts a new state, whose JSON form is `text`, in the place of that of the key `kept`, with the blocks opened
-        and what the rule saw on the way.
+        """Replaces the stored state with the key `kept` by a new one, whose JSON form is `text`; returns whether it
+        did.
 
-        Returns false, having changed nothing, if another state is there by now.
+        The blocks opened since and the checks `seen` are recorded too. If the stored state has another key by now,
+        because another worker replaced it, nothing is changed and False is returned.
         """
         of_kept = [states.c[name] == value for name, value in kept._asdict().items()]
         this = update(states).where(states.c.study == self._id, *of_kept)
@@ -337,20 +340,20 @@ class Ledger:
         return self._connection.execute(query).scalar_one()
 
     def add_checks(self, seen: Sequence[Check]) -> None:
-        """Writes down what the stopping rule saw."""
+        """Records checks: what the stopping rule said each time it was read."""
         if seen:
             texts = [{"candidates": _as_text(each.candidates), "lacking": _as_text(each.lacking)} for each in seen]
             rows = [{**vars(each), **text, "study": self._id} for each, text in zip(seen, texts, strict=True)]
             self._connection.execute(insert(checks), rows)
 
     def add_openings(self, opened: Sequence[Opening]) -> None:
-        """Writes down blocks."""
+        """Records blocks that were opened."""
         if opened:
             rows = [{**asdict(each), "study": self._id, "arms": json.dumps(each.arms)} for each in opened]
             self._connection.execute(insert(blocks), rows)
 
     def add_withdrawals(self, withdrawn: Sequence[Withdrawal]) -> None:
-        """Writes down arms that were withdrawn."""
+        """Records arms that were withdrawn."""
         if withdrawn:
             self._connection.execute(insert(withdrawals), [{**asdict(each), "study": self._id} for each in withdrawn])
 
@@ -361,7 +364,7 @@ class Ledger:
         return tuple(Withdrawal(row.arm, row.results, row.opened, row.withdrawn) for row in rows)
 
     def add_join(self, number: int, join: Join) -> None:
-        """Writes down that arms joined, as the so-many-th time, from 0."""
+        """Records that arms joined; `number` counts these times from 0."""
         row = {**asdict(join), "blocks": json.dumps(join.blocks), "before": json.dumps(join.before)}
         self._connection.execute(insert(joins), {**row, "study": self._id, "number": number})
 
@@ -381,18 +384,18 @@ class Ledger:
         )
 
     def definition(self) -> Definition:
-        """Returns what the study is about, with what it was about before."""
+        """Returns the definition of the study, with its earlier definitions if options have joined."""
         text = self._one(select(studies.c.definition).where(studies.c.id == self._id)).definition
         return Definition.from_dict(json.loads(text)).since(Instance.from_dict(each.before) for each in self.joins())
 
     def void(self, open_blocks: Sequence[int], now: float) -> None:
-        """Gives back the tickets without a result of all blocks but these, which are open."""
+        """Marks tickets without a result as given back, except those of the open blocks with these numbers."""
         this = (tickets.c.study == self._id) & tickets.c.result.is_(None) & tickets.c.abandoned.is_(None)
         this &= tickets.c.block.not_in(open_blocks)
         self._connection.execute(update(tickets).where(this).values(abandoned=now))
 
     def change_opening(self, number: int, arms: Sequence[int]) -> None:
-        """Writes down other pulls of a block, none of which was handed out."""
+        """Replaces the recorded pulls of a block; none of them may have been handed out."""
         this = (blocks.c.study == self._id) & (blocks.c.number == number)
         self._connection.execute(update(blocks).where(this).values(arms=json.dumps(arms)))
 
@@ -402,7 +405,7 @@ class Ledger:
         return tuple(Opening(row.number, row.results, row.opened, tuple(json.loads(row.arms))) for row in rows)
 
     def checks(self) -> tuple[Check, ...]:
-        """Returns what the stopping rule saw each time it was read."""
+        """Returns the checks: what the stopping rule said each time it was read."""
         rows = self._connection.execute(select(checks).where(checks.c.study == self._id).order_by(checks.c.samples))
         return tuple(
             Check(row.samples, row.arm, row.statistic, row.threshold, _as_tuple(row.candidates), _as_tuple(row.lacking))

@@ -1,4 +1,4 @@
-"""The state of a study from what is written down: blocks as they were opened, results in the order told."""
+"""The state of a study, computed from what is recorded: blocks as they were opened, results in the order told."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from spectralbai.policy import State, Verdict
 
 STEP = 1000
-"""Results replayed at once."""
+"""Number of results replayed at once."""
 
 
 def advance(definition: Definition, state: State, told: Told) -> tuple[State, list[Check]]:
-    """Returns the state after further results, and what the rule saw each time it was read on the way."""
+    """Returns the state after more results, and a check for each time that the rule was read meanwhile."""
     definition = definition.of(state)
     policy = definition.policy
     blocks = np.array(told.blocks, dtype=np.intp) if policy.in_blocks else None
     new, readings = policy.advance(state, told.arms, definition.rewards(told.outcomes), blocks)
-    # Of blocks that close with one result, the last reading.
+    # If one result closes several blocks, only the last of their readings is kept.
     return new, list({own.samples: _check(own) for own, *_ in readings}.values())
 
 
@@ -36,7 +36,7 @@ def _check(seen: Verdict) -> Check:
 
 
 def summary(definition: Definition, state: State) -> dict[str, Any]:
-    """Returns what a list of studies shows of a state: how far it is, and the arm recommended, if any."""
+    """Returns what a list of studies shows about a state: its progress, and the arm recommended, if any."""
     policy = definition.of(state).policy
     verdict = policy.verdict(state)
     recommends = policy.has_estimate(state) and verdict.consistent
@@ -46,10 +46,10 @@ def summary(definition: Definition, state: State) -> dict[str, Any]:
 def replay(
     definition: Definition, records: Records, on_check: Callable[[int, int], object] | None = None
 ) -> tuple[State, list[Check]]:
-    """Returns the state that the blocks and results of a study make, and what the rule saw on the way.
+    """Returns the state that follows from the blocks and results of a study, and the checks on the way.
 
-    Every block is taken as it was opened, so that the tickets handed out fit, even where a computer that rounds
-    differently would have planned it otherwise.
+    Every block is taken as it was recorded at its opening, so that it matches the tickets handed out. A computer that
+    rounds differently might have planned other pulls.
     """
     if len(records.joins) != len(definition.history) - 1:
         raise InvalidInput("the times that arms joined are not all written down; the record is not complete")
@@ -101,9 +101,9 @@ def replay(
 
 
 def _in_order(records: Records) -> list[Opening | Withdrawal | Join]:
-    """Returns what happened besides results, in its order.
+    """Returns all events other than results, in the order in which they happened.
 
-    A withdrawal or a join comes before the block that it opens, and after those opened before.
+    A withdrawal or a join may open a block: it comes before that block, and after blocks opened earlier.
     """
     keyed: list[tuple[tuple[int, int, int, int], Opening | Withdrawal | Join]] = []
     for join in records.joins:
@@ -116,7 +116,7 @@ def _in_order(records: Records) -> list[Opening | Withdrawal | Join]:
 
 
 def _as_opened(state: State, opening: Opening) -> State:
-    """Returns the state with the pulls of a block as they were written down."""
+    """Returns the state with the recorded pulls of a block."""
     if state.samples != opening.results:
         raise InvalidInput(f"block {opening.number} cannot have been opened after {opening.results} results")
     if max(opening.arms) >= state.n_arms:
@@ -125,7 +125,7 @@ def _as_opened(state: State, opening: Opening) -> State:
 
 
 def with_pulls(state: State, number: int, arms: Indices) -> State:
-    """Returns the state with other pulls in an open block, of which none has a result."""
+    """Returns the state with other pulls in an open block; none of its slots may have a result."""
     found = [block for block in state.blocks if block.number == number]
     if not found or found[0].free.size < found[0].arms.size:
         raise InvalidInput(f"block {number} is not open, or has results already")

@@ -1,7 +1,7 @@
 """The tables of a storage of studies, and their version.
 
-Observations are appended and never changed. A study's row is what its writers lock; the state, which is large, has its
-own table, so that telling a result does not rewrite it.
+Observations are appended and never changed. Writers lock the study's row in the table of studies. The state, which is
+large, is in a separate table, so that telling a result does not rewrite it.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from sqlalchemy import (
 )
 
 VERSION = 4
-"""Of these tables. Storages of an older version are brought up to date when they are opened (`migrate`), newer ones
-are refused."""
+"""Version of these tables. Storages of an older version are converted when they are opened (`migrate`), newer ones are
+refused."""
 
 metadata = MetaData()
 
@@ -41,27 +41,27 @@ studies = Table(
     Column("name", String(100), nullable=False, unique=True),
     Column("created", Double, nullable=False),  # all times are seconds since 1970, UTC
     Column("definition", Text, nullable=False),  # JSON, spectralbai-study/1 to 3; it changes when arms join
-    Column("versions", Text, nullable=False),  # JSON: of everything, when the study was created
+    Column("versions", Text, nullable=False),  # JSON: versions of all software when the study was created
     Column("results", Integer, nullable=False),  # results told so far
     Column(
         "progress", String(12), nullable=False
     ),  # at the last check: "running", "inconsistent", "decided", or "doubted" since
-    Column("best", Integer),  # the arm recommended then, if any
-    Column("due", Integer, nullable=False),  # results at which the state is to be brought up to date
-    Column("claimed", Double, nullable=False),  # until when a worker has promised to do that
+    Column("best", Integer),  # the arm recommended at the last check, if any
+    Column("due", Integer, nullable=False),  # number of results at which the stored state must be updated
+    Column("claimed", Double, nullable=False),  # time until which a worker has promised to do that
     Column("first_block", Integer),  # number of the oldest open block, if any (since 2)
-    Column("missing", Integer),  # results that it misses: with none missing the state is to be brought up to date, too
+    Column("missing", Integer),  # results that this block still needs; at 0 the stored state must be updated, too
 )
 
 states = Table(
     "spectralbai_states",
     metadata,
     Column("study", ForeignKey(studies.c.id), primary_key=True),
-    Column("seen", Integer, nullable=False),  # results that the state holds
+    Column("seen", Integer, nullable=False),  # number of results in the state
     Column("state", Text, nullable=False),  # JSON, spectralbai-state/1 to 4
-    Column("opened", Integer, nullable=False, server_default="0"),  # blocks that the state has opened (since 2)
-    Column("withdrawn", Integer, nullable=False, server_default="0"),  # arms withdrawn from the state (since 3)
-    Column("joined", Integer, nullable=False, server_default="0"),  # times that arms joined the state (since 4)
+    Column("opened", Integer, nullable=False, server_default="0"),  # number of blocks opened (since 2)
+    Column("withdrawn", Integer, nullable=False, server_default="0"),  # number of arms withdrawn (since 3)
+    Column("joined", Integer, nullable=False, server_default="0"),  # how many times arms joined (since 4)
 )
 
 blocks = Table(  # since 2
@@ -69,7 +69,7 @@ blocks = Table(  # since 2
     metadata,
     Column("study", ForeignKey(studies.c.id), primary_key=True),
     Column("number", Integer, primary_key=True),  # 0, 1, ... in the order opened
-    Column("results", Integer, nullable=False),  # results that the state held when the block was there
+    Column("results", Integer, nullable=False),  # number of results in the state when the block was opened
     Column("opened", Double, nullable=False),
     Column("arms", Text, nullable=False),  # JSON: the arm of each slot
 )
@@ -85,7 +85,7 @@ tickets = Table(
     Column("expires", Double, nullable=False),
     Column("abandoned", Double),
     Column("result", Integer),  # number of the observation told for it
-    Column("block", Integer),  # number of the block that it is a slot of (since 2); none where pulls are not in blocks
+    Column("block", Integer),  # number of its block (since 2); none if pulls do not come in blocks
     Column("failed", String(200)),  # why its trial failed, if it did (since 3)
     Index("spectralbai_open_tickets", "study", "result", "expires"),
     Index("spectralbai_slots", "study", "block"),  # since 2
@@ -101,7 +101,7 @@ observations = Table(
     Column("told", Double, nullable=False),
     Column("ticket", String(16)),
     Column("origin", String(200)),  # where a result without a ticket comes from
-    Column("block", Integer),  # number of the block that it is of, where counts without tickets made it (since 3)
+    Column("block", Integer),  # number of its block, if it came from counts without tickets (since 3)
     UniqueConstraint("study", "ticket"),
 )
 
@@ -110,8 +110,8 @@ withdrawals = Table(  # since 3
     metadata,
     Column("study", ForeignKey(studies.c.id), primary_key=True),
     Column("arm", Integer, primary_key=True),
-    Column("results", Integer, nullable=False),  # results that the state held then
-    Column("opened", Integer, nullable=False),  # blocks that the state had opened then
+    Column("results", Integer, nullable=False),  # number of results at that time
+    Column("opened", Integer, nullable=False),  # number of blocks opened before
     Column("withdrawn", Double, nullable=False),
 )
 
@@ -120,12 +120,12 @@ joins = Table(  # since 4
     metadata,
     Column("study", ForeignKey(studies.c.id), primary_key=True),
     Column("number", Integer, primary_key=True),  # 0, 1, ... in their order
-    Column("results", Integer, nullable=False),  # results that the state held then
-    Column("opened", Integer, nullable=False),  # blocks that the state had opened then
-    Column("withdrawn", Integer, nullable=False),  # arms withdrawn before
+    Column("results", Integer, nullable=False),  # number of results at that time
+    Column("opened", Integer, nullable=False),  # number of blocks opened before
+    Column("withdrawn", Integer, nullable=False),  # number of arms withdrawn before
     Column("joined", Double, nullable=False),
     Column("blocks", Text, nullable=False),  # JSON: numbers of the blocks that stayed open
-    Column("before", Text, nullable=False),  # JSON: the instance until then; that of the study's row is the present one
+    Column("before", Text, nullable=False),  # JSON: the instance until then; the study's row has the present one
 )
 
 checks = Table(
@@ -136,20 +136,20 @@ checks = Table(
     Column("arm", Integer, nullable=False),
     Column("statistic", Double),  # none if no challenger can win
     Column("threshold", Double),  # none before the rule has one
-    Column("candidates", Text),  # JSON: the arms that may be best (since 2); none where the rule keeps no such set
-    Column("lacking", Text),  # JSON: nats that the account against each arm lacks to eliminate it, with candidates
+    Column("candidates", Text),  # JSON: the candidates (since 2); none if the rule does not eliminate arms
+    Column("lacking", Text),  # JSON: nats that the account against each arm lacks; present if candidates are
 )
 
 
 def migrate(connection: Connection, found: int) -> None:
-    """Brings the tables of version `found` up to date; older processes that are at work go on as they did."""
+    """Converts the tables from version `found` to this one; processes of older versions that are running can go on."""
     if found < 2:
         of_rows = studies.c.first_block, studies.c.missing, states.c.opened, tickets.c.block
         _add_columns(connection, *of_rows, checks.c.candidates, checks.c.lacking)
         blocks.create(connection)
         next(index for index in tickets.indexes if index.name == "spectralbai_slots").create(connection)
         doubted = select(states.c.study, states.c.state).join(studies).where(studies.c.progress == "doubted")
-        for row in connection.execute(doubted).all():  # a doubt is part of the state now
+        for row in connection.execute(doubted).all():  # since version 2 the state also says whether it is doubted
             state = json.loads(row.state)
             state["watches"][0]["doubted"] = True
             connection.execute(update(states).where(states.c.study == row.study).values(state=json.dumps(state)))

@@ -1,7 +1,8 @@
-"""Where studies are kept: an SQLite file or a PostgreSQL server, behind one pair of transactions.
+"""The database of studies: an SQLite file or a PostgreSQL server, with one kind of transaction to read and one to
+write.
 
-Writers of SQLite take the file's lock at once and wait for one another; those of PostgreSQL lock the row of their
-study. Transactions are short: allocations are never computed inside.
+With SQLite, a writer locks the whole file at the start of its transaction, and other writers wait. With PostgreSQL, it
+locks the row of its study. Transactions are short: nothing that takes long is computed inside.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from spectralbai.study.schema import VERSION, metadata, migrate, schema
 
 DEFAULT = "sqlite:///spectralbai.db"
 PATIENCE = 60.0
-"""Seconds a writer waits for the others before it gives up."""
+"""Seconds that a writer waits for other writers before it gives up."""
 SILENCE = 30
-"""Seconds after which PostgreSQL ends a transaction whose worker says nothing: it may have been unplugged."""
+"""Seconds after which PostgreSQL ends a transaction whose worker is silent; its machine may be gone."""
 SCHEMA_LOCK = 7_273_226
-"""Key of the lock under which tables are made on PostgreSQL; any number that nobody else uses."""
+"""Key of the lock for creating tables on PostgreSQL; an arbitrary number that no other program should use."""
 REMEDY = "give sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
 Clock = Callable[[], float]
@@ -33,14 +34,14 @@ Clock = Callable[[], float]
 
 
 class Storage:
-    """A database of studies. Connections are kept until `close`; a forked process opens its own."""
+    """A database of studies. Connections stay open until `close`; a forked process opens new ones."""
 
     def __init__(self, url: str | None = None, *, create: bool = False, clock: Clock = time.time) -> None:
         parsed = _parse(DEFAULT if url is None else url)
         self.clock = clock
-        """What says the time that studies go by."""
+        """The clock that studies use."""
         self.name = _shown(parsed)
-        """The address without password: the only form that is ever shown."""
+        """The address without the password; only this form is ever shown."""
         self.sqlite = parsed.drivername == "sqlite"
         if self.sqlite and not create and not os.path.isfile(parsed.database or ""):
             raise NotFound(f"there is no database {parsed.database}; create a study first, or give the right storage")
@@ -56,7 +57,7 @@ class Storage:
     @classmethod
     @contextmanager
     def given(cls, storage: str | Storage | None, *, create: bool = False) -> Iterator[Storage]:
-        """Yields a storage that is open already, or opens one, which is closed if what is inside fails."""
+        """Yields the given storage if it is open already; otherwise opens one, which is closed if the block fails."""
         if isinstance(storage, Storage):
             yield storage
             return
@@ -66,7 +67,7 @@ class Storage:
 
     @contextmanager
     def closed_on_error(self) -> Iterator[None]:
-        """Closes the storage if what is inside fails."""
+        """Closes the storage if the code inside the `with` block fails."""
         try:
             yield
         except BaseException:
@@ -79,7 +80,8 @@ class Storage:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Yields a connection that sees one instant and keeps nobody waiting."""
+        """Yields a connection to read with: all reads see the database at one instant, and nobody has to wait for
+        it."""
         options = {} if self.sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         with self._sentences(), self._connected() as connection:
             connection = connection.execution_options(**options)
@@ -88,21 +90,22 @@ class Storage:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Yields a connection that writes everything or nothing; on SQLite one at a time."""
+        """Yields a connection whose writes are all made or none; with SQLite, one writer at a time."""
         with self._sentences(), self._connected() as connection:
-            # After the wait for its row a writer must see what the others wrote, whatever the server's default.
+            # After waiting for the lock on its row, a writer must see what others wrote; the server's default isolation
+            # level may not allow that.
             options = {"spectralbai_writes": True} if self.sqlite else {"isolation_level": "READ COMMITTED"}
             connection = connection.execution_options(**options)
             with _begin(connection):
                 yield connection
 
     def _connected(self) -> Connection:
-        if os.getpid() != self._process:  # forked: the parent's connections are not ours to use, nor to close
+        if os.getpid() != self._process:  # in a forked process the parent's connections must not be used or closed
             self._engine.dispose(close=False)
             self._process = os.getpid()
         try:
             return self._engine.connect()
-        except ValueError as error:  # of the driver: what it makes of a host name, say
+        except ValueError as error:  # raised by the driver, for example for a wrong host name
             raise Busy(f"{self.name}: the database cannot be reached ({error}); {REMEDY}") from None
 
     def _check_schema(self, create: bool) -> None:
@@ -138,15 +141,15 @@ class Storage:
 
     @contextmanager
     def _writing_schema(self) -> Iterator[Connection]:
-        """Yields a connection that may make or change tables; one process at a time."""
+        """Yields a connection that may create or change tables; one process at a time."""
         with self.writing() as connection:
             if not self.sqlite:
                 connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
             yield connection
 
     def _log_ahead(self) -> None:
-        """Puts an SQLite file of ours in WAL mode, where readers and the writer do not wait for one another; it
-        stays so."""
+        """Sets an SQLite file to WAL mode, in which readers and the writer do not wait for each other; the mode is
+        stored in the file."""
         if not self.sqlite:
             return
         deadline = time.monotonic() + PATIENCE
@@ -157,7 +160,7 @@ class Storage:
                 try:
                     mode = raw.execute(statement).fetchone()[0]
                 except Exception as error:
-                    # Another process is changing the mode, for which SQLite does not wait by itself.
+                    # Another process is changing the mode; SQLite does not wait for that, so try again.
                     if "locked" not in str(error) or time.monotonic() > deadline:
                         raise exc.OperationalError("", None, error) from None
                     time.sleep(random.uniform(0.001, 0.02))
@@ -172,7 +175,7 @@ class Storage:
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
-        """Says in one sentence what the database could not do, and never a password."""
+        """Turns errors of the database into a StorageError with one sentence, which never contains a password."""
         try:
             yield
         except exc.SQLAlchemyError as error:
@@ -181,7 +184,7 @@ class Storage:
 
 def _parse(url: str) -> URL:
     if isinstance(url, str) and url.startswith("sqlite:///") and url.isprintable():
-        file = url.removeprefix("sqlite:///")  # as it is: a path may hold %, ? and #
+        file = url.removeprefix("sqlite:///")  # not parsed as an address, because a path may contain %, ? and #
         if not file or file == ":memory:":
             raise InvalidInput(f"a storage must outlive this process, got {url!r}; {REMEDY}")
         return URL.create("sqlite", database=file)
@@ -200,7 +203,7 @@ def _parse(url: str) -> URL:
 
 
 def _shown(url: URL) -> str:
-    """Returns the address without password, nor the query, which may hold one."""
+    """Returns the address without the password and without the query, which may contain one too."""
     if url.drivername == "sqlite":
         return f"sqlite:///{url.database}"
     where = f"{url.host or ''}" + (f":{url.port}" if url.port else "")
@@ -227,8 +230,8 @@ def _engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: Any, _: object) -> None:
-    connection.isolation_level = None  # transactions begin where `_start_sqlite` says, not where the driver guesses
-    connection.execute("PRAGMA synchronous = FULL")  # what is acknowledged survives a power cut
+    connection.isolation_level = None  # `_start_sqlite` begins transactions, not the driver
+    connection.execute("PRAGMA synchronous = FULL")  # committed data survive a power cut
     connection.execute("PRAGMA foreign_keys = ON")
 
 
@@ -246,7 +249,8 @@ def _prepare_postgresql(connection: Any, _: object) -> None:
 
 @contextmanager
 def _begin(connection: Connection) -> Iterator[None]:
-    """A transaction; the wait for the lock of SQLite is repeated where it gives up early, before anything was done."""
+    """Opens a transaction. SQLite may stop waiting for its lock too early; the wait is then repeated, which is safe
+    since nothing was done yet."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -268,7 +272,7 @@ def _version(connection: Connection) -> int | None:
 
 
 def _first_table(connection: Connection) -> str | None:
-    """Returns the name of some table or view of an SQLite file, if it has any."""
+    """Returns the name of one table or view of an SQLite file; None if it has none."""
     found: str | None = connection.execute(text("SELECT name FROM sqlite_master")).scalar()
     return found
 
@@ -294,11 +298,11 @@ REASONS = (
     ),
     ("lock timeout", Busy, f"another worker has kept the study locked for {PATIENCE:g} seconds; do the same again"),
 )
-"""What a driver says, of what kind that is, and what to say instead."""
+"""Parts of messages of the drivers, the class of error to raise for each, and the message to give instead."""
 
 
 def _trouble(name: str, error: exc.SQLAlchemyError) -> StorageError:
-    """Returns what to raise for an error of the database called `name`."""
+    """Returns the exception to raise for an error of the database called `name`."""
     original = getattr(error, "orig", None)
     reason = " ".join(str(original or error).split())
     if isinstance(error, exc.DBAPIError) and error.connection_invalidated:

@@ -16,11 +16,11 @@ from spectralbai.study.upkeep import OnCheck
 
 
 class Studies:
-    """The studies of a storage. A context: leaving it closes the connections, and no study of it can be used then.
+    """The studies of a storage, as a context manager: leaving it closes the connections, and its studies with it.
 
-    `storage` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE, spectralbai.db in the working directory if
-    not given. One without studies is made ready for some, unless `create` is false: then it is refused. `clock` says
-    the time, in seconds since 1970.
+    `storage` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; by default spectralbai.db in the working
+    directory. If it has no tables for studies yet, they are created, unless `create` is false; then NotFound is raised.
+    `clock` returns the time, in seconds since 1970.
 
     Examples:
         >>> import spectralbai as sb
@@ -50,23 +50,23 @@ class Studies:
         until: float | None = None,
         failed_as: float | None = None,
     ) -> Study:
-        """Returns a new study; `Study.create` says what the arguments mean."""
+        """Returns a new study; the arguments are explained at `Study.create`."""
         return Study.create(name, instance, delta, self._storage, goal, stopping, budget, until, failed_as)
 
     def open(self, name: str) -> Study:
-        """Returns the study of that name."""
+        """Returns the study with that name."""
         return Study.open(name, self._storage)
 
     def list(self) -> list[Summary]:
-        """Returns a line for each study, oldest first."""
+        """Returns a summary of each study, oldest first."""
         return list_studies(self._storage)
 
     def import_(self, document: Any, name: str | None = None, on_check: OnCheck | None = None) -> Study:
-        """Returns the study of an exported document, under its own name or another."""
+        """Returns the study of an exported document, under its old name unless `name` gives another."""
         return import_study(document, name, self._storage, on_check)
 
     def delete(self, name: str) -> None:
-        """Removes a study and all that was asked and told, for good."""
+        """Deletes a study with all its tickets and results, for good."""
         self.open(name).delete()
 
     def close(self) -> None:

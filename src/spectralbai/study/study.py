@@ -1,11 +1,11 @@
-"""A live study: ask which arms to try, tell what came out, until it says stop. Nothing told is ever lost.
+"""A live study: ask which arms to try, tell their outcomes, until it says stop. No result told is ever lost.
 
-Results are appended in a transaction; that is all most tells do. When a block is complete, the worker who told its last
-result brings the kept state up to date (`upkeep`).
+Results are appended in a transaction; most calls of `tell` do nothing else. When a block is complete, the worker who
+told its last result updates the stored state (see `upkeep`).
 
-Where pulls come in blocks, a ticket is a slot of a block from the moment it is handed out. When every slot is taken,
-the worker who asks opens the next block ahead. The kept state is at all times what `replay` makes of the blocks and
-results written down.
+If pulls come in blocks, each ticket belongs to a slot of a block from the moment it is handed out. When every slot is
+taken, the worker who asks opens the next block ahead. The stored state always equals what `replay` computes from the
+recorded blocks and results.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
     from spectralbai.policy import State
 
 LEASE = 3600.0
-"""Seconds after which a ticket stops counting as pending, unless told otherwise."""
+"""Default number of seconds after which a ticket no longer counts as pending."""
 MOST_TICKETS = 10_000
-"""In one ask."""
+"""Most tickets that one call of `ask` gives."""
 
 Outcome = float | Failure | None
 CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
 
 
 class Study:
-    """A study in a storage. A context: leaving it closes the connections.
+    """A study in a storage, as a context manager: leaving it closes the connections.
 
     Examples:
         >>> import spectralbai as sb
@@ -72,11 +72,11 @@ class Study:
         self.created: float = row.created
         with undamaged(row.name):
             self.versions: dict[str, str] = json.loads(row.versions)
-            """Of the software that created the study."""
+            """Versions of the software that created the study."""
 
     @property
     def definition(self) -> Definition:
-        """What the study is about; it changes when options join, also by another process."""
+        """The question of the study; it changes when options join, even if another process adds them."""
         return self._upkeep.definition
 
     @classmethod
@@ -92,18 +92,17 @@ class Study:
         until: float | None = None,
         failed_as: float | None = None,
     ) -> Study:
-        """Returns a new study of which arm is best, at risk `delta`; the graph, R and the noise are those of
-        `instance`.
+        """Returns a new study that finds the best arm at risk `delta`, with the graph, R and noise of `instance`.
 
-        `storage` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; spectralbai.db in the working directory
-        if not given. `goal` says whether large or small outcomes are good. `stopping` is the rule that decides:
-        betting races, the other rules sample as SpectralTaS does. After `budget` trials, or at the time `until`
-        (seconds since 1970), the study ends, decided or not. A failed trial counts as the outcome `failed_as`, or not
-        at all.
+        `storage` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; by default spectralbai.db in the
+        working directory. `goal` says whether large or small outcomes are good. `stopping` is the rule that decides:
+        with betting the study is a race, with other rules it samples like SpectralTaS. After `budget` trials, or at the
+        time `until` (seconds since 1970), the study ends, decided or not. A failed trial counts as the outcome
+        `failed_as`; if this is None, it does not count, and the trial is handed out again.
         """
         name = check_words("name", name, 100)
         definition = Definition(instance, delta, goal, stopping, budget, until, failed_as)
-        # What cannot be kept or done is refused before anything is written.
+        # These raise errors for a definition that cannot be stored or run, before anything is written.
         definition.as_dict()
         state = definition.policy.init()
         with Storage.given(storage, create=True) as place:
@@ -117,14 +116,14 @@ class Study:
 
     @classmethod
     def open(cls, name: str, storage: str | Storage | None = None) -> Study:
-        """Returns the study of that name."""
+        """Returns the study with that name."""
         name = check_words("name", name, 100)
         with Storage.given(storage) as place:
             return cls.named(name, place, place is not storage)
 
     @classmethod
     def named(cls, name: str, place: Storage, owns_storage: bool) -> Study:
-        """Returns the study of that name in a storage that is open, and whose connections it closes if it owns it."""
+        """Returns the study with that name in an open storage; if it owns the storage, closing the study closes it."""
         with place.reading() as connection:
             found = find_studies(connection, name)
             if found:
@@ -137,7 +136,7 @@ class Study:
         raise NotFound(f'{place.name} holds no study "{name}"; {remedy}')
 
     def close(self) -> None:
-        """Closes the connections to the storage, unless they are those of `Studies`."""
+        """Closes the connections to the storage, unless they belong to `Studies`."""
         if self._owns_storage:
             self._upkeep.storage.close()
 
@@ -155,12 +154,12 @@ class Study:
     def ask(
         self, n: int = 1, worker: str = "", lease: float = LEASE, *, on_give: Callable[[], object] | None = None
     ) -> list[Ticket]:
-        """Returns trials to do next, as tickets: at most n, at least one while the study runs, and none once it has
-        decided, the data contradict R, or all that the budget allows are done or out.
+        """Returns tickets for the trials to do next: at most n, and at least one while the study runs. There are none
+        once it has decided, the data contradict R, or all trials of the budget are done or handed out.
 
-        Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
-        is: its trial may then be handed out again. Whether a result comes in time must not depend on its value.
-        `on_give` is called right before tickets are recorded, from when on they are pending.
+        Pending tickets of other workers are taken into account. If a ticket is not told within `lease` seconds, it is
+        no longer pending, and its trial may be handed out again. Whether a result arrives in time must not depend on
+        its value. `on_give` is called right before tickets are recorded; from then on they are pending.
         """
         n = check_integer("n", n, 1)
         if n > MOST_TICKETS:
@@ -168,7 +167,7 @@ class Study:
         worker = check_words("worker", worker, 100, blank=True)
         lease = check_number("lease", lease, "a positive number of seconds", low=0.0, strict=True)
         policy = self.definition.policy
-        policy.ask(policy.init())  # compiled code is loaded before others have to wait
+        policy.ask(policy.init())  # loads compiled code now, and not while others wait for the transaction
         self._upkeep.catch_up()
         while True:
             with self._upkeep.writing() as ledger:
@@ -193,7 +192,7 @@ class Study:
                 self._open_ahead(state)
 
     def _room(self, ledger: Ledger, standing: Standing, now: float) -> float:
-        """Returns how many more trials the limits of the study allow to hand out."""
+        """Returns how many more trials may be handed out within the budget and time of the study."""
         definition = self.definition
         if definition.over(standing.results, now):
             return 0
@@ -203,7 +202,7 @@ class Study:
         return definition.budget - standing.results - int(out)
 
     def _pulls(self, ledger: Ledger, state: State, n: int, now: float) -> Sequence[tuple[int | None, int]]:
-        """Returns (block, arm) of at most n pulls that nobody has."""
+        """Returns (block, arm) of up to n pulls that are not handed out."""
         policy = self.definition.policy
         if policy.in_blocks:
             if policy.verdict(state).stopped_at is not None or not state.blocks:
@@ -214,7 +213,7 @@ class Study:
         return [(None, arm) for arm in arms.tolist()]
 
     def _open_ahead(self, state: State) -> None:
-        """Opens a block beside those of the kept `state`, unless another worker has changed that meanwhile."""
+        """Opens one more block in the stored `state`, unless another worker has changed the state meanwhile."""
         new = self.definition.of(state).policy.open(state)
         text = json.dumps(new.as_dict())
         with self._upkeep.writing() as ledger:
@@ -224,9 +223,9 @@ class Study:
     def tell(self, ticket: Ticket | str, outcome: Outcome) -> bool:
         """Records the outcome of a ticket; returns whether it was new.
 
-        Telling it again with the same outcome changes nothing, so that it is safe to retry; with another one it is
-        refused. A trial that failed has the outcome None, or a `Failure` that says why: it is handed out again, or
-        counts as the study's `failed_as`. Whether trials fail must then not depend on what their outcomes would be.
+        Telling the same outcome again changes nothing, so it is safe to retry; a different outcome is refused. For a
+        trial that failed, tell None or a `Failure` with the reason: it is handed out again, or counts as the study's
+        `failed_as`. If failed trials are handed out again, whether a trial fails must not depend on its outcome.
         """
         return self.tell_many([(ticket, outcome)]) == 1
 
@@ -285,14 +284,13 @@ class Study:
         tickets: Iterable[str] = (),
         origins: Iterable[str] = (),
     ) -> int:
-        """Records results that come without tickets, all or none, under a note of their origin; returns how many were
-        new.
+        """Records results without tickets, all or none, with a note of their origin; returns how many were new.
 
-        They inform estimates and plans; the rule betting takes only results of tickets for evidence. Give all results
-        of that origin in one call, and do not pick them by their outcomes. The same origin again with the same results
-        changes nothing; with others it is refused. `tickets` and `origins` are those that the results themselves name,
-        as the columns of an exported table do: results of this very study are refused, since counting them twice would
-        void the risk.
+        They inform estimates and plans; with the rule betting, only results of tickets count as evidence. Give all
+        results of one origin in one call, and do not choose them by their outcomes. Giving the same results of the same
+        origin again changes nothing; different results of that origin are refused. `tickets` and `origins` are those
+        that the results name, like the columns of an exported table. Results that are in this study already are
+        refused, since the risk would not hold if they were counted twice.
         """
         origin = check_words("origin", origin, 200)
         try:
@@ -324,10 +322,10 @@ class Study:
     def tell_counts(self, counts: CountRows, id: str, past: bool = False) -> int:
         """Records trials and successes per arm, such as a day's traffic, all or none; returns how many trials were new.
 
-        `counts` is {label: (trials, successes)} or rows of (label, trials, successes); outcomes have a range, of which
-        a success is the upper end. `id` names them, such as the day: the same counts under the same id again change
-        nothing, others are refused. How many trials an arm got must not depend on their outcomes. `past` trials, done
-        before the study or chosen otherwise, only inform, as `add` says.
+        `counts` is {label: (trials, successes)} or rows of (label, trials, successes). Outcomes must have a known
+        range; a success is its upper end. `id` names the counts, for example the day: the same counts under the same id
+        again change nothing, different ones are refused. How many trials an arm got must not depend on their outcomes.
+        With `past`, for trials done before the study or chosen in another way, they only inform, as with `add`.
         """
         id = check_words("id", id, 200)
         self._upkeep.refresh()
@@ -352,7 +350,7 @@ class Study:
             with self._upkeep.writing() as ledger:
                 standing = ledger.standing(lock=True)
                 if standing != before or ledger.kept() != key(kept):
-                    continue  # another worker was faster: again, from what is there now
+                    continue  # another worker was faster: start again from the new state
                 self._check_idle(ledger, kept)
                 rows = [
                     {"arm": arm, "outcome": outcome, "block": block, "origin": id}
@@ -369,11 +367,12 @@ class Study:
             return len(results)
 
     def withdraw(self, label: str) -> bool:
-        """Takes an arm out of the study, out of stock or unsafe, say; returns whether it was in.
+        """Takes an option out of the study, for example because it is out of stock or unsafe; returns whether it was
+        in.
 
-        It is never asked for again and never the answer; a decision for it falls, and the study goes on. Open blocks
-        that hold a trial of it are void: their tickets are given back, and results told for them only inform. Whether
-        an arm is withdrawn must not depend on outcomes; the risk of all answers together is then at most 2 delta.
+        It is never tried again and never the answer. A decision for it is revoked, and the study goes on. Open blocks
+        with a trial of it are cancelled: their tickets are given back, and results told for them only inform. The
+        decision to withdraw must not depend on outcomes; then the risk of all answers together is at most 2 delta.
         """
         self._upkeep.refresh()
         arm = self.definition.check_arm(label)
@@ -393,7 +392,7 @@ class Study:
             with self._upkeep.writing() as ledger:
                 standing = ledger.standing(lock=True)
                 if standing != before or ledger.kept() != key(kept):
-                    continue  # another worker was faster: again, from what is there now
+                    continue  # another worker was faster: start again from the new state
                 now = self._upkeep.now
                 ledger.add_withdrawals([Withdrawal(arm, state.samples, state.opened, now)])
                 ledger.replace_state(key(kept), new, text, now, seen)
@@ -403,13 +402,14 @@ class Study:
             return True
 
     def join(self, instance: Instance) -> str:
-        """Takes further options into the study, which races on, decided or not; returns what changed, in words.
+        """Adds options to the study; returns what changed, in words. The race goes on, even if it had decided.
 
-        `instance` holds all options, the present ones first and in their order, with the same noise and tolerance; its
-        graph and R may be others, and are true of the means from the beginning. What is out stays out. Trials that are
-        out count as before. Which options join, and when, must not depend on results; answers since are then wrong with
-        probability at most delta, as before. Should it depend on what `status` says of blocks that are complete, the
-        risk is at most delta for each option that was the best at some time (theory 12.16, 12.17).
+        `instance` has all options: the present ones first and in the same order, then the new ones, with the same noise
+        and tolerance. Its graph and R may differ, and must hold for the means from the beginning. Eliminated options
+        stay out, and trials that are handed out count as before. Which options join, and when, must not depend on
+        results; then later answers are wrong with probability at most delta, as before. If it depends on what `status`
+        says about completed blocks, the risk is at most delta for each option that was the best at some time (theory
+        12.16, 12.17).
         """
         while True:
             self._upkeep.catch_up()
@@ -433,7 +433,7 @@ class Study:
                 standing = ledger.standing(lock=True)
                 same = standing == before and ledger.kept() == key(kept)
                 if not same or self._handed_out(ledger, kept, now) != handed_out:
-                    continue  # another worker was faster: again, from what is there now
+                    continue  # another worker was faster: start again from the new state
                 written = Join(
                     state.samples,
                     state.opened,
@@ -450,14 +450,15 @@ class Study:
             return definition.changes
 
     def _handed_out(self, ledger: Ledger, state: State, now: float) -> tuple[int, ...]:
-        """Returns the numbers of the open blocks of which somebody has a trial, or has told one."""
+        """Returns the numbers of the open blocks of which a trial is handed out or has a result."""
         if not state.blocks:
             return ()
         taken = {block for block, _ in ledger.taken(now, state.blocks[0].number)}
         return tuple(block.number for block in state.blocks if block.number in taken)
 
     def _check_idle(self, ledger: Ledger, state: State) -> None:
-        """Refuses counts while trials of the open blocks are out or told: a block is made of tickets or of counts."""
+        """Raises Conflict if trials of the open blocks are handed out or have results: counts and tickets cannot share
+        a block."""
         if state.blocks and ledger.taken(self._upkeep.now, state.blocks[0].number):
             raise Conflict(
                 f'trials of the study "{self.name}" that were asked for are not finished; ask for and tell the rest of '
@@ -465,8 +466,8 @@ class Study:
             )
 
     def shares(self) -> dict[str, float]:
-        """Returns in what shares to split the next traffic, by label: as planned, even before there is a plan, and all
-        to the arm recommended once the study has decided or ended."""
+        """Returns how to split the next traffic, as shares by label: as planned, or equally before there is a plan; all
+        to the recommended option once the study has decided or ended."""
         self._upkeep.catch_up()
         with self._upkeep.reading() as ledger:
             state, _ = self._upkeep.state(ledger)
@@ -481,7 +482,7 @@ class Study:
         return dict(zip(labels, (shares / shares.sum()).tolist(), strict=True))
 
     def abandon(self, *tickets: Ticket | str) -> None:
-        """Gives tickets back, all or none: they no longer count as pending. Should a result come after all, it is still
+        """Gives tickets back, all or none: they no longer count as pending. If a result is told later, it is still
         accepted."""
         ids = [_ticket_id(ticket) for ticket in tickets]
         with self._upkeep.writing() as ledger:
@@ -495,21 +496,22 @@ class Study:
             ledger.abandon(ids, self._upkeep.now)
 
     def delete(self) -> None:
-        """Removes the study and all that was asked and told, for good. Whoever has it open is refused from then on."""
+        """Deletes the study with all its tickets and results, for good. Processes that have it open get NotFound from
+        then on."""
         with self._upkeep.writing() as ledger:
-            ledger.standing(lock=True)  # the study's row first, as all writers do
+            ledger.standing(lock=True)  # all writers lock the study's row first
             ledger.delete()
 
     def status(self, control: str | None = None) -> Status:
-        """Returns where the study stands, with every arm compared with the one labelled `control`, if given."""
+        """Returns the status of the study; every option is compared with the one labelled `control`, if given."""
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
         return status_of(self.snapshot(), base)
 
     def report(self, control: str | None = None) -> Report:
-        """Returns the record of the study, for a page or JSON: `.as_html()`, `.as_dict()`.
+        """Returns the report of the study, for a page or JSON: `.as_html()`, `.as_dict()`.
 
-        Every arm is compared with the one labelled `control`, if given.
+        Every option is compared with the one labelled `control`, if given.
         """
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
@@ -517,21 +519,24 @@ class Study:
             at, records = self._snapshot(ledger), self._records(ledger)
         return Report.of(
             at, records, self.versions, base
-        )  # computes, and may have to compile: not inside a transaction
+        )  # outside the transaction, because this computes and may have to compile
 
     def snapshot(self) -> Snapshot:
-        """Returns everything that a status is made of, as of one instant."""
+        """Returns everything that a status needs, as of one instant."""
         with self._upkeep.reading() as ledger:
             return self._snapshot(ledger)
 
     def records(self) -> Records:
-        """Returns everything ever told, asked and opened, as of one instant."""
+        """Returns all results, tickets and blocks ever recorded, as of one instant."""
         with self._upkeep.reading() as ledger:
-            ledger.standing()  # refuses a study deleted meanwhile, which would look empty
+            ledger.standing()  # raises NotFound if the study was deleted meanwhile; it would look empty
             return self._records(ledger)
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
-        """Brings the kept state up to date, if it is behind and no worker is at it: all that read it do so first."""
+        """Updates the stored state if results are not yet processed and no other worker is doing it.
+
+        All methods that read the state call this first.
+        """
         self._upkeep.catch_up(on_check)
 
     def _records(self, ledger: Ledger) -> Records:
@@ -558,7 +563,7 @@ class Study:
 
 
 def list_studies(storage: str | Storage | None = None) -> list[Summary]:
-    """Returns a line for each study in a storage, oldest first.
+    """Returns a summary of each study in a storage, oldest first.
 
     Examples:
         >>> import spectralbai as sb
@@ -579,7 +584,7 @@ def list_studies(storage: str | Storage | None = None) -> list[Summary]:
 
 
 def check_words(name: str, value: Any, longest: int, *, blank: bool = False) -> str:
-    """Returns a user's words if they fit on one line."""
+    """Returns a user's text; raises InvalidInput unless it is one line of at most `longest` printable characters."""
     if not isinstance(value, str) or len(value) > longest or not value.isprintable() or not (blank or value.strip()):
         raise InvalidInput(
             f"`{name}` must be one line of 1 to {longest} printable characters, got {str(value)[:120]!r}"
@@ -606,9 +611,9 @@ def _summary(row: Row[Any], now: float) -> Summary:
 
 
 def _recorded(ledger: Ledger, origin: str, results: list[tuple[int, float]]) -> bool:
-    """Returns whether these results of an origin are recorded; others of the same origin are refused."""
+    """Returns whether these results of an origin are recorded; raises Conflict if different ones of it are."""
     known = ledger.results_of(origin)
-    if known and sorted(known) != sorted(results):  # counts have no order of their own
+    if known and sorted(known) != sorted(results):  # sorted, because counts have no order
         raise Conflict(f'results of the origin "{origin}" are recorded already, and differ; results are never changed')
     return bool(known)
 

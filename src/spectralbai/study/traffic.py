@@ -1,7 +1,7 @@
-"""Counts instead of single results: so many trials of each arm, so many of them successes, such as a day's traffic.
+"""Counts instead of single results: the numbers of trials and successes of each arm, such as a day's traffic.
 
-How many trials each arm got must not depend on their outcomes. Who of an arm's visitors came first is not known, and
-needs not be: the trials are put in a random order, so that bets can learn within the day (theory, section 12).
+How many trials each arm got must not depend on their outcomes. The order in which an arm's visitors came is unknown and
+not needed: the trials are put in a random order, so that bets can learn within the day (theory, section 12).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from spectralbai.policy import State
 
 MOST_TRIALS = 1_000_000
-"""Told at once."""
+"""Most trials that can be told at once."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Counts:
 
     @classmethod
     def of(cls, definition: Definition, counts: Any) -> Counts:
-        """Returns counts given as {label: (trials, successes)}, or as (label, trials, successes) each."""
+        """Returns counts given as {label: (trials, successes)} or as rows of (label, trials, successes)."""
         problem = definition.instance.problem
         if problem.outcome_range is None:
             raise InvalidInput(
@@ -70,9 +70,9 @@ class Counts:
         return cls(trials, successes, problem.outcome_range)
 
     def in_order(self, seed: str) -> tuple[Indices, Vector]:
-        """Returns (arms, outcomes) of all trials, in an order that the seed, and not their outcomes, says.
+        """Returns (arms, outcomes) of all trials, in an order that depends on the seed and not on the outcomes.
 
-        Arms are evenly mixed; which trials of an arm are its successes is random.
+        The arms are evenly mixed; which trials of an arm are its successes is random.
         """
         rng = np.random.default_rng(list(hashlib.sha256(seed.encode()).digest()))
         arms = np.repeat(np.arange(self.trials.size), self.trials.astype(int))
@@ -89,21 +89,21 @@ class Counts:
 
 @dataclass(frozen=True)
 class Settled:
-    """A study after counts: its state, and what is written down."""
+    """A study after counts: its new state, and what must be recorded."""
 
     state: State
     checks: tuple[Check, ...]
     openings: tuple[Opening, ...]
-    """The blocks that the counts made up, in their order."""
+    """The blocks that the counts were cut into, in their order."""
     blocks: tuple[int | None, ...]
-    """Number of the block of each trial; None for those that only inform, after a decision."""
+    """Number of the block of each trial; None for trials after a decision, which only inform."""
 
 
 def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector, now: float) -> Settled:
-    """Returns the study after these trials, cut into blocks in their order, each as large as the policy planned its
-    own.
+    """Returns the study after these trials, cut into blocks in their order; each block has the size that the policy
+    planned.
 
-    The blocks that are open have no result and nobody holds a ticket of them: their pulls give way.
+    The open blocks must have no results and no pending tickets: their planned pulls are replaced by the given trials.
     """
     policy = definition.of(state).policy
     checks: list[Check] = []
@@ -117,7 +117,7 @@ def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector
         if not settled:
             number, planned = state.blocks[0].number, state.blocks[0].arms.size
             planned = max(planned, _until_estimate(definition, state, arms[len(blocks) :]))
-            if 2 * left > 3 * planned:  # no small block at the end
+            if 2 * left > 3 * planned:  # otherwise all that is left becomes one block, so that no small one remains
                 size = planned
             pulls = arms[len(blocks) : len(blocks) + size]
             openings.append(Opening(number, state.samples, now, tuple(pulls.tolist())))
@@ -131,8 +131,10 @@ def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector
 
 
 def _until_estimate(definition: Definition, state: State, arms: Indices) -> int:
-    """Returns how many of these trials it takes until every category has a result; 0 where there are none."""
-    from spectralbai.spectral import Catalogue  # loads compiled code, which most tells can do without
+    """Returns how many of these trials it takes until every category has a result; 0 if every one has, or if there are
+    no categories."""
+    # Imported here, because it loads compiled code that most calls do not need.
+    from spectralbai.spectral import Catalogue
 
     problem = definition.instance.problem
     if Catalogue.of(problem) is None or definition.policy.has_estimate(state):

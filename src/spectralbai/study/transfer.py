@@ -1,4 +1,5 @@
-"""Studies as files: a JSON document that holds all of one, to move or to keep, and its results as a table."""
+"""Studies as files: a JSON document with everything about a study, to move or archive it, and its results as a
+table."""
 
 from __future__ import annotations
 
@@ -23,16 +24,16 @@ from spectralbai.wording import as_time
 
 FORMAT = "spectralbai-export/3"
 FORMAT_1, FORMAT_2 = "spectralbai-export/1", "spectralbai-export/2"
-"""Written by version 0.1.0, without blocks, and 0.2.0, without counts."""
+"""Written by versions 0.1.0 (without blocks) and 0.2.0 (without counts)."""
 FORMAT_4 = "spectralbai-export/4"
-"""Of studies that options have joined; others are written as before."""
+"""For studies that options have joined; other studies are written in format 3."""
 KEYS = ("format", "name", "created", "study", "versions", "observations", "tickets", "openings", "withdrawals")
 REMEDY = "export the study again"
 
 
 def export_study(study: Study) -> dict[str, Any]:
-    """Returns all of a study, JSON-ready; `import_study` restores it. The state is left out: blocks and results say it
-    all.
+    """Returns everything about a study, JSON-ready; `import_study` restores it. The state is left out, because it
+    follows from blocks and results.
 
     Examples:
         >>> import spectralbai as sb
@@ -110,9 +111,9 @@ def results_as_csv(study: Study) -> str:
 def import_study(
     document: Any, name: str | None = None, storage: str | Storage | None = None, on_check: OnCheck | None = None
 ) -> Study:
-    """Returns the study of an exported document, written to a storage under its own name or another.
+    """Returns the study of an exported document, written to a storage under its old name unless `name` gives another.
 
-    Everything is checked, and the state made anew from blocks and results, before anything is written.
+    Everything is checked, and the state is computed from blocks and results, before anything is written.
 
     Examples:
         >>> import spectralbai as sb
@@ -160,7 +161,7 @@ def import_study(
 
 
 def _records(document: Mapping[str, Any], definition: Definition) -> Records:
-    """Returns the tables of a document, checked."""
+    """Returns the tables of a document; raises InvalidInput if they are inconsistent."""
     asked = [_ticket(path, row, definition) for path, row in _rows(document, "tickets", TicketRecord)]
     told = [_observation(path, row, definition) for path, row in _rows(document, "observations", Observation)]
     openings = [_opening(path, row, definition) for path, row in _rows(document, "openings", Opening)]
@@ -209,7 +210,7 @@ def _columns(kind: Kind) -> list[str]:
 def _rows(document: Mapping[str, Any], key: str, kind: Kind) -> list[tuple[str, dict[str, Any]]]:
     columns, format_ = _columns(kind), document["format"]
     since = {Opening: FORMAT_2, Withdrawal: FORMAT, Join: FORMAT_4}.get(kind, FORMAT_1)
-    if format_ < since:  # formats end in their number
+    if format_ < since:  # the names of formats end in a number, so this compares the numbers
         return []
     since_3 = {"failed"} | ({"block"} if kind is Observation else set())
     since_2 = {"block"}

@@ -1,8 +1,8 @@
-"""The state of a study as its storage keeps it: read, and brought up to date by one worker at a time.
+"""The stored state of a study: how it is read, and updated by one worker at a time.
 
-When rules are to be read, one worker claims the task of bringing the kept state up to date, computes outside of any
-transaction, and puts the new state in place if nobody else has: the others go on asking and telling meanwhile. A
-worker that dies there leaves a claim that runs out.
+When enough results have come, one worker claims the update. It computes the new state outside any transaction, and
+stores it if no other worker has done so; the others go on asking and telling meanwhile. If the worker dies, its claim
+expires and another one takes over.
 """
 
 from __future__ import annotations
@@ -25,15 +25,12 @@ if TYPE_CHECKING:
     from spectralbai.policy import State
 
 CLAIM = 10.0
-"""Seconds for which a worker may keep others from the same computation.
-
-If it takes longer another does it too, to no harm.
-"""
+"""Seconds that a claim lasts. If the update takes longer, another worker may do it too, which does no harm."""
 PAUSE, LONGEST_PAUSE = 0.005, 0.1
-"""Seconds between looks at whether another worker is done, at first and later."""
+"""Seconds between two checks whether another worker is done: at first, and at most later."""
 
 OnCheck = Callable[[int, int], object]
-"""Called with (results weighed, all results) where much is to be weighed."""
+"""Called with (results processed, all results) while many results are processed."""
 
 
 class Upkeep:
@@ -44,12 +41,12 @@ class Upkeep:
         self._id = id_
         self._name = name
         self.definition = definition
-        """What the study is about; it changes when options join, also by another process."""
-        self._known: State | None = None  # the state last read, which is mostly that still kept
+        """The question of the study; it changes when options join, even if another process adds them."""
+        self._known: State | None = None  # the state last read; mostly it is still the stored one
 
     @property
     def now(self) -> float:
-        """The time that the storage's clock says."""
+        """The present time, by the clock of the storage."""
         return self.storage.clock()
 
     @contextmanager
@@ -60,12 +57,15 @@ class Upkeep:
 
     @contextmanager
     def writing(self) -> Iterator[Ledger]:
-        """Yields the rows of the study, to write everything or nothing."""
+        """Yields the rows of the study for writing; all changes are made or none."""
         with self.storage.writing() as connection:
             yield Ledger(connection, self._id)
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
-        """Brings the kept state up to date, if it is behind and no worker is at it: all that read it do so first."""
+        """Updates the stored state if results are not yet processed and no other worker is doing it.
+
+        All methods that read the state call this first.
+        """
         with self.reading() as ledger:
             standing = ledger.standing()
             self._learn(ledger)
@@ -78,7 +78,7 @@ class Upkeep:
             self.advance(on_check)
 
     def wait(self) -> None:
-        """Waits until the kept state is up to date, or nobody is at it: then this worker is."""
+        """Waits until the stored state is up to date; if no worker is updating it, does so."""
         pause = PAUSE
         while True:
             with self.reading() as ledger:
@@ -92,8 +92,11 @@ class Upkeep:
             pause = min(2 * pause, LONGEST_PAUSE)
 
     def append(self, ledger: Ledger, standing: Standing, results: list[dict[str, Any]], filled: int = 0) -> bool:
-        """Appends results, if any, `filled` of them of the oldest open block; returns whether it now falls to this
-        worker to bring the state up to date, which it has claimed."""
+        """Appends results, if any, and returns whether this worker must now update the stored state.
+
+        `filled` says how many of the results belong to the oldest open block. If this returns True, the update is
+        claimed, so that other workers do not start it.
+        """
         now = self.now
         claimed = self._unclaimed(ledger.append(standing, now, results, filled))
         if claimed:
@@ -101,18 +104,18 @@ class Upkeep:
         return claimed
 
     def advance(self, on_check: OnCheck | None = None) -> None:
-        """Brings the kept state up to date, one check at a time, until it is; the caller has claimed that."""
+        """Updates the stored state, step by step, until it is up to date; the caller must have claimed this."""
         behind = True
         while behind:
             with self.reading() as ledger:
                 state, standing = self.kept(ledger), ledger.standing()
                 told = ledger.results(state.samples, due(state))
             if not standing.behind:
-                return  # another worker has been here
+                return  # another worker has done it
             new, seen = advance(self.definition, state, told)
             text = json.dumps(new.as_dict())
             with self.writing() as ledger:
-                ledger.standing(lock=True)  # the study's row first, as all writers do
+                ledger.standing(lock=True)  # all writers lock the study's row first
                 now = self.now
                 replaced = ledger.replace_state(key(state), new, text, now, seen)
                 if replaced:
@@ -120,17 +123,18 @@ class Upkeep:
                 standing = ledger.standing()
                 behind = standing.behind
                 ledger.update(claimed=now + CLAIM if behind else 0.0)
-            if replaced:  # else another worker was faster, or opened a block meanwhile
+            if replaced:  # if not, another worker was faster, or opened a block meanwhile
                 self._known = new
             if on_check is not None:
                 on_check(new.samples, standing.results)
 
     def kept(self, ledger: Ledger) -> State:
-        """Returns the state as kept, read only if it has changed; `definition` is then not older than it."""
+        """Returns the stored state, reading it only if it has changed; `definition` is updated first if options
+        joined."""
         from spectralbai.policy import State
 
         self._learn(ledger)
-        kept, state = ledger.kept(), self._known  # which other threads may set meanwhile
+        kept, state = ledger.kept(), self._known  # copied, because other threads may change self._known meanwhile
         if state is None or key(state) != kept:
             with undamaged(self._name):
                 state = State.from_dict(json.loads(ledger.state()))
@@ -143,13 +147,14 @@ class Upkeep:
         return state
 
     def replaced(self, state: State, definition: Definition | None = None) -> None:
-        """Takes note of the state, and of the definition if it changed, that this worker has just put in place."""
+        """Remembers the state, and the definition if it changed, that this worker has just stored."""
         if definition is not None:
             self.definition = definition
         self._known = state
 
     def state(self, ledger: Ledger) -> tuple[State, Vector]:
-        """Returns the state with all results before rules are read next, and the number of later ones per arm."""
+        """Returns the state with all results before the next reading of rules, and the number of later results per
+        arm."""
         state = self.kept(ledger)
         until = state.samples if state.opened and ledger.standing().behind else due(state) - 1
         told = ledger.results(state.samples, until)
@@ -157,7 +162,7 @@ class Upkeep:
         return advance(self.definition, state, told)[0], waiting
 
     def refresh(self) -> None:
-        """Learns of options that have joined by another process, whose labels may be meant."""
+        """Updates the definition if another process added options, so that their labels are known here."""
         with self.reading() as ledger:
             self._learn(ledger)
 
@@ -167,9 +172,9 @@ class Upkeep:
                 self.definition = ledger.definition()
 
     def _unclaimed(self, standing: Standing) -> bool:
-        """Whether the state is to be brought up to date, and no worker is at it.
+        """Whether the stored state needs an update and no worker is doing it.
 
-        A claim that ends later than a claim made now would was made with another clock, and does not count.
+        A claim that ends later than one made now would end comes from a machine whose clock is ahead; it is ignored.
         """
         now = self.now
         return standing.behind and not now < standing.claimed <= now + CLAIM
@@ -177,7 +182,7 @@ class Upkeep:
 
 @contextmanager
 def undamaged(name: str) -> Iterator[None]:
-    """Says in one sentence that what is kept of a study cannot be read."""
+    """Turns errors from damaged data of a study into a StorageError with one clear sentence."""
     try:
         yield
     except (ValueError, TypeError, KeyError) as error:
