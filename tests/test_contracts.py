@@ -5,10 +5,12 @@ from __future__ import annotations
 import pytest
 
 from spectralbai.stopping import RULES
+from tests.contracts.commands import COMMANDS, CommandContract
 from tests.contracts.geometries import GEOMETRIES, GeometryContract
 from tests.contracts.noise_models import NOISES, NoiseContract
 from tests.contracts.policies import CASES, PolicyContract
 from tests.contracts.sampling_rules import SAMPLING_RULES, SamplingRuleContract
+from tests.contracts.solvers import EVERY_SOLVER, SolverContract
 from tests.contracts.stopping_rules import StoppingRuleContract
 
 
@@ -34,4 +36,14 @@ class TestSamplingRules(SamplingRuleContract):
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 class TestPolicies(PolicyContract):
+    pass
+
+
+@pytest.mark.parametrize("solver", EVERY_SOLVER.values(), ids=EVERY_SOLVER)
+class TestSolvers(SolverContract):
+    pass
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+class TestCommands(CommandContract):
     pass
