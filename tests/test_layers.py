@@ -16,11 +16,12 @@ LAYERS = [
     {"errors"},
     {"checks", "compiled", "threads", "software", "decimals", "html", "runs"},
     {"graph", "memory"},
-    {"noise", "blocks"},
+    {"noise", "blocks", "layout"},
     {"problem"},
     {"instance"},
     {"instances", "history", "records"},
     {"features"},
+    {"from_tables"},
     {"spectral"},
     {"oracle", "estimation"},
     {"allocation"},
@@ -32,6 +33,8 @@ LAYERS = [
     {"reproduction", "campaign", "planning"},
     {"plot"},
     {"study"},
+    {"client"},
+    {"service"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

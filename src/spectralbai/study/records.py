@@ -108,6 +108,26 @@ class Observation:
 
 
 @dataclass(frozen=True)
+class Result:
+    """A result, for people."""
+
+    number: int
+    """1, 2, ... in the order told."""
+    label: str
+    outcome: float
+    told: float
+    """In seconds since 1970."""
+    ticket: str | None
+    worker: str | None
+    origin: str | None
+    """Where a result without a ticket comes from."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the result, JSON-ready, with the time as text."""
+        return {**vars(self), "told": as_time(self.told)}
+
+
+@dataclass(frozen=True)
 class Told:
     """Results in their order, as a policy is told them: one entry of each list per result."""
 

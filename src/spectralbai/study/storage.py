@@ -35,7 +35,9 @@ Clock = Callable[[], float]
 class Storage:
     """A database of studies. Connections are kept until `close`; a forked process opens its own."""
 
-    def __init__(self, url: str | None = None, *, create: bool = False, clock: Clock = time.time) -> None:
+    def __init__(
+        self, url: str | None = None, *, create: bool = False, clock: Clock = time.time, connections: int = 5
+    ) -> None:
         parsed = _parse(DEFAULT if url is None else url)
         self.clock = clock
         """What says the time that studies go by."""
@@ -44,7 +46,7 @@ class Storage:
         self.sqlite = parsed.drivername == "sqlite"
         if self.sqlite and not create and not os.path.isfile(parsed.database or ""):
             raise NotFound(f"there is no database {parsed.database}; create a study first, or give the right storage")
-        self._engine = _engine(parsed)
+        self._engine = _engine(parsed, connections)
         self._process = os.getpid()
         with self.closed_on_error():
             self._check_schema(create)
@@ -203,15 +205,24 @@ def _shown(url: URL) -> str:
     return f"postgresql://{url.username + '@' if url.username else ''}{where}/{url.database or ''}"
 
 
-def _engine(url: URL) -> Engine:
+def _engine(url: URL, connections: int) -> Engine:
     if url.drivername == "sqlite":
-        engine = create_engine(url, connect_args={"timeout": PATIENCE}, max_overflow=-1, hide_parameters=True)
+        engine = create_engine(
+            url, connect_args={"timeout": PATIENCE}, pool_size=connections, max_overflow=-1, hide_parameters=True
+        )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _start_sqlite)
         return engine
     alive = {"connect_timeout": 10, "keepalives_idle": SILENCE, "keepalives_interval": 10, "keepalives_count": 3}
     try:
-        engine = create_engine(url, connect_args=alive, pool_pre_ping=True, max_overflow=-1, hide_parameters=True)
+        engine = create_engine(
+            url,
+            connect_args=alive,
+            pool_pre_ping=True,
+            pool_size=connections,
+            max_overflow=-1,
+            hide_parameters=True,
+        )
     except ImportError:
         raise StorageError(
             "PostgreSQL needs psycopg, not installed here; run: pip install 'spectralbai[study]'"

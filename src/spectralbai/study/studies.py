@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from spectralbai.instance import Instance
 from spectralbai.study.definition import Goal
+from spectralbai.study.ledger import Mark, find_marks
 from spectralbai.study.records import Summary
 from spectralbai.study.storage import Clock, Storage
 from spectralbai.study.study import Study, list_studies
@@ -20,7 +21,7 @@ class Studies:
 
     `storage` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE, spectralbai.db in the working directory if
     not given. One without studies is made ready for some, unless `create` is false: then it is refused. `clock` says
-    the time, in seconds since 1970.
+    the time, in seconds since 1970. Up to `connections` are kept open; more are opened when they are needed.
 
     >>> with sb.Studies("sqlite:///lab.db") as studies:
     ...     study = studies.create("doses", instance, delta=0.05)
@@ -28,8 +29,15 @@ class Studies:
     ['doses']
     """
 
-    def __init__(self, storage: str | None = None, *, create: bool = True, clock: Clock = time.time) -> None:
-        self._storage = Storage(storage, create=create, clock=clock)
+    def __init__(
+        self, storage: str | None = None, *, create: bool = True, clock: Clock = time.time, connections: int = 5
+    ) -> None:
+        self._storage = Storage(storage, create=create, clock=clock, connections=connections)
+
+    @property
+    def now(self) -> float:
+        """The time that the clock says."""
+        return self._storage.clock()
 
     @property
     def storage(self) -> str:
@@ -57,6 +65,11 @@ class Studies:
     def list(self) -> list[Summary]:
         """Returns a line for each study, oldest first."""
         return list_studies(self._storage)
+
+    def marks(self) -> tuple[Mark, ...]:
+        """Returns how far each study is, oldest first: quick even where studies have thousands of arms."""
+        with self._storage.reading() as connection:
+            return tuple(find_marks(connection))
 
     def import_(self, document: Any, name: str | None = None, on_check: OnCheck | None = None) -> Study:
         """Returns the study of an exported document, under its own name or another."""

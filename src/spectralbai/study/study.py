@@ -10,10 +10,12 @@ results written down.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,8 +28,8 @@ from spectralbai.errors import Conflict, InvalidInput, NotFound
 from spectralbai.instance import Instance
 from spectralbai.software import software
 from spectralbai.study.definition import Definition, Goal
-from spectralbai.study.ledger import Ledger, Progress, find_studies, insert_study, key, openings_of
-from spectralbai.study.records import Failure, Join, Records, Snapshot, Summary, Ticket, Withdrawal, as_time
+from spectralbai.study.ledger import HEAD, Ledger, Progress, find_studies, insert_study, key, openings_of
+from spectralbai.study.records import Failure, Join, Records, Result, Snapshot, Summary, Ticket, Withdrawal, as_time
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
 from spectralbai.study.traffic import Counts, settle
@@ -123,7 +125,7 @@ class Study:
                 row = found[0]
                 with undamaged(name):
                     definition = Ledger(connection, row.id).definition()
-                return cls(Upkeep(place, row.id, row.name, definition), row, owns_storage)
+                return cls(Upkeep(place, row.id, row.name, definition, row.definition[:HEAD]), row, owns_storage)
             others = [row.name for row in find_studies(connection)]
         remedy = did_you_mean(name, others, "spectralbai study list shows those that are there")
         raise NotFound(f'{place.name} holds no study "{name}"; {remedy}')
@@ -145,20 +147,28 @@ class Study:
         return f"<Study {self.name!r} in {self._upkeep.storage.name}>"
 
     def ask(
-        self, n: int = 1, worker: str = "", lease: float = LEASE, *, on_give: Callable[[], object] | None = None
+        self,
+        n: int = 1,
+        worker: str = "",
+        lease: float = LEASE,
+        *,
+        key: str | None = None,
+        on_give: Callable[[], object] | None = None,
     ) -> list[Ticket]:
         """Returns trials to do next, as tickets: at most n, at least one while the study runs, and none once it has
         decided, the data contradict R, or all that the budget allows are done or out.
 
         Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
         is: its trial may then be handed out again. Whether a result comes in time must not depend on its value.
-        `on_give` is called right before tickets are recorded, from when on they are pending.
+        Who asks again with the same `key`, since the answer was lost, gets the same tickets: choose a new key, a random
+        one, say, for each ask. `on_give` is called right before tickets are recorded, from when on they are pending.
         """
         n = check_integer("n", n, 1)
         if n > MOST_TICKETS:
             raise InvalidInput(f"`n` must be at most {MOST_TICKETS}, got {n}; ask again for more")
         worker = check_words("worker", worker, 100, blank=True)
         lease = check_number("lease", lease, "a positive number of seconds", low=0.0, strict=True)
+        ids = self._ids(n, None if key is None else check_words("key", key, 200))
         policy = self.definition.policy
         policy.ask(policy.init())  # compiled code is loaded before others have to wait
         self._upkeep.catch_up()
@@ -168,11 +178,13 @@ class Study:
                 now = self._upkeep.now
                 state = self._upkeep.kept(ledger)
                 labels, policy = self.definition.instance.labels, self.definition.policy
+                if key is not None and (before := ledger.given(ids, labels)):
+                    return before
                 room = self._room(ledger, progress, now)
                 pulls = self._pulls(ledger, state, int(min(n, room)), now) if room > 0 else []
                 given = [
-                    Ticket(secrets.token_hex(8), arm, labels[arm], worker, now, now + lease, block)
-                    for block, arm in pulls
+                    Ticket(id_, arm, labels[arm], worker, now, now + lease, block)
+                    for id_, (block, arm) in zip(ids, pulls, strict=False)
                 ]
                 if given and on_give is not None:
                     on_give()
@@ -183,6 +195,12 @@ class Study:
                 self._upkeep.wait()
             else:
                 self._open_ahead(state)
+
+    def _ids(self, n: int, key: str | None) -> list[str]:
+        """Returns ids for n tickets: random ones, or those that follow from the key of an ask."""
+        if key is None:
+            return [secrets.token_hex(8) for _ in range(n)]
+        return [hashlib.sha256(f"{self._upkeep.id}\n{key}\n{i}".encode()).hexdigest()[:16] for i in range(n)]
 
     def _room(self, ledger: Ledger, progress: Progress, now: float) -> float:
         """Returns how many more trials the limits of the study allow to hand out."""
@@ -420,7 +438,7 @@ class Study:
                 raise Conflict(f'the study "{self.name}" has ended, and nothing could be tried; create another one')
             state, seen = advance(definition, kept, unseen)
             new = definition.policy.join(state, handed_out)
-            text = json.dumps(new.as_dict())
+            text, whole = json.dumps(new.as_dict()), json.dumps(definition.as_dict())
             with self._upkeep.writing() as ledger:
                 progress = ledger.progress(lock=True)
                 same = progress == before and ledger.kept() == key(kept)
@@ -437,9 +455,35 @@ class Study:
                 ledger.add_join(len(state.joined), written)
                 ledger.replace_state(key(kept), new, text, now, seen)
                 ledger.void([block.number for block in new.blocks], now)
-                ledger.update(definition=json.dumps(definition.as_dict()), **summary(definition, new))
-            self._upkeep.replaced(new, definition)
+                ledger.update(definition=whole, **summary(definition, new))
+            self._upkeep.replaced(new, definition, whole)
             return definition.changes
+
+    def stop(self) -> bool:
+        """Ends the study by hand, as if its time were over; returns whether it was running.
+
+        No trials are handed out from then on. The candidates and intervals hold at all times, and so they do when the
+        study is stopped, for whatever reason. Results of tickets that are out are welcome, and may even bring the
+        decision. One that has decided, ended or contradicts R stays as it is.
+        """
+        while True:
+            self._upkeep.catch_up()
+            with self._upkeep.reading() as ledger:
+                before, kept = ledger.progress(), self._upkeep.kept(ledger)
+            if before.behind:  # another worker is about to close a block, which may bring the decision
+                self._upkeep.wait()
+                continue
+            now, definition = self._upkeep.now, self.definition
+            if definition.of(kept).policy.verdict(kept).progress != "running" or definition.over(before.results, now):
+                return False
+            stopped = replace(definition, until=now)
+            whole = json.dumps(stopped.as_dict())
+            with self._upkeep.writing() as ledger:
+                if ledger.progress(lock=True) != before or ledger.kept() != key(kept):
+                    continue  # another worker was faster: again, from what is there now
+                ledger.update(definition=whole)
+            self._upkeep.replaced(kept, stopped, whole)
+            return True
 
     def _handed_out(self, ledger: Ledger, state: State, now: float) -> tuple[int, ...]:
         """Returns the numbers of the open blocks of which somebody has a trial, or has told one."""
@@ -517,6 +561,23 @@ class Study:
         """Returns everything that a status is made of, as of one instant."""
         with self._upkeep.reading() as ledger:
             return self._snapshot(ledger)
+
+    def pending(self) -> tuple[Ticket, ...]:
+        """Returns the tickets that count as pending, oldest first."""
+        with self._upkeep.reading() as ledger:
+            self._upkeep.learn(ledger)
+            return ledger.pending(self._upkeep.now, self.definition.instance.labels)
+
+    def recent(self, most: int = 100, before: int | None = None) -> list[Result]:
+        """Returns the last results told, the newest first; or the last before the result of number `before`."""
+        most = check_integer("most", most, 1)
+        with self._upkeep.reading() as ledger:
+            self._upkeep.learn(ledger)
+            labels = self.definition.instance.labels
+            return [
+                Result(number, labels[each.arm], each.outcome, each.told, each.ticket, worker, each.origin)
+                for number, each, worker in ledger.recent(most, before)
+            ]
 
     def records(self) -> Records:
         """Returns everything ever told, asked and opened, as of one instant."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from spectralbai.checks import Vector
 from spectralbai.errors import StorageError
 from spectralbai.study.definition import Definition
-from spectralbai.study.ledger import Ledger, Progress, due, key
+from spectralbai.study.ledger import HEAD, Ledger, Progress, due, key
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
 
@@ -39,12 +39,14 @@ OnCheck = Callable[[int, int], object]
 class Upkeep:
     """The kept state of one study, and the transactions in which its rows are read and written."""
 
-    def __init__(self, storage: Storage, id_: int, name: str, definition: Definition) -> None:
+    def __init__(self, storage: Storage, id_: int, name: str, definition: Definition, head: str) -> None:
+        """`head` is how the definition begins in the storage."""
         self.storage = storage
-        self._id = id_
+        self.id = id_
         self._name = name
         self.definition = definition
         """What the study is about; it changes when options join, also by another process."""
+        self._head = head
         self._known: State | None = None  # the state last read, which is mostly that still kept
 
     @property
@@ -56,19 +58,19 @@ class Upkeep:
     def reading(self) -> Iterator[Ledger]:
         """Yields the rows of the study as of one instant."""
         with self.storage.reading() as connection:
-            yield Ledger(connection, self._id)
+            yield Ledger(connection, self.id)
 
     @contextmanager
     def writing(self) -> Iterator[Ledger]:
         """Yields the rows of the study, to write everything or nothing."""
         with self.storage.writing() as connection:
-            yield Ledger(connection, self._id)
+            yield Ledger(connection, self.id)
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
         """Brings the kept state up to date, if it is behind and no worker is at it: all that read it do so first."""
         with self.reading() as ledger:
             progress = ledger.progress()
-            self._learn(ledger)
+            self.learn(ledger)
         if not self._unclaimed(progress):
             return
         with self.writing() as ledger:
@@ -129,7 +131,7 @@ class Upkeep:
         """Returns the state as kept, read only if it has changed; `definition` is then not older than it."""
         from spectralbai.policy import State
 
-        self._learn(ledger)
+        self.learn(ledger)
         kept, state = ledger.kept(), self._known  # which other threads may set meanwhile
         if state is None or key(state) != kept:
             with undamaged(self._name):
@@ -142,10 +144,11 @@ class Upkeep:
             self._known = state
         return state
 
-    def replaced(self, state: State, definition: Definition | None = None) -> None:
-        """Takes note of the state, and of the definition if it changed, that this worker has just put in place."""
+    def replaced(self, state: State, definition: Definition | None = None, text: str = "") -> None:
+        """Takes note of the state, and of the definition and its JSON form if it changed, that this worker has just
+        put in place."""
         if definition is not None:
-            self.definition = definition
+            self.definition, self._head = definition, text[:HEAD]
         self._known = state
 
     def state(self, ledger: Ledger) -> tuple[State, Vector]:
@@ -157,14 +160,18 @@ class Upkeep:
         return advance(self.definition, state, told)[0], waiting
 
     def refresh(self) -> None:
-        """Learns of options that have joined by another process, whose labels may be meant."""
+        """Learns of options that have joined by another process, whose labels may be meant, and of a stop."""
         with self.reading() as ledger:
-            self._learn(ledger)
+            self.learn(ledger)
 
-    def _learn(self, ledger: Ledger) -> None:
-        if ledger.kept().joined > len(self.definition.history) - 1:
+    def learn(self, ledger: Ledger) -> None:
+        """Reads the definition again if options have joined or the study was stopped, by another process, say."""
+        joined, head = ledger.signs()
+        known = len(self.definition.history) - 1  # more than `joined` if another thread has just let options join
+        if joined > known or (joined == known and head != self._head):
             with undamaged(self._name):
                 self.definition = ledger.definition()
+            self._head = head
 
     def _unclaimed(self, progress: Progress) -> bool:
         """Whether the state is to be brought up to date, and no worker is at it.
