@@ -39,7 +39,8 @@ def tell(name: Name, body: models.Telling, shelf: TheShelf) -> Response:
 
 def _outcome(told: models.Told) -> float | Failure | None:
     if told.failed is None:
-        return told.outcome
+        outcome: float | None = told.outcome
+        return outcome
     if told.outcome is not None:
         raise InvalidInput(f"a failed trial has no outcome, got {told.outcome!r}; leave it out, or leave out `failed`")
     return Failure(told.failed)
