@@ -38,6 +38,7 @@ export function listView() {
     tools, frame, empty,
   );
   let studies = [];
+  let over = false;
   const seen = new IntersectionObserver((entries) => {
     for (const entry of entries) {
       entry.target.visible = entry.isIntersecting;
@@ -102,19 +103,26 @@ export function listView() {
     if (made.visible) draw(made);
   }
 
-  async function draw(made) {
-    const { name, results } = made.wanted;
-    if (made.drawn === results || made.drawing) return;
-    made.drawing = true;
-    try {
-      const history = await get(pathOf(name, "/history"), { limit: 40 });
-      made.children[5].replaceChildren(sparkline(history, results));
+  /** Draws rows one after the other: each may have the service read a whole study. */
+  const draw = (made) => {
+    if (made.drawn === made.wanted.results) return;
+    waiting.add(made);
+    drawAll();
+  };
+  const waiting = new Set();
+  const drawAll = paced(async () => {
+    for (const made of waiting) {
+      waiting.delete(made);
+      if (over || !made.visible || !made.isConnected) continue;
+      const { name, results } = made.wanted;
       made.drawn = results;
-    } catch {
-      made.drawn = results; // deleted meanwhile, say; the list itself says so
+      try {
+        made.children[5].replaceChildren(sparkline(await get(pathOf(name, "/history"), { limit: 40 }), results));
+      } catch {
+        // deleted meanwhile, say; the list itself says so
+      }
     }
-    made.drawing = false;
-  }
+  }, 100);
 
   search.addEventListener("input", show);
   const clock = setInterval(() => studies.length && show(), 30_000);
@@ -123,6 +131,7 @@ export function listView() {
     title: "Studies",
     element,
     close() {
+      over = true;
       stop();
       seen.disconnect();
       clearInterval(clock);

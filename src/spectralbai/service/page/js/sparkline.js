@@ -1,4 +1,4 @@
-// How far a study is, in a small picture: the least account against a rival, from its beginning to the line.
+// How far a study is, in a small picture: how much of their way to the line the accounts have come, on average.
 
 import { svg } from "./dom.js";
 import { count } from "./format.js";
@@ -6,25 +6,26 @@ import { count } from "./format.js";
 const WIDTH = 120;
 const HEIGHT = 28;
 
-/** What the account that lacks most held at each check, as a part of what is needed; null where there is none. */
-export function leastAccounts(history) {
+/** The part of their way that the accounts have come at each check, on average; null where there are none. */
+export function waysOf(history) {
   return history.lacking.map((row, at) => {
     if (row === null) return null;
     const lacking = row.filter((each, name) => each !== null && history.names[name] !== history.best[at]);
     if (!lacking.length) return null;
-    return Math.max(0, Math.min(1, 1 - Math.max(...lacking) / history.needed));
+    const ways = lacking.map((each) => Math.max(0, Math.min(1, 1 - each / history.needed)));
+    return ways.reduce((sum, each) => sum + each, 0) / ways.length;
   });
 }
 
 export function sparkline(history, results) {
-  const parts = leastAccounts(history);
+  const parts = waysOf(history);
   const most = Math.max(1, results, ...history.samples);
   const points = parts.flatMap((part, at) => (part === null ? [] : [[history.samples[at], part]]));
   const place = ([x, y]) => `${(2 + (WIDTH - 6) * (x / most)).toFixed(1)} ${(HEIGHT - 3 - (HEIGHT - 6) * y).toFixed(1)}`;
   const last = points.at(-1);
   const words = last === undefined
     ? "No accounts yet"
-    : `After ${count(last[0])} results the least account has come ${Math.round(100 * last[1])} % of its way`;
+    : `After ${count(last[0])} results the accounts against rivals have come ${Math.round(100 * last[1])} % of their way, on average`;
   const picture = svg(
     "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img", "aria-label": words, class: "spark" },
     svg("title", {}, words),
