@@ -114,7 +114,8 @@ class Choices:
             raise InvalidInput(
                 f"{c('sigma')} is missing, the standard deviation of one outcome of one option; know it from "
                 f"experience, or try a few options several times and give {c('observations')}, a CSV of label and "
-                f"outcome, or give {c('low')} and {c('high')} if outcomes lie in a range, or {c('binary')} if they are 0 or 1"
+                f"outcome, or give {c('low')} and {c('high')} if outcomes lie in a range, or {c('binary')} "
+                "if they are 0 or 1"
             )
 
 

@@ -19,6 +19,7 @@ from spectralbai.service.metrics import Metrics
 from spectralbai.service.pulse import Pulse
 from spectralbai.service.routes import ROUTERS
 from spectralbai.service.shelf import Shelf
+from spectralbai.service.tells import Tells
 from spectralbai.software import software
 from spectralbai.study import Studies
 
@@ -51,6 +52,7 @@ def make_app(
         middleware=[Middleware(Gate, access=access, limits=Limits() if limits is None else limits, metrics=metrics)],
     )
     app.state.shelf = Shelf(studies)
+    app.state.tells = Tells(app.state.shelf)
     app.state.access, app.state.metrics, app.state.pulse = access, metrics, pulse
     app.state.events = Events(pulse, every)
     for router in ROUTERS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 INSTANCE: dict[str, Any] = {
     "format": "spectralbai-instance/1",
@@ -24,6 +24,16 @@ Document = Annotated[
 ]
 
 
+# The library checks these, and refuses them in the sentences that it has for everyone.
+Number = Annotated[Any, WithJsonSchema({"type": "number"})]
+NumberOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "null"}]})]
+Whole = Annotated[Any, WithJsonSchema({"type": "integer"})]
+WholeOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "null"}]})]
+Words = Annotated[Any, WithJsonSchema({"type": "string"})]
+WordsOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]})]
+Goal = Annotated[Any, WithJsonSchema({"type": "string", "enum": ["max", "min"]})]
+
+
 class Request(BaseModel):
     """A request: nothing but these keys, and values of these types."""
 
@@ -33,30 +43,30 @@ class Request(BaseModel):
 class Creation(Request):
     """A study to create; `spectralbai study create` has the same choices."""
 
-    name: str = Field(examples=["pages"])
+    name: Words = Field(examples=["pages"])
     instance: Document
-    delta: float = Field(0.05, description="Risk of a wrong answer.")
-    goal: Literal["max", "min"] = Field("max", description="Which mean outcome is best.")
+    delta: Number = Field(0.05, description="Risk of a wrong answer.")
+    goal: Goal = Field("max", description="Which mean outcome is best.")
     stopping: str = Field("betting", description="The rule that decides.")
-    budget: int | None = Field(None, description="Trials after which the study ends, decided or not.")
-    until: float | None = Field(None, description="When it ends, in seconds since 1970.")
-    failed_as: float | None = Field(None, description="Outcome that a failed trial counts as; if null, it is repeated.")
+    budget: WholeOrNull = Field(None, description="Trials after which the study ends, decided or not.")
+    until: NumberOrNull = Field(None, description="When it ends, in seconds since 1970.")
+    failed_as: NumberOrNull = Field(None, description="Outcome that a failed trial counts as; if null, it is repeated.")
 
 
 class Asking(Request):
     """How many trials are wanted, by whom, and for how long."""
 
-    n: int = Field(1, examples=[5])
-    worker: str = Field("", examples=["server 1"])
-    lease: float = Field(3600.0, description="Seconds until a ticket no longer counts as pending.")
+    n: Whole = Field(1, examples=[5])
+    worker: Words = Field("", examples=["server 1"])
+    lease: Number = Field(3600.0, description="Seconds until a ticket no longer counts as pending.")
 
 
 class Told(Request):
     """The outcome of a ticket, or why its trial failed."""
 
-    ticket: str = Field(examples=["4f1d0f4bd2c1a9be"])
-    outcome: float | None = Field(None, examples=[1.0])
-    failed: str | None = Field(None, examples=["the page did not load"])
+    ticket: Words = Field(examples=["4f1d0f4bd2c1a9be"])
+    outcome: NumberOrNull = Field(None, examples=[1.0])
+    failed: WordsOrNull = Field(None, examples=["the page did not load"])
 
 
 class Telling(Request):
@@ -68,15 +78,15 @@ class Telling(Request):
 class Count(Request):
     """Trials and successes of an option."""
 
-    label: str = Field(examples=["blue"])
-    trials: int = Field(examples=[120])
-    successes: int = Field(examples=[17])
+    label: Words = Field(examples=["blue"])
+    trials: Whole = Field(examples=[120])
+    successes: Whole = Field(examples=[17])
 
 
 class Counts(Request):
     """A day's traffic, say: all is recorded, or nothing."""
 
-    id: str = Field(description="Names these counts: the same again change nothing.", examples=["2026-05-17"])
+    id: Words = Field(description="Names these counts: the same again change nothing.", examples=["2026-05-17"])
     past: bool = Field(False, description="They are older than the study: they only inform.")
     rows: list[Count]
 
@@ -84,27 +94,27 @@ class Counts(Request):
 class PastResult(Request):
     """A result without a ticket."""
 
-    label: str = Field(examples=["blue"])
-    outcome: float = Field(examples=[0.0])
+    label: Words = Field(examples=["blue"])
+    outcome: Number = Field(examples=[0.0])
 
 
 class PastResults(Request):
     """Results that come without tickets: they only inform."""
 
-    origin: str = Field(description="Where they come from: the same again change nothing.", examples=["pilot of May"])
+    origin: Words = Field(description="Where they come from: the same again change nothing.", examples=["pilot of May"])
     rows: list[PastResult]
 
 
 class Abandoning(Request):
     """Tickets whose trials will not be done."""
 
-    tickets: list[str] = Field(examples=[["4f1d0f4bd2c1a9be"]])
+    tickets: list[Words] = Field(examples=[["4f1d0f4bd2c1a9be"]])
 
 
 class Withdrawing(Request):
     """An option to take out."""
 
-    label: str = Field(examples=["bluer"])
+    label: Words = Field(examples=["bluer"])
 
 
 class Joining(Request):
@@ -122,8 +132,8 @@ class Login(Request):
 class Import(Request):
     """An exported study, to be restored under its own name or another."""
 
-    document: dict[str, Any] = Field(examples=[{"format": "spectralbai-export/3"}])
-    name: str | None = None
+    document: Annotated[Any, WithJsonSchema({"type": "object"})] = Field(examples=[{"format": "spectralbai-export/3"}])
+    name: WordsOrNull = None
 
 
 class Tables(Request):

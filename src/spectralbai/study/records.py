@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,12 @@ class Ticket:
             "issued": as_time(self.issued),
             "expires": as_time(self.expires),
         }
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Ticket:
+        """Returns the ticket that `as_dict` wrote; its times are whole seconds."""
+        issued, expires = (datetime.fromisoformat(d[name]).timestamp() for name in ("issued", "expires"))
+        return cls(d["ticket"], d["arm"], d["label"], d["worker"], issued, expires, d["block"])
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,14 @@ import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sqlalchemy import Row
 
 from spectralbai.blocks import unclaimed
 from spectralbai.checks import check_integer, check_number, did_you_mean
-from spectralbai.errors import Conflict, InvalidInput, NotFound
+from spectralbai.errors import Conflict, InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.software import software
 from spectralbai.study.definition import Definition, Goal
@@ -47,6 +47,16 @@ MOST_TICKETS = 10_000
 
 Outcome = float | Failure | None
 CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
+
+
+class _Told(NamedTuple):
+    """What is told for a ticket, checked."""
+
+    id: str
+    value: float | None
+    """None: the trial failed, and does not count."""
+    reason: str | None
+    """Why it failed, if it did."""
 
 
 class Study:
@@ -242,48 +252,98 @@ class Study:
 
     def tell_many(self, results: Iterable[tuple[Ticket | str, Outcome]]) -> int:
         """Records outcomes of tickets, all or none; returns how many were new."""
+        (told,) = self.tell_batches([results])
+        if isinstance(told, SpectralBAIError):
+            raise told
+        return told
+
+    def tell_batches(
+        self,
+        batches: Sequence[Iterable[tuple[Ticket | str, Outcome]]],
+        on_recorded: Callable[[list[int | SpectralBAIError]], object] | None = None,
+    ) -> list[int | SpectralBAIError]:
+        """Records several batches of outcomes in one transaction, each all or none; returns for each how many were new,
+        or why it was refused.
+
+        `on_recorded` is called with that once everything is written, before rules are read, which may take longer.
+        """
+        parsed = [self._parsed(batch) for batch in batches]
+        ids = {each.id for batch in parsed if not isinstance(batch, SpectralBAIError) for each in batch}
+        told: list[int | SpectralBAIError] = []
+        with self._upkeep.writing() as ledger:
+            progress = ledger.progress(lock=True)
+            known = ledger.outcomes_of(sorted(ids))
+            new: dict[str, dict[str, Any]] = {}
+            given_back: dict[str, None] = {}
+            reasons: dict[str, str] = {}
+            for batch in parsed:
+                try:
+                    if isinstance(batch, SpectralBAIError):
+                        raise batch
+                    own, back = self._weighed(batch, known)
+                except SpectralBAIError as error:
+                    told.append(error)
+                    continue
+                for id_, row in own.items():
+                    arm, _, block = known[id_]
+                    known[id_] = (arm, row["outcome"], block)
+                new |= own
+                given_back |= dict.fromkeys(back)
+                changed = own.keys() | back
+                reasons |= {each.id: each.reason for each in batch if each.reason is not None and each.id in changed}
+                told.append(len(own) + len(back))
+            ledger.fail(reasons)
+            ledger.abandon(list(given_back), self._upkeep.now)
+            filled = sum(known[id_][2] is not None and known[id_][2] == progress.first_block for id_ in new)
+            claimed = self._upkeep.append(ledger, progress, list(new.values()), filled)
+        if on_recorded is not None:
+            on_recorded(told)
+        if claimed:
+            self._upkeep.advance()
+        return told
+
+    def _parsed(self, results: Iterable[tuple[Ticket | str, Outcome]]) -> list[_Told] | SpectralBAIError:
+        """Returns outcomes of tickets as they are kept, or what is wrong with them."""
         try:
             pairs = [(ticket, outcome) for ticket, outcome in results]
         except (TypeError, ValueError):
-            raise InvalidInput("`results` must be pairs of a ticket and an outcome") from None
-        reasons: dict[str, str] = {}
-        told: list[tuple[str, float | None]] = []
-        for ticket, outcome in pairs:
-            id_ = _ticket_id(ticket)
-            if outcome is None or isinstance(outcome, Failure):
-                reason = "no outcome" if outcome is None else outcome.reason
-                reasons[id_] = check_words("reason", reason, 200)
-                told.append((id_, self.definition.failed_as))
-            else:
-                told.append((id_, self.definition.check_outcome(outcome)))
-        with self._upkeep.writing() as ledger:
-            progress = ledger.progress(lock=True)
-            known = ledger.outcomes_of([id_ for id_, _ in told])
-            new: dict[str, dict[str, Any]] = {}
-            given_back: list[str] = []
-            for id_, value in told:
-                if id_ not in known:
-                    raise NotFound(f'"{id_}" is no ticket of the study "{self.name}"; tell under the id that ask gave')
-                arm, before, block = known[id_]
-                if value is None:
-                    if before is not None:
-                        raise Conflict(f'the ticket "{id_}" has the outcome {before!r} already; it did not fail')
-                    given_back.append(id_)
-                elif before is None:
-                    known[id_] = (arm, value, block)
-                    new[id_] = {"arm": arm, "outcome": value, "ticket": id_}
-                elif before != value:
-                    raise Conflict(
-                        f'the ticket "{id_}" has the outcome {before!r} already, got {value!r}; results are never '
-                        "changed"
-                    )
-            ledger.fail({id_: reason for id_, reason in reasons.items() if id_ in new or id_ in given_back})
-            ledger.abandon(given_back, self._upkeep.now)
-            filled = sum(known[id_][2] is not None and known[id_][2] == progress.first_block for id_ in new)
-            claimed = self._upkeep.append(ledger, progress, list(new.values()), filled)
-        if claimed:
-            self._upkeep.advance()
-        return len(new) + len(set(given_back))
+            return InvalidInput("`results` must be pairs of a ticket and an outcome")
+        told: list[_Told] = []
+        try:
+            for ticket, outcome in pairs:
+                id_ = _ticket_id(ticket)
+                if outcome is None or isinstance(outcome, Failure):
+                    reason = "no outcome" if outcome is None else outcome.reason
+                    told.append(_Told(id_, self.definition.failed_as, check_words("reason", reason, 200)))
+                else:
+                    told.append(_Told(id_, self.definition.check_outcome(outcome), None))
+        except SpectralBAIError as error:
+            return error
+        return told
+
+    def _weighed(
+        self, told: Sequence[_Told], known: Mapping[str, tuple[int, float | None, int | None]]
+    ) -> tuple[dict[str, dict[str, Any]], set[str]]:
+        """Returns the new results among these, as rows by ticket, and the tickets to give back."""
+        new: dict[str, dict[str, Any]] = {}
+        given_back: set[str] = set()
+        for id_, value, _ in told:
+            if id_ not in known:
+                raise NotFound(f'"{id_}" is no ticket of the study "{self.name}"; tell under the id that ask gave')
+            arm, before, _ = known[id_]
+            if id_ in new:
+                before = new[id_]["outcome"]
+            if value is None:
+                if before is not None:
+                    raise Conflict(f'the ticket "{id_}" has the outcome {before!r} already; it did not fail')
+                given_back.add(id_)
+            elif before is None:
+                new[id_] = {"arm": arm, "outcome": value, "ticket": id_}
+            elif before != value:
+                raise Conflict(
+                    f'the ticket "{id_}" has the outcome {before!r} already, got {value!r}; results are never changed'
+                )
+        return new, given_back
 
     def add(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from spectralbai.errors import InvalidInput
@@ -12,6 +12,7 @@ from spectralbai.instance import Instance
 from spectralbai.service import models
 from spectralbai.service.answers import Answer
 from spectralbai.service.routes.common import Key, Name, TheShelf, answers
+from spectralbai.service.tells import Tells
 from spectralbai.study import Failure, Study
 
 router = APIRouter(prefix="/api/studies/{name}", tags=["trials"])
@@ -30,16 +31,18 @@ def ask(name: Name, body: models.Asking, shelf: TheShelf, key: Key = None) -> Re
 
 
 @router.post("/tell", responses=answers(models.Recorded))
-def tell(name: Name, body: models.Telling, shelf: TheShelf) -> Response:
+def tell(name: Name, body: models.Telling, request: Request) -> Response:
     """Records what came out, all or nothing. To tell the same again does no harm: do so whenever in doubt."""
     results = [(each.ticket, _outcome(each)) for each in body.results]
-    new = shelf.use(name, lambda study: study.tell_many(results))
+    tells: Tells = request.app.state.tells
+    new = tells.tell(name, results)
     return Answer({"recorded": new, "known": len(results) - new})
 
 
 def _outcome(told: models.Told) -> float | Failure | None:
     if told.failed is None:
-        return told.outcome
+        outcome: float | None = told.outcome
+        return outcome
     if told.outcome is not None:
         raise InvalidInput(f"a failed trial has no outcome, got {told.outcome!r}; leave it out, or leave out `failed`")
     return Failure(told.failed)
