@@ -54,7 +54,11 @@ export function graphPart(onChoose) {
 
   function arms(graph) {
     kind = "arms";
-    nodes = graph.nodes.map((each) => ({ name: each.label, x: each.x, y: -each.y, r: 0.22, category: each.category }));
+    nodes = graph.nodes.map((each) => ({ name: each.label, x: each.x, y: -each.y, category: each.category }));
+    const size = (of) => Math.max(...nodes.map(of)) - Math.min(...nodes.map(of));
+    if (!graph.categories.length && size((each) => each.y) > size((each) => each.x)) lay(nodes);
+    const r = radius(nodes);
+    for (const node of nodes) node.r = r;
     paint();
     const d = graph.edges.map(([a, b]) => `M${nodes[a].x} ${nodes[a].y}L${nodes[b].x} ${nodes[b].y}`).join("");
     drawing.prepend(svg("path", { d, class: "edges" }));
@@ -227,6 +231,18 @@ export function graphPart(onChoose) {
 
 const mean = (numbers) => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
 const shown = (value, status) => (status.rates ? `${plain(100 * value)} %` : plain(value));
+
+/** Turns a drawing that is higher than wide: frames are wide. */
+function lay(nodes) {
+  for (const node of nodes) [node.x, node.y] = [node.y, node.x];
+}
+
+/** How large nodes can be without hiding each other. */
+function radius(nodes) {
+  const nearest = nodes.map((node) => Math.min(...nodes.filter((each) => each !== node).map((each) => Math.hypot(each.x - node.x, each.y - node.y))));
+  nearest.sort((a, b) => a - b);
+  return Math.max(0.05, Math.min(0.22, 0.42 * (nearest[Math.floor(nearest.length / 4)] ?? 1)));
+}
 
 function grouped(nodes) {
   const found = new Map();

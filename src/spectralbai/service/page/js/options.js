@@ -4,7 +4,7 @@ import { mayWrite, READ_ONLY } from "./api.js";
 import { el, label, reconcile, setAttribute, setText, svg } from "./dom.js";
 import { count, share } from "./format.js";
 
-const PAGE = 50;
+const PAGE = 25;
 const WIDTH = 150;
 const HEIGHT = 16;
 

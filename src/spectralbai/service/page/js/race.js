@@ -8,7 +8,7 @@ const HEIGHT = 330;
 const MARGIN = { top: 26, right: 14, bottom: 38, left: 46 };
 const COLOURS = 6; // lines that have a colour each, in css/charts.css
 const MOST_NAMED = 6;
-const LABEL_WIDTH = 150;
+const LABEL_WIDTH = 140;
 
 export function racePart() {
   const frame = el("div", { class: "frame race", tabindex: "0", role: "img" });
@@ -60,7 +60,8 @@ export function racePart() {
 
   function paint(width) {
     const named = lines.filter((line) => line.out === null).slice(0, MOST_NAMED);
-    const room = width > 520 && named.length ? LABEL_WIDTH : 0;
+    const longest = Math.max(0, ...named.map((line) => line.name.length));
+    const room = width > 520 && named.length ? Math.min(LABEL_WIDTH, 34 + 7 * longest) : 0;
     const [left, right] = [MARGIN.left, width - MARGIN.right - room];
     const most = Math.max(...history.samples, 1);
     const lowest = Math.min(0, ...lines.flatMap((line) => line.points.map(([, value]) => value)));
@@ -95,13 +96,13 @@ export function racePart() {
       const [at, value] = line.points.at(-1);
       if (line.out === null) made.append(svg("circle", { cx: x(history.samples[at]), cy: y(value), r: 3, class: `end ${line.look}` }));
     }
-    if (room) made.append(...names(named, right, x, y));
+    if (room) made.append(...names(named, right, room, y));
     made.append(svg("circle", { r: 5, class: "pointer", visibility: "hidden" }));
     return made;
   }
 
   /** Names at the ends of lines, moved apart where they would touch. */
-  function names(named, right, x, y) {
+  function names(named, right, room, y) {
     const wanted = named.map((line) => ({ line, y: y(line.points.at(-1)[1]) })).sort((a, b) => a.y - b.y);
     wanted.forEach((each, place) => {
       if (place) each.y = Math.max(each.y, wanted[place - 1].y + 17);
@@ -110,7 +111,7 @@ export function racePart() {
     return wanted.map(({ line, y: at }) => {
       const place = over > 0 ? at - over : at;
       const text = el("div", { class: `end-name ${line.look}` }, label(line.name));
-      return svg("foreignObject", { x: right + 8, y: place - 9, width: LABEL_WIDTH - 8, height: 18 }, text);
+      return svg("foreignObject", { x: right + 8, y: place - 9, width: room - 8, height: 18 }, text);
     });
   }
 
@@ -182,12 +183,14 @@ function linesOf(history, status) {
     const points = [];
     let out = null;
     history.lacking.forEach((row, at) => {
-      if (row === null || row[place] === null || out !== null) return;
-      if (history.kind === "arms" && history.best[at] === name) return;
-      points.push([at, history.needed - row[place]]);
-      if (history.left[at]?.[place] === 0) out = history.samples[at];
+      if (row === null || out !== null) return;
+      if (points.length && history.left[at][place] === 0) {
+        out = history.samples[at];
+        points.push([at, history.needed]);
+      } else if (row[place] !== null && !(history.kind === "arms" && history.best[at] === name)) {
+        points.push([at, history.needed - row[place]]);
+      }
     });
-    if (points.length && points.at(-1)[0] < history.samples.length - 1 && out === null && history.kind === "arms") out = history.samples[points.at(-1)[0]];
     if (points.length) lines.push({ name, points, out, look: "grey" });
   });
   lines.sort((a, b) => (a.out ?? Infinity) === (b.out ?? Infinity) ? a.points.at(-1)[1] - b.points.at(-1)[1] : (b.out ?? Infinity) - (a.out ?? Infinity));

@@ -9,7 +9,7 @@ const SHOWN = 12;
 export function resultsPart(name) {
   const body = el("tbody", { role: "rowgroup" });
   const head = ["Result", "Option", "Outcome", "Told", "By"].map((text) =>
-    el("th", { scope: "col", role: "columnheader", class: ["Result", "Outcome"].includes(text) ? "number" : null }, text));
+    el("th", { scope: "col", role: "columnheader", class: { Result: "number", Outcome: "number", By: "narrow" }[text] }, text));
   const table = el(
     "table", { class: "compact", role: "table" }, el("caption", { class: "unseen" }, "The newest results"),
     el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head)), body,

@@ -8,7 +8,8 @@ const MOST = 50;
 
 export function ticketsPart({ onAbandon }) {
   const body = el("tbody", { role: "rowgroup" });
-  const head = ["Option", "Worker", "Given", "Lapses"].map((text) => el("th", { scope: "col", role: "columnheader" }, text));
+  const head = ["Option", "Worker", "Given", "Lapses"].map((text) =>
+    el("th", { scope: "col", role: "columnheader", class: ["Worker", "Given"].includes(text) ? "narrow" : null }, text));
   head.push(el("th", { scope: "col", role: "columnheader" }, el("span", { class: "unseen" }, "Action")));
   const table = el(
     "table", { class: "compact", role: "table" }, el("caption", { class: "unseen" }, "Trials under way, one ticket each"),
@@ -31,7 +32,7 @@ export function ticketsPart({ onAbandon }) {
       "tr", { role: "row" },
       el("td", { role: "cell", class: "wide" }, label(ticket.label)),
       el("td", { role: "cell", class: "muted narrow" }, label(ticket.worker || "-")),
-      el("td", { role: "cell", class: "muted nowrap", title: date(ticket.issued) }),
+      el("td", { role: "cell", class: "muted nowrap narrow", title: date(ticket.issued) }),
       el("td", { role: "cell", class: "muted nowrap", title: date(ticket.expires) }),
       el("td", { role: "cell", class: "action" }, button),
     );
