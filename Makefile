@@ -11,6 +11,7 @@ demo: $(READY)
 	@$(BIN)/spectralbai reproduce --force
 
 test: $(READY)
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || echo "chromium or chromedriver is not installed: the tests of the page are skipped"
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY)
