@@ -48,7 +48,9 @@ class Page:
                     return each
             return None
 
-        self.until(found, f"{css} {text or ''}").click()
+        element = self.until(found, f"{css} {text or ''}")
+        self.js("arguments[0].scrollIntoView({block: 'center'})", element)  # not under the bar at the top
+        element.click()
 
     def fill(self, css: str, text: str) -> None:
         """Types into a field, in place of what it holds."""

@@ -36,7 +36,7 @@ export function createView() {
   const by = select("by", "Column with the categories");
   const edges = tableInput("edges", "Table of pairs (CSV)", "Columns: label, label and perhaps weight.");
   const step = number("step", "Options that are alike differ by at most", { min: 0, step: "any", placeholder: "0.1" },
-    "In the units of the outcomes. Empty: the graph is not used.");
+    "In the units of the outcomes. It may be left empty, and the graph is not used then, if a column has guesses.");
   const ofAlike = { features: el("div", {}, features, neighbors.element), by: by.element, edges: edges.element };
 
   const outcomes = radios("outcomes", "What does a trial tell?", [

@@ -4,7 +4,7 @@ import { get, mayWrite, pathOf } from "./api.js";
 import { el, label, reconcile, setAttribute, setText } from "./dom.js";
 import { apart, count, date, things } from "./format.js";
 import { listen, paced } from "./live.js";
-import { attempt } from "./notices.js";
+import { noticeOfRefresh } from "./notices.js";
 import { sparkline } from "./sparkline.js";
 
 const PAGE = 1000;
@@ -47,7 +47,7 @@ export function listView() {
   });
 
   const refresh = paced(async () => {
-    await attempt(async () => {
+    try {
       const found = [];
       for (let after = null; ; ) {
         const page = await get("/api/studies", { limit: PAGE, after });
@@ -56,8 +56,10 @@ export function listView() {
         if (after === null) break;
       }
       studies = found.reverse();
-      show();
-    });
+      if (!over) show();
+    } catch (error) {
+      noticeOfRefresh(error);
+    }
   }, 1500);
 
   function show() {
@@ -127,6 +129,7 @@ export function listView() {
   search.addEventListener("input", show);
   const clock = setInterval(() => studies.length && show(), 30_000);
   const stop = listen("/api/events", () => refresh(), () => refresh());
+  refresh();
   return {
     title: "Studies",
     element,

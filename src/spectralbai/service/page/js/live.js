@@ -32,6 +32,7 @@ export function listen(path, onChange, onDeleted = () => {}) {
       show("lost");
       if (source?.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
       close();
+      onChange(null); // what is refused there is refused here, in words
       timer = setTimeout(open, wait);
       wait = Math.min(2 * wait, LONGEST);
     });

@@ -53,7 +53,7 @@ async function start() {
 
 addEventListener("hashchange", () => route());
 addEventListener("login-needed", () => {
-  if (session.access !== "none" || !session.needed) start();
+  if (session.access !== "none") start();
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();

@@ -23,6 +23,11 @@ export function announce(text) {
   document.getElementById("announcer").textContent = text;
 }
 
+/** Says why the page could not be refreshed; that the service cannot be reached is said at the top already. */
+export function noticeOfRefresh(error) {
+  if (error.name !== "AbortError" && error.status !== 401 && error.status !== 0) notice(error.message);
+}
+
 /** Calls `work`; what it refuses is shown. Returns whether all went well. */
 export async function attempt(work) {
   try {

@@ -7,7 +7,7 @@ import { stateOf } from "./format.js";
 import { graphPart } from "./graph.js";
 import { stateWord } from "./list.js";
 import { listen, paced } from "./live.js";
-import { announce, attempt, notice } from "./notices.js";
+import { announce, notice, noticeOfRefresh } from "./notices.js";
 import { optionsPart } from "./options.js";
 import { factsPart, progressPart } from "./progress.js";
 import { racePart } from "./race.js";
@@ -64,7 +64,7 @@ export function studyView(name) {
       await read();
     } catch (error) {
       if (error.status === 404) left(`There is no study "${name}".`);
-      else if (error.status !== 401 && error.status !== 0) notice(error.message);
+      else noticeOfRefresh(error);
     }
   });
 
@@ -76,7 +76,7 @@ export function studyView(name) {
     body.hidden = false;
     progress.update(status);
     options.update(status);
-    tickets.update(status.pending, status.state);
+    tickets.update(status.pending);
     facts.update(status);
     const changed = status.results !== known.results || status.state !== known.state;
     const joined = status.n_arms !== known.arms;
@@ -177,7 +177,7 @@ export function studyView(name) {
 
   const clock = setInterval(() => {
     if (document.hidden || gone || status?.state !== "running") return;
-    attempt(async () => tickets.update((await get(pathOf(name, "/tickets"))).tickets, status.state));
+    get(pathOf(name, "/tickets")).then((found) => tickets.update(found.tickets), noticeOfRefresh);
   }, EVERY);
   const stopListening = listen(
     pathOf(name, "/events"), () => refresh(), () => left(`The study "${name}" was deleted.`));
