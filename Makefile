@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+BENCH := $(VENV)/.bench
 
-.PHONY: demo test lint bench verify verify-risk verify-intervals verify-plans verify-kills clean
+.PHONY: demo test lint bench verify verify-risk verify-intervals verify-plans verify-kills verify-service clean
 
 demo: $(READY)
 	@echo "The experiment of the paper; the picture will be in reproduction/figure.png"
@@ -19,15 +20,16 @@ lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-bench: $(READY)
+bench: $(BENCH)
 	$(BIN)/python -m benchmarks.allocation
 	$(BIN)/python -m benchmarks.samples
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.campaign
 	$(BIN)/python -m benchmarks.study
 	$(BIN)/python -m benchmarks.catalogue
+	$(BIN)/python -m benchmarks.service
 
-verify: verify-risk verify-intervals verify-plans verify-kills
+verify: verify-risk verify-intervals verify-plans verify-kills verify-service
 
 verify-risk: $(READY)
 	$(BIN)/python -m verification.risk
@@ -44,6 +46,9 @@ verify-kills: $(READY)
 	$(BIN)/python -m verification.kills
 	$(BIN)/python -m verification.study
 
+verify-service: $(BENCH)
+	$(BIN)/python -m verification.service
+
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -52,6 +57,10 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or later is needed, this is " + sys.version.split()[0] + "; try make PYTHON=python3.12")'
 	@echo "Creating the environment in $(VENV), which takes a minute or two ..."
 	@$(PYTHON) -m venv --without-pip $(VENV)
-	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[plot,cluster,study,dev]'
+	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[plot,cluster,study,serve,dev]'
 	@touch $@
 	@echo "The environment is ready."
+
+$(BENCH): $(READY)
+	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[bench]'
+	@touch $@

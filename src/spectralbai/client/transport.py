@@ -120,18 +120,16 @@ class Transport:
 
     def close(self) -> None:
         """Closes the connection of this thread; those of others close with their threads."""
-        connection = getattr(self._local, "connection", None)
-        if connection is not None:
-            connection.close()
-            self._local.connection = None
+        self._local.kept = None
 
     def _exchange(
         self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]
     ) -> tuple[int, Mapping[str, str], bytes]:
-        connection = getattr(self._local, "connection", None)
-        if connection is None:
+        kept = getattr(self._local, "kept", None)
+        if kept is None:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
-            connection = self._local.connection = kind(self._host, self._port, timeout=self._timeout)
+            kept = self._local.kept = _Kept(kind(self._host, self._port, timeout=self._timeout))
+        connection = kept.connection
         try:
             connection.request(method, target, content, dict(headers))
             answer = connection.getresponse()
@@ -140,6 +138,16 @@ class Transport:
         except BaseException:
             self.close()
             raise
+
+
+class _Kept:
+    """A connection that is closed when nobody has it any more: when its thread ends, say."""
+
+    def __init__(self, connection: http.client.HTTPConnection) -> None:
+        self.connection = connection
+
+    def __del__(self) -> None:
+        self.connection.close()
 
 
 def _as_json(body: Any) -> bytes:
