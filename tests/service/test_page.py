@@ -13,6 +13,7 @@ import spectralbai as sb
 from spectralbai.service.access import Access, TokenFile
 from spectralbai.service.sample import RATES, sample_instance
 from tests.service.chromium import MISSING, Page, chromium
+from tests.service.running import running
 
 pytest.importorskip("selenium", reason="the page is tested with Selenium, which is not installed")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the page is tested in Chromium; not installed: {MISSING}")
@@ -141,6 +142,22 @@ def test_page_changes_while_workers_tell(page: Page, live: str, studies: sb.Stud
     page.open(live)
     page.shows(".studies tbody", "150")
     page.until(lambda: page.all(".studies svg .line"), "a sparkline")
+
+
+def test_lost_connection_is_said_and_mended(page: Page, studies: sb.Studies) -> None:
+    study = studies.create("pages", sample_instance(), 0.05)
+    with running() as start:
+        url = start(studies, every=0.05)
+        page.open(at(url, "pages"))
+        page.shows("#link", "Live")
+    page.shows("#link", "Connection lost")
+    work(study, 30)
+    with running() as start:
+        start(studies, every=0.05, port=int(url.rpartition(":")[2]))
+        page.shows(".figure dd", "30")
+        page.shows("#link", "Live")
+        page.driver.get("about:blank")
+    assert [each for each in page.complaints() if "ERR_" not in each] == []
 
 
 def test_stop_withdraw_and_abandon_ask_first(page: Page, live: str, studies: sb.Studies) -> None:

@@ -4,19 +4,31 @@ import { mayWrite, post, READ_ONLY } from "./api.js";
 import { firstRows, isNumeric, rowsIn } from "./csv.js";
 import { el, label } from "./dom.js";
 import { checkbox, field, group, number, radios, select, tableInput } from "./fields.js";
-import { count, percent } from "./format.js";
+import { count } from "./format.js";
 import { attempt, notice } from "./notices.js";
 
 const PREVIEW = 6;
 const LOOKED_AT = 200;
-const EXAMPLE = `dose,milligrams,expected
-placebo,0,0.10
-5 mg,5,0.22
-10 mg,10,0.35
-20 mg,20,0.52
-30 mg,30,0.63
-40 mg,40,0.61
-60 mg,60,0.45
+const EXAMPLE = `page,kind,expected
+current,current,0.30
+blue 1,blue,0.11
+blue 2,blue,0.12
+blue 3,blue,0.13
+blue 4,blue,0.11
+blue 5,blue,0.12
+blue 6,blue,0.13
+green 1,green,0.14
+green 2,green,0.15
+green 3,green,0.16
+green 4,green,0.14
+green 5,green,0.15
+green 6,green,0.16
+red 1,red,0.09
+red 2,red,0.10
+red 3,red,0.11
+red 4,red,0.09
+red 5,red,0.10
+red 6,red,0.11
 `;
 
 export function createView() {
@@ -89,7 +101,7 @@ export function createView() {
 
   function showFeatures(data) {
     const chosen = new Set([...features.querySelectorAll("input:checked")].map((each) => each.value));
-    const others = columns.filter((each) => each !== labels.value());
+    const others = columns.filter((each) => each !== labels.value() && each !== guess.value());
     const first = chosen.size ? null : others.find((each) => isNumeric(data, columns.indexOf(each)));
     features.replaceChildren(...others.map((each) => checkbox("feature", each, chosen.has(each) || each === first)));
     if (!others.length) features.append(el("p", { class: "muted" }, "The table has no other columns."));
@@ -122,7 +134,7 @@ export function createView() {
 
   form.addEventListener("input", (event) => {
     if (event.target === table.input) readTable();
-    if (event.target === labels.input) showFeatures(firstRows(table.text(), LOOKED_AT).slice(1));
+    if (event.target === labels.input || event.target === guess.input) showFeatures(firstRows(table.text(), LOOKED_AT).slice(1));
     showChoices();
     forget();
   });
@@ -130,14 +142,14 @@ export function createView() {
   example.addEventListener("click", () => {
     table.set(EXAMPLE);
     readTable();
-    labels.set("dose");
+    labels.set("page");
     guess.set("expected");
-    step.set("0.2");
-    alike.set("features");
-    outcomes.set("sigma");
-    sigma.set("0.3");
-    tolerance.set("0.05");
-    name.input.value ||= "doses";
+    alike.set("by");
+    by.set("kind");
+    step.set("0.03");
+    outcomes.set("binary");
+    tolerance.set("0.02");
+    name.input.value ||= "pages";
     showFeatures(firstRows(EXAMPLE, LOOKED_AT).slice(1));
     showChoices();
     forget();
@@ -170,7 +182,7 @@ export function createView() {
     const figures = [
       ["Trials to expect", expected === null ? "not known" : `about ${count(expected)}`],
       ["Without the graph", without === null ? "not known" : `about ${count(without)}`],
-      ["The graph saves", percent(Math.max(0, saving))],
+      ["The graph saves", saving < 0.005 ? "hardly anything" : `${Math.round(100 * saving)} %`],
     ];
     plan.replaceChildren(
       el("h2", { id: "plan-title" }, "The plan"),

@@ -7,7 +7,6 @@ const STEPS = [[60, 1, "s"], [3600, 60, "min"], [86400, 3600, "h"], [Infinity, 8
 
 export const count = (number) => whole.format(number);
 export const plain = (number) => (number === null || number === undefined ? "-" : short.format(number));
-export const percent = (part) => `${short.format(100 * part)} %`;
 export const things = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
 export const date = (text) => stamp.format(new Date(text));
 
@@ -37,14 +36,6 @@ export function ticks(low, high, about = 5) {
   for (let at = Math.ceil(low / step) * step; at <= high + step * 1e-9; at += step) found.push(at);
   return found;
 }
-
-export const STATES = {
-  running: "running",
-  decided: "decided",
-  ended: "ended",
-  inconsistent: "inconsistent",
-  doubted: "doubted",
-};
 
 /** The state of a status: decided, but contradicted since, is doubted. */
 export function stateOf(status) {

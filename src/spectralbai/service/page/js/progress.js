@@ -14,7 +14,7 @@ export function progressPart() {
   const remaining = figure("Still to come");
   const left = figure("May be the best");
   const pending = figure("Trials under way");
-  const risk = figure("Risk of a wrong answer");
+  const risk = figure("Risk of an error");
   const bar = el("div", { class: "meter", role: "progressbar", "aria-label": "Results, of all that are expected or allowed" },
     el("span", { class: "done" }), el("span", { class: "mark", hidden: true }));
   const words = el("p", { class: "muted" });
@@ -29,14 +29,14 @@ export function progressPart() {
     setText(results.more, status.unweighed ? `${count(status.unweighed)} not weighed yet` : "");
     const running = status.state === "running";
     const forecast = running && status.remaining !== null;
-    setText(remaining.value, forecast ? `about ${count(Math.round(status.remaining))}` : running ? "not known yet" : "none");
-    setText(remaining.more, forecast ? "trials, at the present estimate" : "");
+    setText(remaining.value, forecast ? `about ${count(Math.round(status.remaining))}` : running ? "-" : "none");
+    setText(remaining.more, forecast ? "trials, at the present estimate" : running ? "not known yet" : "");
     setText(left.value, status.candidates === null ? "-" : count(status.candidates.length));
     setText(left.more, `of ${count(status.n_arms)} options`);
     setText(pending.value, count(status.pending.length));
     setText(pending.more, status.pending.length === 1 ? "ticket" : "tickets");
-    setText(risk.value, `at most ${plain(status.risk)}`);
-    setText(risk.more, status.proved ? "proved" : "aimed at, not proved");
+    setText(risk.value, plain(status.risk));
+    setText(risk.more, status.proved ? "at most: this is proved" : "aimed at, not proved");
     showBar(status, running);
   }
 

@@ -4,7 +4,7 @@ import { el, label, svg } from "./dom.js";
 import { count, plain, things, ticks } from "./format.js";
 import { tooltip } from "./tooltip.js";
 
-const HEIGHT = 330;
+const HEIGHT = 362;
 const MARGIN = { top: 26, right: 14, bottom: 38, left: 46 };
 const COLOURS = 6; // lines that have a colour each, in css/charts.css
 const MOST_NAMED = 6;
