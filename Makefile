@@ -27,6 +27,7 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks.campaign
 	$(BIN)/python -m benchmarks.study
 	$(BIN)/python -m benchmarks.catalogue
+	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.service
 
 verify: verify-risk verify-intervals verify-plans verify-kills verify-service

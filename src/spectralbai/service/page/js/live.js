@@ -60,20 +60,29 @@ export function listen(path, onChange, onDeleted = () => {}) {
   };
 }
 
-/** Returns a function that calls `work` soon: never twice at once, and not more often than every `pause` ms. */
+/** Returns a function that calls `work` soon: never twice at once, not more often than every `pause` ms, and resting
+ * twice as long as it takes, so that a page of a large study does not keep the service busy. Who is in a hurry, since
+ * somebody waits, need not wait for the rest to end. */
 export function paced(work, pause = 800) {
   let running = false;
   let again = false;
-  return async function run() {
+  let hurried = false;
+  let wake = () => {};
+  return async function run(hurry = false) {
     if (running) {
       again = true;
+      hurried ||= hurry;
+      if (hurry) wake();
       return;
     }
     running = true;
     do {
       again = false;
+      hurried = false;
+      const begun = performance.now();
       await work();
-      if (again) await new Promise((done) => setTimeout(done, pause));
+      const rest = Math.max(pause, 2 * (performance.now() - begun));
+      if (!hurried) await new Promise((done) => { wake = done; setTimeout(done, rest); });
     } while (again);
     running = false;
   };

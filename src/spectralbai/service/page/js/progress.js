@@ -43,7 +43,7 @@ export function progressPart() {
   function showBar(status, running) {
     const { budget, until } = status;
     const expected = running && status.remaining !== null ? status.results + status.remaining : null;
-    const whole = budget ?? expected ?? (running ? null : status.results);
+    const whole = budget ?? expected;
     bar.hidden = whole === null || whole === 0;
     const part = whole ? Math.min(1, status.results / whole) : 0;
     bar.firstChild.style.width = `${100 * part}%`;
@@ -55,9 +55,10 @@ export function progressPart() {
     if (budget !== null) parts.push(`${count(status.results)} of a budget of ${count(budget)} trials (${share(status.results / budget)}).`);
     else if (expected !== null) parts.push(`${share(part)} of the trials expected at the present estimate.`);
     if (!mark.hidden) parts.push("The mark is where the decision is expected.");
-    if (until !== null) parts.push(`Ends ${date(until)}${running ? ` (${apart(until)})` : ""}.`);
+    if (until !== null) parts.push(running ? `Ends ${date(until)} (${apart(until)}).` : status.state === "ended" ? `Ended ${date(until)}.` : "");
     if (running && status.room !== null && budget === null) parts.push(`About ${count(Math.round(status.room))} trials until then at the pace so far.`);
-    setText(words, parts.join(" "));
+    setText(words, parts.join(" ").trim());
+    words.hidden = words.textContent === "";
   }
 
   return { element, update };

@@ -25,7 +25,7 @@ export function studyView(name) {
   const progress = progressPart();
   const race = racePart();
   const graph = graphPart((text) => options.find(text));
-  const options = optionsPart({ onQuery: () => refresh(), onSearch: (text) => graph.highlight(text), onWithdraw: withdraw });
+  const options = optionsPart({ onQuery: () => refresh(true), onSearch: (text) => graph.highlight(text), onWithdraw: withdraw });
   const results = resultsPart(name);
   const tickets = ticketsPart({ onAbandon: abandon });
   const facts = factsPart();
@@ -140,7 +140,7 @@ export function studyView(name) {
   }, async () => {
     await post(pathOf(name, "/stop"));
     notice("The study is stopped.", "done");
-    refresh();
+    refresh(true);
   }));
 
   function withdraw(text) {
@@ -155,7 +155,7 @@ export function studyView(name) {
     }, async () => {
       const done = await post(pathOf(name, "/withdraw"), { label: text });
       notice(done.new ? "The option is withdrawn." : "The option was withdrawn before.", "done");
-      refresh();
+      refresh(true);
     });
   }
 
@@ -171,7 +171,7 @@ export function studyView(name) {
     }, async () => {
       await post(pathOf(name, "/abandon"), { tickets: [ticket.ticket] });
       notice("The ticket is abandoned.", "done");
-      refresh();
+      refresh(true);
     });
   }
 
