@@ -32,7 +32,11 @@ red 6,red,0.11
 `;
 
 export function createView() {
-  const table = tableInput("arms", "Table of options (CSV)", "One row for each option; the first line names the columns.");
+  const table = tableInput(
+    "arms",
+    "Table of options (CSV)",
+    "One row for each option; the first line names the columns.",
+  );
   const example = el("button", { type: "button", class: "quiet" }, "Use an example");
   const preview = el("div", { class: "preview", hidden: true });
   const labels = select("label", "Column with the labels");
@@ -47,8 +51,12 @@ export function createView() {
   const neighbors = number("neighbors", "Neighbours of each option", { min: 1, step: 1, placeholder: "as usual" });
   const by = select("by", "Column with the categories");
   const edges = tableInput("edges", "Table of pairs (CSV)", "Columns: label, label and perhaps weight.");
-  const step = number("step", "Options that are alike differ by at most", { min: 0, step: "any", placeholder: "0.1" },
-    "In the units of the outcomes. It may be left empty, and the graph is not used then, if a column has guesses.");
+  const step = number(
+    "step",
+    "Options that are alike differ by at most",
+    { min: 0, step: "any", placeholder: "0.1" },
+    "In the units of the outcomes. It may be left empty, and the graph is not used then, if a column has guesses.",
+  );
   const ofAlike = { features: el("div", {}, features, neighbors.element), by: by.element, edges: edges.element };
 
   const outcomes = radios("outcomes", "What does a trial tell?", [
@@ -59,30 +67,77 @@ export function createView() {
   const low = number("low", "Least", { step: "any", value: "0" });
   const high = number("high", "Largest", { step: "any", value: "1" });
   const sigma = number("sigma", "Standard deviation of one outcome", { min: 0, step: "any", placeholder: "0.3" });
-  const ofOutcomes = { binary: el("div", {}), range: el("div", { class: "row" }, low.element, high.element), sigma: sigma.element };
+  const ofOutcomes = {
+    binary: el("div", {}),
+    range: el("div", { class: "row" }, low.element, high.element),
+    sigma: sigma.element,
+  };
 
-  const goal = select("goal", "Best is", [["max", "the largest mean outcome"], ["min", "the least mean outcome"]]);
-  const delta = number("delta", "Risk of a wrong answer", { min: 0, max: 1, step: "any", value: "0.05", required: true });
-  const tolerance = number("tolerance", "Tolerance", { min: 0, step: "any", value: "0" }, "An option this close to the best is as good.");
-  const budget = number("budget", "Budget of trials", { min: 1, step: 1, placeholder: "none" }, "The study ends after so many, decided or not.");
+  const goal = select("goal", "Best is", [
+    ["max", "the largest mean outcome"],
+    ["min", "the least mean outcome"],
+  ]);
+  const delta = number("delta", "Risk of a wrong answer", {
+    min: 0,
+    max: 1,
+    step: "any",
+    value: "0.05",
+    required: true,
+  });
+  const tolerance = number(
+    "tolerance",
+    "Tolerance",
+    { min: 0, step: "any", value: "0" },
+    "An option this close to the best is as good.",
+  );
+  const budget = number(
+    "budget",
+    "Budget of trials",
+    { min: 1, step: 1, placeholder: "none" },
+    "The study ends after so many, decided or not.",
+  );
   const until = field("until", "Ends at", el("input", { type: "datetime-local" }), "Empty: when it is decided.");
-  const name = field("name", "Name of the study", el("input", { type: "text", required: true, autocomplete: "off", dir: "auto" }));
+  const name = field(
+    "name",
+    "Name of the study",
+    el("input", { type: "text", required: true, autocomplete: "off", dir: "auto" }),
+  );
 
   const show = el("button", { type: "submit", class: "primary" }, "Show the plan");
   const create = el("button", { type: "button", class: "primary" }, "Create the study");
   const refused = el("p", { class: "refused", role: "alert", hidden: true, dir: "auto" });
   const plan = el("section", { class: "card plan", "aria-labelledby": "plan-title", hidden: true, tabindex: "-1" });
   const form = el(
-    "form", { class: "create", novalidate: true },
-    group("1. Options", table.element, el("p", { class: "after" }, example), preview, el("div", { class: "row" }, labels.element, guess.element)),
+    "form",
+    { class: "create", novalidate: true },
+    group(
+      "1. Options",
+      table.element,
+      el("p", { class: "after" }, example),
+      preview,
+      el("div", { class: "row" }, labels.element, guess.element),
+    ),
     group("2. Likeness", alike.element, ...Object.values(ofAlike), step.element),
     group("3. Outcomes", outcomes.element, ...Object.values(ofOutcomes)),
-    group("4. Question", el("div", { class: "row" }, goal.element, delta.element, tolerance.element),
-      el("div", { class: "row" }, budget.element, until.element)),
-    refused, el("p", { class: "buttons" }, show),
+    group(
+      "4. Question",
+      el("div", { class: "row" }, goal.element, delta.element, tolerance.element),
+      el("div", { class: "row" }, budget.element, until.element),
+    ),
+    refused,
+    el("p", { class: "buttons" }, show),
   );
-  const note = mayWrite() ? null : el("p", { class: "muted" }, `${READ_ONLY} You can look at plans, but not create a study.`);
-  const element = el("div", { class: "stack narrow-page" }, el("div", { class: "head" }, el("h1", {}, "New study")), note, form, plan);
+  const note = mayWrite()
+    ? null
+    : el("p", { class: "muted" }, `${READ_ONLY} You can look at plans, but not create a study.`);
+  const element = el(
+    "div",
+    { class: "stack narrow-page" },
+    el("div", { class: "head" }, el("h1", {}, "New study")),
+    note,
+    form,
+    plan,
+  );
   let columns = [];
   let planned = null;
 
@@ -95,7 +150,10 @@ export function createView() {
     const named = columns.map((each) => [each, each]);
     labels.options(named, columns[0]);
     guess.options([["", "none"], ...named], "");
-    by.options(named.slice(1).length ? named.slice(1) : named, named.find((each, at) => at > 0 && !isNumeric(data, at))?.[0]);
+    by.options(
+      named.slice(1).length ? named.slice(1) : named,
+      named.find((each, at) => at > 0 && !isNumeric(data, at))?.[0],
+    );
     showFeatures(data);
   }
 
@@ -113,7 +171,14 @@ export function createView() {
   }
 
   function asked() {
-    const body = { arms: table.text(), label: labels.value() || null, guess: guess.value() || null, step: step.number(), tolerance: tolerance.number() ?? 0, delta: delta.number() };
+    const body = {
+      arms: table.text(),
+      label: labels.value() || null,
+      guess: guess.value() || null,
+      step: step.number(),
+      tolerance: tolerance.number() ?? 0,
+      delta: delta.number(),
+    };
     const way = alike.value();
     if (way === "features") {
       body.features = [...features.querySelectorAll("input:checked")].map((each) => each.value).join(",");
@@ -134,11 +199,15 @@ export function createView() {
 
   form.addEventListener("input", (event) => {
     if (event.target === table.input) readTable();
-    if (event.target === labels.input || event.target === guess.input) showFeatures(firstRows(table.text(), LOOKED_AT).slice(1));
+    if (event.target === labels.input || event.target === guess.input)
+      showFeatures(firstRows(table.text(), LOOKED_AT).slice(1));
     showChoices();
     forget();
   });
-  table.onText(() => { readTable(); forget(); });
+  table.onText(() => {
+    readTable();
+    forget();
+  });
   example.addEventListener("click", () => {
     table.set(EXAMPLE);
     readTable();
@@ -186,10 +255,18 @@ export function createView() {
     ];
     plan.replaceChildren(
       el("h2", { id: "plan-title" }, "The plan"),
-      el("dl", { class: "figures" }, figures.map(([title, value]) => el("div", { class: "figure" }, el("dt", {}, title), el("dd", {}, value)))),
+      el(
+        "dl",
+        { class: "figures" },
+        figures.map(([title, value]) => el("div", { class: "figure" }, el("dt", {}, title), el("dd", {}, value))),
+      ),
       bars(expected, without),
       el("p", { dir: "auto" }, advice),
-      el("ul", { class: "remarks" }, remarks.map((each) => el("li", { dir: "auto" }, each))),
+      el(
+        "ul",
+        { class: "remarks" },
+        remarks.map((each) => el("li", { dir: "auto" }, each)),
+      ),
       el("div", { class: "row end" }, name.element, create),
     );
     create.disabled = !mayWrite();
@@ -199,24 +276,32 @@ export function createView() {
     name.input.focus({ preventScroll: true });
   }
 
-  create.addEventListener("click", () => attempt(async () => {
-    if (planned === null) return;
-    const text = name.input.value.trim();
-    if (!text) {
-      name.input.focus();
-      throw new Error("The study needs a name.");
-    }
-    const body = { name: text, instance: planned.instance, delta: delta.number(), goal: goal.value(), budget: budget.number() };
-    if (until.input.value) body.until = new Date(until.input.value).getTime() / 1000;
-    create.disabled = true;
-    try {
-      await post("/api/studies", body);
-    } finally {
-      create.disabled = false;
-    }
-    location.hash = `#/study/${encodeURIComponent(text)}`;
-    setTimeout(() => notice("The study is created. Workers can ask for trials now.", "done"), 0);
-  }));
+  create.addEventListener("click", () =>
+    attempt(async () => {
+      if (planned === null) return;
+      const text = name.input.value.trim();
+      if (!text) {
+        name.input.focus();
+        throw new Error("The study needs a name.");
+      }
+      const body = {
+        name: text,
+        instance: planned.instance,
+        delta: delta.number(),
+        goal: goal.value(),
+        budget: budget.number(),
+      };
+      if (until.input.value) body.until = new Date(until.input.value).getTime() / 1000;
+      create.disabled = true;
+      try {
+        await post("/api/studies", body);
+      } finally {
+        create.disabled = false;
+      }
+      location.hash = `#/study/${encodeURIComponent(text)}`;
+      setTimeout(() => notice("The study is created. Workers can ask for trials now.", "done"), 0);
+    }),
+  );
   name.input.addEventListener("keydown", (event) => {
     if (event.key === "Enter") {
       event.preventDefault();
@@ -237,7 +322,12 @@ function bars(expected, without) {
   const bar = (value, text) => {
     const done = el("span", { class: "done" });
     done.style.width = `${(100 * value) / most}%`;
-    return el("div", { class: "compared" }, el("span", {}, text), el("div", { class: "meter", "aria-hidden": "true" }, done));
+    return el(
+      "div",
+      { class: "compared" },
+      el("span", {}, text),
+      el("div", { class: "meter", "aria-hidden": "true" }, done),
+    );
   };
   return el("div", { class: "comparison" }, bar(expected, "with the graph"), bar(without, "without"));
 }
@@ -245,10 +335,32 @@ function bars(expected, without) {
 function previewOf(columns, data, rows) {
   const shown = data.slice(0, PREVIEW);
   return el(
-    "div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "The first rows of the table" },
-    el("table", { class: "compact" },
+    "div",
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": "The first rows of the table" },
+    el(
+      "table",
+      { class: "compact" },
       el("caption", {}, `${count(rows)} rows; the first ${count(shown.length)} are shown`),
-      el("thead", {}, el("tr", {}, columns.map((each) => el("th", { scope: "col" }, label(each))))),
-      el("tbody", {}, shown.map((row) => el("tr", {}, columns.map((each, at) => el("td", {}, label(row[at] ?? ""))))))),
+      el(
+        "thead",
+        {},
+        el(
+          "tr",
+          {},
+          columns.map((each) => el("th", { scope: "col" }, label(each))),
+        ),
+      ),
+      el(
+        "tbody",
+        {},
+        shown.map((row) =>
+          el(
+            "tr",
+            {},
+            columns.map((each, at) => el("td", {}, label(row[at] ?? ""))),
+          ),
+        ),
+      ),
+    ),
   );
 }

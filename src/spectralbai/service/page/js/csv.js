@@ -3,7 +3,9 @@
 /** The first `most` rows of a CSV text, as lists of cells. */
 export function firstRows(text, most) {
   const line = text.slice(0, 5000).split(/\r?\n/, 1)[0];
-  const comma = [",", ";", "\t"].reduce((best, each) => (line.split(each).length > line.split(best).length ? each : best));
+  const comma = [",", ";", "\t"].reduce((best, each) =>
+    line.split(each).length > line.split(best).length ? each : best,
+  );
   const rows = [];
   let row = [];
   let cell = "";
@@ -35,4 +37,5 @@ export const rowsIn = (text) => Math.max(0, text.split(/\r?\n/).filter((line) =>
 
 /** Whether a column holds numbers only. */
 export const isNumeric = (rows, column) =>
-  rows.length > 0 && rows.every((row) => row[column] !== undefined && row[column] !== "" && Number.isFinite(Number(row[column])));
+  rows.length > 0 &&
+  rows.every((row) => row[column] !== undefined && row[column] !== "" && Number.isFinite(Number(row[column])));

@@ -67,7 +67,8 @@ export function reconcile(parent, items, key, make, update) {
     update?.(element, item);
     if (element === place) place = place.nextSibling;
     else if (element.parentNode === parent && element.contains(document.activeElement)) {
-      while (place !== element) { // the one with the focus stays where it is; others move around it
+      while (place !== element) {
+        // the one with the focus stays where it is; others move around it
         const next = place.nextSibling;
         parent.append(place);
         place = next;

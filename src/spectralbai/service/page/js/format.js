@@ -3,11 +3,16 @@
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
 const short = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
 const stamp = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeStyle: "short" });
-const STEPS = [[60, 1, "s"], [3600, 60, "min"], [86400, 3600, "h"], [Infinity, 86400, "d"]];
+const STEPS = [
+  [60, 1, "s"],
+  [3600, 60, "min"],
+  [86400, 3600, "h"],
+  [Infinity, 86400, "d"],
+];
 
 export const count = (number) => whole.format(number);
 export const plain = (number) => (number === null || number === undefined ? "-" : short.format(number));
-export const things = (number, thing) => `${count(number)} ${thing}${number === 1 ? "" : "s"}`;
+export const things = (number, one, many = `${one}s`) => `${count(number)} ${number === 1 ? one : many}`;
 export const date = (text) => stamp.format(new Date(text));
 
 /** A share with one decimal, none from 10 % on. */

@@ -11,7 +11,11 @@ const MOST_BUBBLES = 300;
 
 export function graphPart(onChoose) {
   const frame = el("div", { class: "frame graph", tabindex: "0", role: "img" });
-  const buttons = [["+", "Zoom in", 1.4], ["−", "Zoom out", 1 / 1.4], ["Fit", "Show all", 0]].map(([text, words, factor]) => {
+  const buttons = [
+    ["+", "Zoom in", 1.4],
+    ["−", "Zoom out", 1 / 1.4],
+    ["Fit", "Show all", 0],
+  ].map(([text, words, factor]) => {
     const button = el("button", { type: "button", class: "quiet", "aria-label": words, title: words }, text);
     button.addEventListener("click", () => (factor ? zoom(factor) : fit()));
     return button;
@@ -19,10 +23,22 @@ export function graphPart(onChoose) {
   const tools = el("div", { class: "zoom", role: "group", "aria-label": "Zoom" }, buttons);
   const low = el("span", {});
   const high = el("span", {});
-  const scale = el("div", { class: "colours", hidden: true }, low, el("span", { class: "ramp", "aria-hidden": "true" }), high);
+  const scale = el(
+    "div",
+    { class: "colours", hidden: true },
+    low,
+    el("span", { class: "ramp", "aria-hidden": "true" }),
+    high,
+  );
   const caption = el("p", { class: "muted caption" });
-  const element = el("section", { class: "card", "aria-labelledby": "graph-title" },
-    el("div", { class: "line-of-title" }, el("h2", { id: "graph-title" }, "The graph"), tools), frame, scale, caption);
+  const element = el(
+    "section",
+    { class: "card", "aria-labelledby": "graph-title" },
+    el("div", { class: "line-of-title" }, el("h2", { id: "graph-title" }, "The graph"), tools),
+    frame,
+    scale,
+    caption,
+  );
   const tip = tooltip(frame);
   let nodes = []; // { name, x, y, r, element, words }
   let drawing = null;
@@ -41,7 +57,8 @@ export function graphPart(onChoose) {
       return;
     }
     if (graph.nodes.length) arms(graph);
-    else if (graph.categories.length > MOST_BUBBLES) say(`${count(graph.categories.length)} categories are too many to draw; the table of options shows them.`);
+    else if (graph.categories.length > MOST_BUBBLES)
+      say(`${count(graph.categories.length)} categories are too many to draw; the table of options shows them.`);
     else categories(graph.categories);
   }
 
@@ -60,13 +77,14 @@ export function graphPart(onChoose) {
     const r = radius(nodes);
     for (const node of nodes) node.r = r;
     paint();
+    highlight(wanted);
     const d = graph.edges.map(([a, b]) => `M${nodes[a].x} ${nodes[a].y}L${nodes[b].x} ${nodes[b].y}`).join("");
     drawing.prepend(svg("path", { d, class: "edges" }));
-    const members = Map.groupBy ? Map.groupBy(nodes, (each) => each.category) : grouped(nodes);
-    for (const [name, inside] of members) if (name !== undefined) drawing.prepend(...hull(name, inside));
-    caption.textContent = graph.categories.length
-      ? `${things(graph.categories.length, "category").replace("categorys", "categories")}; options of one are alike. Choose an option to find it in the table.`
-      : `${things(graph.edges.length, "edge")} between options that are alike. Choose an option to find it in the table.`;
+    for (const [name, inside] of grouped(nodes)) if (name !== undefined) drawing.prepend(...hull(name, inside));
+    const alike = graph.categories.length
+      ? `${things(graph.categories.length, "category", "categories")}; options of one are alike.`
+      : `${things(graph.edges.length, "edge")} between options that are alike.`;
+    caption.textContent = `${alike} Choose an option to find it in the table.`;
   }
 
   function hull(name, inside) {
@@ -75,7 +93,11 @@ export function graphPart(onChoose) {
     const size = Math.max(0.35, 0.22 * r);
     return [
       svg("circle", { cx: x, cy: y, r, class: "hull" }),
-      svg("text", { x, y: y - r - 0.15, "font-size": size, class: "hull-name" }, name.length > 18 ? `${name.slice(0, 17)}…` : name),
+      svg(
+        "text",
+        { x, y: y - r - 0.15, "font-size": size, class: "hull-name" },
+        name.length > 18 ? `${name.slice(0, 17)}…` : name,
+      ),
     ];
   }
 
@@ -88,8 +110,11 @@ export function graphPart(onChoose) {
     if (nodes.length <= 80) {
       for (const node of nodes) {
         const size = Math.min(0.42 * node.r, (1.7 * node.r) / Math.max(4, 0.55 * Math.min(node.name.length, 14)));
-        node.word = svg("text", { x: node.x, y: node.y + 0.35 * size, "font-size": size, class: "bubble-name" },
-          node.name.length > 14 ? `${node.name.slice(0, 13)}…` : node.name);
+        node.word = svg(
+          "text",
+          { x: node.x, y: node.y + 0.35 * size, "font-size": size, class: "bubble-name" },
+          node.name.length > 14 ? `${node.name.slice(0, 13)}…` : node.name,
+        );
         drawing.append(node.word);
       }
     }
@@ -118,7 +143,10 @@ export function graphPart(onChoose) {
 
   function update(status, known) {
     if (!drawing) return;
-    const found = kind === "arms" ? new Map(known.map((each) => [each.label, each])) : new Map((status.categories ?? []).map((each) => [each.name, each]));
+    const found =
+      kind === "arms"
+        ? new Map(known.map((each) => [each.label, each]))
+        : new Map((status.categories ?? []).map((each) => [each.name, each]));
     const estimates = [...found.values()].map((each) => each.estimate).filter((each) => each !== null);
     const [least, most] = [Math.min(...estimates), Math.max(...estimates)];
     const candidates = status.candidates === null ? null : new Set(status.candidates);
@@ -131,20 +159,38 @@ export function graphPart(onChoose) {
       const part = estimate === null ? 0 : most > least ? (estimate - least) / (most - least) : 1;
       node.element.style.setProperty("--part", `${(100 * part).toFixed(1)}%`);
       node.element.classList.toggle("unknown", estimate === null);
-      const out = kind === "arms" ? each?.withdrawn || (candidates !== null && !candidates.has(node.name)) : each?.candidates === 0;
+      const out =
+        kind === "arms"
+          ? each?.withdrawn || (candidates !== null && !candidates.has(node.name))
+          : each?.candidates === 0;
       node.element.classList.toggle("out", Boolean(out));
-      node.element.classList.toggle("best", status.best !== null && (kind === "arms" ? node.name === status.best : each?.best === status.best));
+      node.element.classList.toggle(
+        "best",
+        status.best !== null && (kind === "arms" ? node.name === status.best : each?.best === status.best),
+      );
       node.word?.classList.toggle("on-dark", part > 0.55 && !out && estimate !== null);
-      const words = estimate === null ? "no estimate yet" : `${kind === "arms" ? "estimate" : "best option"} ${shown(estimate, status)}`;
-      node.words = kind === "arms" ? [words, each?.account ?? ""] : [`${things(node.arms, "option")}, ${each?.candidates ?? "-"} may be best`, words];
+      const words =
+        estimate === null
+          ? "no estimate yet"
+          : `${kind === "arms" ? "estimate" : "best option"} ${shown(estimate, status)}`;
+      node.words =
+        kind === "arms"
+          ? [words, each?.account ?? ""]
+          : [`${things(node.arms, "option")}, ${each?.candidates ?? "-"} may be best`, words];
     }
-    frame.setAttribute("aria-label", `The graph of ${things(nodes.length, kind === "arms" ? "option" : "disc")}, coloured by estimate. The table of options has the numbers.`);
+    frame.setAttribute(
+      "aria-label",
+      `The graph of ${things(nodes.length, kind === "arms" ? "option" : "disc")}, coloured by estimate. ` +
+        "The table of options has the numbers.",
+    );
   }
 
+  /** Shows which nodes have this text in their names. */
   function highlight(text) {
     wanted = text.toLowerCase();
     frame.classList.toggle("searching", wanted !== "");
-    for (const node of nodes) node.element.classList.toggle("found", wanted !== "" && node.name.toLowerCase().includes(wanted));
+    for (const node of nodes)
+      node.element.classList.toggle("found", wanted !== "" && node.name.toLowerCase().includes(wanted));
   }
 
   function fit() {
@@ -199,21 +245,29 @@ export function graphPart(onChoose) {
     const node = event.target.node;
     if (!node) return tip.hide();
     const place = frame.getBoundingClientRect();
-    tip.show(event.clientX - place.left, event.clientY - place.top,
-      [el("strong", {}, label(node.name)), ...(node.words ?? []).filter((each) => each && each !== "-").map((each) => el("span", {}, each))]);
+    tip.show(event.clientX - place.left, event.clientY - place.top, [
+      el("strong", {}, label(node.name)),
+      ...(node.words ?? []).filter((each) => each && each !== "-").map((each) => el("span", {}, each)),
+    ]);
   });
   frame.addEventListener("pointerup", () => {
     if (held && !held.moved && held.node && kind === "arms") onChoose(held.node.name);
     held = null;
   });
-  frame.addEventListener("pointercancel", () => { held = null; });
+  frame.addEventListener("pointercancel", () => {
+    held = null;
+  });
   frame.addEventListener("pointerleave", () => tip.hide());
-  frame.addEventListener("wheel", (event) => {
-    if (!drawing || !(event.ctrlKey || event.metaKey || frame === document.activeElement)) return;
-    event.preventDefault();
-    const { x, y } = at(event);
-    zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15, x, y);
-  }, { passive: false });
+  frame.addEventListener(
+    "wheel",
+    (event) => {
+      if (!drawing || !(event.ctrlKey || event.metaKey || frame === document.activeElement)) return;
+      event.preventDefault();
+      const { x, y } = at(event);
+      zoom(event.deltaY < 0 ? 1.15 : 1 / 1.15, x, y);
+    },
+    { passive: false },
+  );
   frame.addEventListener("keydown", (event) => {
     if (!drawing) return;
     const step = box.w / 10;
@@ -226,7 +280,7 @@ export function graphPart(onChoose) {
     event.preventDefault();
   });
 
-  return { element, read, update, highlight, hasArms: () => kind === "arms", close() {} };
+  return { element, read, update, highlight, hasArms: () => kind === "arms" };
 }
 
 const mean = (numbers) => numbers.reduce((sum, each) => sum + each, 0) / numbers.length;
@@ -239,7 +293,9 @@ function lay(nodes) {
 
 /** How large nodes can be without hiding each other. */
 function radius(nodes) {
-  const nearest = nodes.map((node) => Math.min(...nodes.filter((each) => each !== node).map((each) => Math.hypot(each.x - node.x, each.y - node.y))));
+  const nearest = nodes.map((node) =>
+    Math.min(...nodes.filter((each) => each !== node).map((each) => Math.hypot(each.x - node.x, each.y - node.y))),
+  );
   nearest.sort((a, b) => a - b);
   return Math.max(0.05, Math.min(0.22, 0.42 * (nearest[Math.floor(nearest.length / 4)] ?? 1)));
 }

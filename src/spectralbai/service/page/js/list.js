@@ -21,11 +21,14 @@ export function listView() {
   const search = el("input", { type: "search", id: "search", placeholder: "Search by name or best option" });
   const body = el("tbody", { role: "rowgroup" });
   const headings = HEADINGS.map((text) =>
-    el("th", { scope: "col", role: "columnheader", class: NUMBERS.has(text) ? "number" : null }, text));
+    el("th", { scope: "col", role: "columnheader", class: NUMBERS.has(text) ? "number" : null }, text),
+  );
   const table = el(
-    "table", { class: "studies", role: "table" },
+    "table",
+    { class: "studies", role: "table" },
     el("caption", { class: "unseen" }, "Studies, newest first"),
-    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, headings)), body,
+    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, headings)),
+    body,
   );
   const about = el("p", { class: "muted", role: "status" });
   const empty = el("div", { class: "empty", hidden: true });
@@ -33,9 +36,12 @@ export function listView() {
   const frame = el("div", { class: "card flush", hidden: true }, table);
   const create = el("a", { class: "button primary", href: "#/new" }, "New study");
   const element = el(
-    "div", {},
+    "div",
+    {},
     el("div", { class: "head" }, el("h1", {}, "Studies"), mayWrite() ? create : null),
-    tools, frame, empty,
+    tools,
+    frame,
+    empty,
   );
   let studies = [];
   let over = false;
@@ -49,7 +55,7 @@ export function listView() {
   const refresh = paced(async () => {
     try {
       const found = [];
-      for (let after = null; ; ) {
+      for (let after = null; ;) {
         const page = await get("/api/studies", { limit: PAGE, after });
         found.push(...page.studies);
         after = page.next;
@@ -71,16 +77,22 @@ export function listView() {
     empty.hidden = shown.length > 0;
     if (!shown.length) empty.replaceChildren(...nothing(wanted !== "" && studies.length > 0));
     const more = found.length > shown.length ? `, of which ${count(shown.length)} are shown` : "";
-    setText(about, wanted ? `${things(found.length, "study").replace("studys", "studies")} found${more}` : counted(studies) + more);
+    setText(about, wanted ? `${things(found.length, "study", "studies")} found${more}` : counted(studies) + more);
     reconcile(body, shown, (each) => each.name, row, update);
   }
 
   function row(each) {
     const made = el(
-      "tr", { role: "row" },
-      el("th", { scope: "row", role: "rowheader" }, el("a", { href: `#/study/${encodeURIComponent(each.name)}` }, label(each.name))),
+      "tr",
+      { role: "row" },
+      el(
+        "th",
+        { scope: "row", role: "rowheader" },
+        el("a", { href: `#/study/${encodeURIComponent(each.name)}` }, label(each.name)),
+      ),
       ...HEADINGS.slice(1).map((text) =>
-        el("td", { role: "cell", class: NUMBERS.has(text) ? "number" : null, "data-heading": text })),
+        el("td", { role: "cell", class: NUMBERS.has(text) ? "number" : null, "data-heading": text }),
+      ),
     );
     seen.observe(made);
     return made;
@@ -128,7 +140,11 @@ export function listView() {
 
   search.addEventListener("input", show);
   const clock = setInterval(() => studies.length && show(), 30_000);
-  const stop = listen("/api/events", () => refresh(), () => refresh());
+  const stop = listen(
+    "/api/events",
+    () => refresh(),
+    () => refresh(),
+  );
   refresh();
   return {
     title: "Studies",
@@ -144,15 +160,21 @@ export function listView() {
 
 function counted(studies) {
   const running = studies.filter((each) => each.state === "running").length;
-  return `${studies.length === 1 ? "1 study" : `${count(studies.length)} studies`}, ${count(running)} running`;
+  return `${things(studies.length, "study", "studies")}, ${count(running)} running`;
 }
 
 function nothing(searched) {
   if (searched) return [el("p", {}, "No study has this in its name or best option.")];
   return [
     el("h2", {}, "No studies yet"),
-    el("p", {}, "A study finds the best of many related options with few trials. Make one of a table of options, or " +
-      "on the command line with ", el("code", {}, "spectralbai study create"), "."),
+    el(
+      "p",
+      {},
+      "A study finds the best of many related options with few trials. Make one of a table of options, or " +
+        "on the command line with ",
+      el("code", {}, "spectralbai study create"),
+      ".",
+    ),
     mayWrite() ? el("p", {}, el("a", { class: "button primary", href: "#/new" }, "New study")) : null,
   ].filter((each) => each !== null);
 }

@@ -82,7 +82,11 @@ export function paced(work, pause = 800) {
       const begun = performance.now();
       await work();
       const rest = Math.max(pause, 2 * (performance.now() - begun));
-      if (!hurried) await new Promise((done) => { wake = done; setTimeout(done, rest); });
+      if (!hurried)
+        await new Promise((done) => {
+          wake = done;
+          setTimeout(done, rest);
+        });
     } while (again);
     running = false;
   };

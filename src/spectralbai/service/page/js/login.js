@@ -25,13 +25,27 @@ export function showSession(onChange) {
 export function loginView(onChange) {
   const refused = el("p", { class: "refused", role: "alert", hidden: true });
   const field = el("input", {
-    id: "token", type: "password", name: "token", autocomplete: "current-password", required: true, spellcheck: "false",
+    id: "token",
+    type: "password",
+    name: "token",
+    autocomplete: "current-password",
+    required: true,
+    spellcheck: "false",
   });
   const form = el(
-    "form", { class: "card login" },
+    "form",
+    { class: "card login" },
     el("h1", {}, "Log in"),
-    el("p", {}, "This service needs a token. Who runs it makes one with ", el("code", {}, "spectralbai serve token create"), "."),
-    el("label", { for: "token" }, "Token"), field, refused,
+    el(
+      "p",
+      {},
+      "This service needs a token. Who runs it makes one with ",
+      el("code", {}, "spectralbai serve token create"),
+      ".",
+    ),
+    el("label", { for: "token" }, "Token"),
+    field,
+    refused,
     el("p", { class: "buttons" }, el("button", { type: "submit", class: "primary" }, "Log in")),
   );
   form.addEventListener("submit", async (event) => {

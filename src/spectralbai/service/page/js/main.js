@@ -48,7 +48,8 @@ async function start() {
   const well = await attempt(readSession);
   showSession(start);
   if (well) route(true);
-  else main.replaceChildren(el("p", { class: "empty" }, "The service does not answer. Load the page again in a while."));
+  else
+    main.replaceChildren(el("p", { class: "empty" }, "The service does not answer. Load the page again in a while."));
 }
 
 addEventListener("hashchange", () => route());

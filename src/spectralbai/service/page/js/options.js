@@ -12,12 +12,18 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
   const query = { limit: PAGE, after: 0, search: "", category: "" };
   const search = el("input", { type: "search", id: "find", placeholder: "Search options" });
   const category = el("select", { id: "category" }, el("option", { value: "" }, "All categories"));
-  const categories = el("span", { class: "field", hidden: true }, el("label", { for: "category", class: "unseen" }, "Category"), category);
+  const categories = el(
+    "span",
+    { class: "field", hidden: true },
+    el("label", { for: "category", class: "unseen" }, "Category"),
+    category,
+  );
   const found = el("p", { class: "muted", role: "status" });
   const raw = el("th", { scope: "col", role: "columnheader", class: "number" }, "Results");
   const account = el("th", { scope: "col", role: "columnheader" }, "Account against it");
   const head = [
-    el("th", { scope: "col", role: "columnheader" }, "Option"), raw,
+    el("th", { scope: "col", role: "columnheader" }, "Option"),
+    raw,
     el("th", { scope: "col", role: "columnheader", class: "number" }, "Estimate"),
     el("th", { scope: "col", role: "columnheader" }, "Interval"),
     el("th", { scope: "col", role: "columnheader", class: "number" }, "Next trials"),
@@ -26,9 +32,15 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
   ];
   const body = el("tbody", { role: "rowgroup" });
   const table = el(
-    "table", { class: "options", role: "table" },
-    el("caption", { class: "unseen" }, "Options: the one that leads first, then those that may be the best, then the others"),
-    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head)), body,
+    "table",
+    { class: "options", role: "table" },
+    el(
+      "caption",
+      { class: "unseen" },
+      "Options: the one that leads first, then those that may be the best, then the others",
+    ),
+    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head)),
+    body,
   );
   const before = el("button", { type: "button" }, "Previous");
   const next = el("button", { type: "button" }, "Next");
@@ -36,11 +48,20 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
   const pager = el("nav", { class: "pager", "aria-label": "Pages of options", hidden: true }, before, where, next);
   const none = el("p", { class: "empty", hidden: true }, "No option has this in its label.");
   const element = el(
-    "section", { class: "card flush", "aria-labelledby": "options-title" },
-    el("div", { class: "tools" },
+    "section",
+    { class: "card flush", "aria-labelledby": "options-title" },
+    el(
+      "div",
+      { class: "tools" },
       el("h2", { id: "options-title" }, "Options"),
-      el("label", { for: "find", class: "unseen" }, "Search options"), search, categories, found),
-    el("div", { class: "scroll" }, table), none, pager,
+      el("label", { for: "find", class: "unseen" }, "Search options"),
+      search,
+      categories,
+      found,
+    ),
+    el("div", { class: "scroll" }, table),
+    none,
+    pager,
   );
   let timer = 0;
   let shownCategories = "";
@@ -69,7 +90,10 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
     none.hidden = rows.length > 0;
     table.hidden = rows.length === 0;
     const filtered = query.search || query.category;
-    setText(found, filtered ? `${count(status.arms_found)} of ${count(status.n_arms)} options` : `${count(status.n_arms)} in all`);
+    setText(
+      found,
+      filtered ? `${count(status.arms_found)} of ${count(status.n_arms)} options` : `${count(status.n_arms)} in all`,
+    );
     pager.hidden = status.arms_found <= PAGE;
     setText(where, `${count(query.after + 1)} to ${count(query.after + rows.length)} of ${count(status.arms_found)}`);
     before.disabled = query.after === 0;
@@ -82,20 +106,33 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
     categories.hidden = names.length === 0;
     if (shownCategories === names.join("\n")) return;
     shownCategories = names.join("\n");
-    category.replaceChildren(el("option", { value: "" }, "All categories"), ...names.map((each) => el("option", { value: each }, each)));
+    category.replaceChildren(
+      el("option", { value: "" }, "All categories"),
+      ...names.map((each) => el("option", { value: each }, each)),
+    );
     category.value = query.category;
   }
 
   function row({ arm }) {
     const made = el(
-      "tr", { role: "row" },
-      el("th", { scope: "row", role: "rowheader" }, label(arm.label),
-        arm.category === null ? null : el("bdi", { dir: "auto", class: "category", title: arm.category }, arm.category)),
+      "tr",
+      { role: "row" },
+      el(
+        "th",
+        { scope: "row", role: "rowheader" },
+        label(arm.label),
+        arm.category === null ? null : el("bdi", { dir: "auto", class: "category", title: arm.category }, arm.category),
+      ),
       el("td", { role: "cell", class: "number" }),
       el("td", { role: "cell", class: "number strong" }),
       el("td", { role: "cell", class: "interval" }, el("span", { class: "drawn" }), el("span", { class: "range" })),
       el("td", { role: "cell", class: "number" }),
-      el("td", { role: "cell", class: "account" }, el("span", { class: "meter small", hidden: true }, el("span", { class: "done" })), el("span", { class: "said" })),
+      el(
+        "td",
+        { role: "cell", class: "account" },
+        el("span", { class: "meter small", hidden: true }, el("span", { class: "done" })),
+        el("span", { class: "said" }),
+      ),
       el("td", { role: "cell", class: "action" }),
     );
     const button = el("button", { type: "button", class: "quiet", "aria-label": `Withdraw ${arm.label}` }, "Withdraw");
@@ -125,8 +162,13 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
       meter.firstChild.style.width = `${100 * part}%`;
     }
     const button = action.firstChild;
-    const reason = !mayWrite() ? READ_ONLY : arm.withdrawn ? "It is withdrawn." : ["ended", "inconsistent"].includes(status.state)
-      ? "The study is over." : "";
+    const reason = !mayWrite()
+      ? READ_ONLY
+      : arm.withdrawn
+        ? "It is withdrawn."
+        : ["ended", "inconsistent"].includes(status.state)
+          ? "The study is over."
+          : "";
     button.disabled = reason !== "";
     setAttribute(button, "title", reason || null);
     button.hidden = arm.withdrawn;
@@ -150,7 +192,11 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
 function textsOf(status) {
   const { headings, rows } = status.tables.arms;
   const place = (name) => headings.indexOf(name);
-  const [raw, estimate, interval] = [Math.max(place("raw rate"), place("results")), place("estimate"), place("interval")];
+  const [raw, estimate, interval] = [
+    Math.max(place("raw rate"), place("results")),
+    place("estimate"),
+    place("interval"),
+  ];
   return (at) => ({ raw: rows[at][raw], estimate: rows[at][estimate], interval: rows[at][interval] });
 }
 
@@ -170,10 +216,19 @@ function drawn(arm, scale, text) {
   const [low, high] = [place(arm.low ?? scale.low), place(arm.high ?? scale.high)];
   const claimed = arm.low !== null || arm.high !== null;
   return svg(
-    "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, "aria-hidden": "true", class: "bar-of-interval" },
+    "svg",
+    {
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      width: WIDTH,
+      height: HEIGHT,
+      "aria-hidden": "true",
+      class: "bar-of-interval",
+    },
     svg("title", {}, text.interval),
     svg("line", { x1: 0, x2: WIDTH, y1: HEIGHT / 2, y2: HEIGHT / 2, class: "base" }),
-    scale.leader === null ? null : svg("line", { x1: place(scale.leader), x2: place(scale.leader), y1: 0, y2: HEIGHT, class: "leader" }),
+    scale.leader === null
+      ? null
+      : svg("line", { x1: place(scale.leader), x2: place(scale.leader), y1: 0, y2: HEIGHT, class: "leader" }),
     claimed ? svg("line", { x1: low, x2: high, y1: HEIGHT / 2, y2: HEIGHT / 2, class: "range" }) : null,
     svg("circle", { cx: place(arm.estimate), cy: HEIGHT / 2, r: 3.5, class: "dot" }),
   );

@@ -15,13 +15,24 @@ export function progressPart() {
   const left = figure("May be the best");
   const pending = figure("Trials under way");
   const risk = figure("Risk of an error");
-  const bar = el("div", { class: "meter", role: "progressbar", "aria-label": "Results, of all that are expected or allowed" },
-    el("span", { class: "done" }), el("span", { class: "mark", hidden: true }));
+  const bar = el(
+    "div",
+    { class: "meter", role: "progressbar", "aria-label": "Results, of all that are expected or allowed" },
+    el("span", { class: "done" }),
+    el("span", { class: "mark", hidden: true }),
+  );
   const words = el("p", { class: "muted" });
   const figures = [results, remaining, left, pending, risk];
   const element = el(
-    "section", { class: "card", "aria-label": "Progress" },
-    el("dl", { class: "figures" }, figures.map((each) => each.element)), bar, words,
+    "section",
+    { class: "card", "aria-label": "Progress" },
+    el(
+      "dl",
+      { class: "figures" },
+      figures.map((each) => each.element),
+    ),
+    bar,
+    words,
   );
 
   function update(status) {
@@ -52,11 +63,18 @@ export function progressPart() {
     mark.hidden = budget === null || expected === null || expected > budget;
     if (!mark.hidden) mark.style.left = `${(100 * expected) / budget}%`;
     const parts = [];
-    if (budget !== null) parts.push(`${count(status.results)} of a budget of ${count(budget)} trials (${share(status.results / budget)}).`);
+    if (budget !== null)
+      parts.push(
+        `${count(status.results)} of a budget of ${count(budget)} trials (${share(status.results / budget)}).`,
+      );
     else if (expected !== null) parts.push(`${share(part)} of the trials expected at the present estimate.`);
     if (!mark.hidden) parts.push("The mark is where the decision is expected.");
-    if (until !== null) parts.push(running ? `Ends ${date(until)} (${apart(until)}).` : status.state === "ended" ? `Ended ${date(until)}.` : "");
-    if (running && status.room !== null && budget === null) parts.push(`About ${count(Math.round(status.room))} trials until then at the pace so far.`);
+    if (until !== null)
+      parts.push(
+        running ? `Ends ${date(until)} (${apart(until)}).` : status.state === "ended" ? `Ended ${date(until)}.` : "",
+      );
+    if (running && status.room !== null && budget === null)
+      parts.push(`About ${count(Math.round(status.room))} trials until then at the pace so far.`);
     setText(words, parts.join(" ").trim());
     words.hidden = words.textContent === "";
   }
@@ -71,10 +89,17 @@ export function factsPart() {
   let shown = "";
 
   function update(status) {
-    const R = Array.isArray(status.R) ? several(status.R) : status.R === null ? "infinite: the graph is not used" : plain(status.R);
+    const R = Array.isArray(status.R)
+      ? several(status.R)
+      : status.R === null
+        ? "infinite: the graph is not used"
+        : plain(status.R);
     const rows = [
       ["Question", `which option has the ${status.goal === "max" ? "largest" : "least"} mean outcome`],
-      ["Tolerance", status.tolerance ? `${plain(status.tolerance)}: an option this close to the best is as good` : "none"],
+      [
+        "Tolerance",
+        status.tolerance ? `${plain(status.tolerance)}: an option this close to the best is as good` : "none",
+      ],
       ["Risk (delta)", plain(status.delta)],
       ["Smoothness (R)", R],
       ["Do the data agree with R?", status.agreement],
@@ -85,8 +110,9 @@ export function factsPart() {
     const text = JSON.stringify(rows);
     if (text === shown) return;
     shown = text;
-    list.replaceChildren(...rows.map(([name, value]) =>
-      el("div", {}, el("dt", {}, name), el("dd", { dir: "auto" }, value))));
+    list.replaceChildren(
+      ...rows.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", { dir: "auto" }, value))),
+    );
   }
 
   return { element, update };

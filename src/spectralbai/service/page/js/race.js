@@ -13,8 +13,13 @@ const LABEL_WIDTH = 140;
 export function racePart() {
   const frame = el("div", { class: "frame race", tabindex: "0", role: "img" });
   const caption = el("p", { class: "muted caption" });
-  const element = el("section", { class: "card", "aria-labelledby": "race-title" },
-    el("h2", { id: "race-title" }, "The race"), frame, caption);
+  const element = el(
+    "section",
+    { class: "card", "aria-labelledby": "race-title" },
+    el("h2", { id: "race-title" }, "The race"),
+    frame,
+    caption,
+  );
   const tip = tooltip(frame);
   const observer = new ResizeObserver(() => draw());
   observer.observe(frame);
@@ -43,18 +48,19 @@ export function racePart() {
     else frame.prepend(made);
     picture = made;
     const end = status.tolerance > 0 ? "beaten" : "out";
-    caption.textContent = lines.length
-      ? `${kind(history)} is ${end} when ${history.kind === "categories" ? "the least account against its options" : "the account against it"} reaches the line at ${plain(Math.exp(history.needed))}.`
-      : "";
+    const account = history.kind === "categories" ? "the least account against its options" : "the account against it";
+    const sentence = `${kind(history)} is ${end} when ${account} reaches the line at ${plain(Math.exp(history.needed))}.`;
+    caption.textContent = lines.length ? sentence : "";
     frame.setAttribute("aria-label", `The race. ${status.evidence}. The table of options has the numbers.`);
   }
 
   function nothing() {
-    const words = status.results === 0
-      ? "The race begins with the first results."
-      : status.stopping === "betting" || status.stopping === "mixture"
-        ? "The first accounts appear once every option was tried."
-        : "The rule of this study keeps no accounts of single rivals.";
+    const words =
+      status.results === 0
+        ? "The race begins with the first results."
+        : status.stopping === "betting" || status.stopping === "mixture"
+          ? "The first accounts appear once every option was tried."
+          : "The rule of this study keeps no accounts of single rivals.";
     return el("p", { class: "empty" }, words);
   }
 
@@ -69,7 +75,10 @@ export function racePart() {
     const [low, high] = [bottom, history.needed];
     scales = {
       x: (samples) => left + (samples / most) * (right - left),
-      y: (value) => HEIGHT - MARGIN.bottom - ((Math.max(low, Math.min(high, value)) - low) / (high - low)) * (HEIGHT - MARGIN.top - MARGIN.bottom),
+      y: (value) =>
+        HEIGHT -
+        MARGIN.bottom -
+        ((Math.max(low, Math.min(high, value)) - low) / (high - low)) * (HEIGHT - MARGIN.top - MARGIN.bottom),
     };
     const { x, y } = scales;
     const made = svg("svg", { viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, "aria-hidden": "true" });
@@ -89,12 +98,15 @@ export function racePart() {
       svg("text", { x: right, y: y(high) - 6, class: "tick end goal-word" }, status.tolerance > 0 ? "beaten" : "out"),
     );
     for (const line of [...lines].reverse()) {
-      const d = line.points.map(([at, value], place) => `${place ? "L" : "M"}${x(history.samples[at]).toFixed(1)} ${y(value).toFixed(1)}`).join("");
+      const d = line.points
+        .map(([at, value], place) => `${place ? "L" : "M"}${x(history.samples[at]).toFixed(1)} ${y(value).toFixed(1)}`)
+        .join("");
       line.path = svg("path", { d, class: `line ${line.look}` });
       if (line.out !== null) line.path.style.opacity = String(faded(line.out, most));
       made.append(line.path);
       const [at, value] = line.points.at(-1);
-      if (line.out === null) made.append(svg("circle", { cx: x(history.samples[at]), cy: y(value), r: 3, class: `end ${line.look}` }));
+      if (line.out === null)
+        made.append(svg("circle", { cx: x(history.samples[at]), cy: y(value), r: 3, class: `end ${line.look}` }));
     }
     if (room) made.append(...names(named, right, room, y));
     made.append(svg("circle", { r: 5, class: "pointer", visibility: "hidden" }));
@@ -126,7 +138,10 @@ export function racePart() {
     pointer.setAttribute("cy", y);
     pointer.setAttribute("visibility", "visible");
     const held = Math.exp(value);
-    const words = value >= history.needed - 1e-9 ? "reached the line" : `holds ${plain(held)} of ${plain(Math.exp(history.needed))}`;
+    const words =
+      value >= history.needed - 1e-9
+        ? "reached the line"
+        : `holds ${plain(held)} of ${plain(Math.exp(history.needed))}`;
     tip.show(x, y, [
       el("strong", {}, label(line.name)),
       el("span", {}, `${words} after ${things(history.samples[at], "result")}`),
@@ -193,10 +208,17 @@ function linesOf(history, status) {
     });
     if (points.length) lines.push({ name, points, out, look: "grey" });
   });
-  lines.sort((a, b) => (a.out ?? Infinity) === (b.out ?? Infinity) ? a.points.at(-1)[1] - b.points.at(-1)[1] : (b.out ?? Infinity) - (a.out ?? Infinity));
-  lines.filter((line) => line.out === null).slice(0, COLOURS).forEach((line, place) => {
-    line.look = `colour-${place}`;
-  });
+  lines.sort((a, b) =>
+    (a.out ?? Infinity) === (b.out ?? Infinity)
+      ? a.points.at(-1)[1] - b.points.at(-1)[1]
+      : (b.out ?? Infinity) - (a.out ?? Infinity),
+  );
+  lines
+    .filter((line) => line.out === null)
+    .slice(0, COLOURS)
+    .forEach((line, place) => {
+      line.look = `colour-${place}`;
+    });
   return lines;
 }
 

@@ -21,13 +21,23 @@ export function sparkline(history, results) {
   const parts = waysOf(history);
   const most = Math.max(1, results, ...history.samples);
   const points = parts.flatMap((part, at) => (part === null ? [] : [[history.samples[at], part]]));
-  const place = ([x, y]) => `${(2 + (WIDTH - 6) * (x / most)).toFixed(1)} ${(HEIGHT - 3 - (HEIGHT - 6) * y).toFixed(1)}`;
+  const place = ([x, y]) =>
+    `${(2 + (WIDTH - 6) * (x / most)).toFixed(1)} ${(HEIGHT - 3 - (HEIGHT - 6) * y).toFixed(1)}`;
   const last = points.at(-1);
-  const words = last === undefined
-    ? "No accounts yet"
-    : `After ${count(last[0])} results the accounts against rivals have come ${Math.round(100 * last[1])} % of their way, on average`;
+  const words =
+    last === undefined
+      ? "No accounts yet"
+      : `After ${count(last[0])} results the accounts have come ${Math.round(100 * last[1])} % of their way, on average`;
   const picture = svg(
-    "svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, width: WIDTH, height: HEIGHT, role: "img", "aria-label": words, class: "spark" },
+    "svg",
+    {
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      width: WIDTH,
+      height: HEIGHT,
+      role: "img",
+      "aria-label": words,
+      class: "spark",
+    },
     svg("title", {}, words),
     svg("line", { x1: 2, x2: WIDTH - 4, y1: 3, y2: 3, class: "goal" }),
   );

@@ -25,18 +25,31 @@ export function studyView(name) {
   const progress = progressPart();
   const race = racePart();
   const graph = graphPart((text) => options.find(text));
-  const options = optionsPart({ onQuery: () => refresh(true), onSearch: (text) => graph.highlight(text), onWithdraw: withdraw });
+  const options = optionsPart({
+    onQuery: () => refresh(true),
+    onSearch: (text) => graph.highlight(text),
+    onWithdraw: withdraw,
+  });
   const results = resultsPart(name);
   const tickets = ticketsPart({ onAbandon: abandon });
   const facts = factsPart();
   const saved = [
-    busyButton("Report", () => download(pathOf(name, "/report.html"), "report.html"), { title: "Download the report, a page with pictures (HTML)" }),
-    busyButton("Export", () => download(pathOf(name, "/export"), "study.json"), { title: "Download all of the study (JSON)" }),
-    busyButton("Results", () => download(pathOf(name, "/results.csv"), "results.csv"), { title: "Download the results as a table (CSV)" }),
+    busyButton("Report", () => download(pathOf(name, "/report.html"), "report.html"), {
+      title: "Download the report, a page with pictures (HTML)",
+    }),
+    busyButton("Export", () => download(pathOf(name, "/export"), "study.json"), {
+      title: "Download all of the study (JSON)",
+    }),
+    busyButton("Results", () => download(pathOf(name, "/results.csv"), "results.csv"), {
+      title: "Download the results as a table (CSV)",
+    }),
   ];
-  const note = mayWrite() ? null : el("p", { class: "muted", id: "read-only" }, `${READ_ONLY} Buttons that change the study are off.`);
+  const note = mayWrite()
+    ? null
+    : el("p", { class: "muted", id: "read-only" }, `${READ_ONLY} Buttons that change the study are off.`);
   const body = el(
-    "div", { class: "stack", hidden: true },
+    "div",
+    { class: "stack", hidden: true },
     progress.element,
     el("div", { class: "pair" }, race.element, graph.element),
     options.element,
@@ -44,10 +57,17 @@ export function studyView(name) {
     facts.element,
   );
   const element = el(
-    "article", { class: "stack" },
+    "article",
+    { class: "stack" },
     el(
-      "div", { class: "head" },
-      el("div", { class: "title" }, el("p", { class: "crumb" }, el("a", { href: "#/" }, "All studies")), el("h1", {}, label(name), state)),
+      "div",
+      { class: "head" },
+      el(
+        "div",
+        { class: "title" },
+        el("p", { class: "crumb" }, el("a", { href: "#/" }, "All studies")),
+        el("h1", {}, label(name), state),
+      ),
       el("div", { class: "actions", role: "group", "aria-label": "Downloads and actions" }, ...saved, stop),
     ),
     note,
@@ -55,7 +75,7 @@ export function studyView(name) {
     body,
   );
   let status = null;
-  let known = { results: -1, arms: -1, said: "" };
+  const known = { results: -1, arms: -1, said: "" };
   let gone = false;
 
   const refresh = paced(async () => {
@@ -129,50 +149,78 @@ export function studyView(name) {
     for (const each of saved) each.disabled = true;
   }
 
-  stop.addEventListener("click", () => confirm({
-    title: "Stop this study?",
-    body: [
-      el("p", {}, "The study ", label(name), " ends without a decision. Workers get no more trials; results of tickets that are out " +
-        "still count. It cannot be started again."),
-    ],
-    action: "Stop the study",
-    danger: true,
-  }, async () => {
-    await post(pathOf(name, "/stop"));
-    notice("The study is stopped.", "done");
-    refresh(true);
-  }));
+  stop.addEventListener("click", () =>
+    confirm(
+      {
+        title: "Stop this study?",
+        body: [
+          el(
+            "p",
+            {},
+            "The study ",
+            label(name),
+            " ends without a decision. Workers get no more trials; results of tickets that are out " +
+              "still count. It cannot be started again.",
+          ),
+        ],
+        action: "Stop the study",
+        danger: true,
+      },
+      async () => {
+        await post(pathOf(name, "/stop"));
+        notice("The study is stopped.", "done");
+        refresh(true);
+      },
+    ),
+  );
 
   function withdraw(text) {
-    confirm({
-      title: "Withdraw this option?",
-      body: [
-        el("p", {}, label(text, { class: "label whole" }), " is not tried any more, and will not be the answer."),
-        el("p", {}, "Withdraw options for reasons other than their results: out of stock, or unsafe. It cannot be undone."),
-      ],
-      action: "Withdraw",
-      danger: true,
-    }, async () => {
-      const done = await post(pathOf(name, "/withdraw"), { label: text });
-      notice(done.new ? "The option is withdrawn." : "The option was withdrawn before.", "done");
-      refresh(true);
-    });
+    confirm(
+      {
+        title: "Withdraw this option?",
+        body: [
+          el("p", {}, label(text, { class: "label whole" }), " is not tried any more, and will not be the answer."),
+          el(
+            "p",
+            {},
+            "Withdraw options for reasons other than their results: out of stock, or unsafe. It cannot be undone.",
+          ),
+        ],
+        action: "Withdraw",
+        danger: true,
+      },
+      async () => {
+        const done = await post(pathOf(name, "/withdraw"), { label: text });
+        notice(done.new ? "The option is withdrawn." : "The option was withdrawn before.", "done");
+        refresh(true);
+      },
+    );
   }
 
   function abandon(ticket) {
-    confirm({
-      title: "Abandon this ticket?",
-      body: [
-        el("p", {}, "The trial of ", label(ticket.label, { class: "label whole" }), ticket.worker ? " by " : "",
-          ticket.worker ? el("bdi", { dir: "auto" }, ticket.worker) : "", " will not be done. Another one takes its place."),
-      ],
-      action: "Abandon",
-      danger: true,
-    }, async () => {
-      await post(pathOf(name, "/abandon"), { tickets: [ticket.ticket] });
-      notice("The ticket is abandoned.", "done");
-      refresh(true);
-    });
+    confirm(
+      {
+        title: "Abandon this ticket?",
+        body: [
+          el(
+            "p",
+            {},
+            "The trial of ",
+            label(ticket.label, { class: "label whole" }),
+            ticket.worker ? " by " : "",
+            ticket.worker ? el("bdi", { dir: "auto" }, ticket.worker) : "",
+            " will not be done. Another one takes its place.",
+          ),
+        ],
+        action: "Abandon",
+        danger: true,
+      },
+      async () => {
+        await post(pathOf(name, "/abandon"), { tickets: [ticket.ticket] });
+        notice("The ticket is abandoned.", "done");
+        refresh(true);
+      },
+    );
   }
 
   const clock = setInterval(() => {
@@ -180,7 +228,10 @@ export function studyView(name) {
     get(pathOf(name, "/tickets")).then((found) => tickets.update(found.tickets), noticeOfRefresh);
   }, EVERY);
   const stopListening = listen(
-    pathOf(name, "/events"), () => refresh(), () => left(`The study "${name}" was deleted.`));
+    pathOf(name, "/events"),
+    () => refresh(),
+    () => left(`The study "${name}" was deleted.`),
+  );
   let ended = false;
   function end() {
     if (ended) return;
@@ -188,7 +239,6 @@ export function studyView(name) {
     clearInterval(clock);
     stopListening();
     race.close();
-    graph.close();
   }
   refresh();
   return {
