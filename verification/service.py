@@ -103,19 +103,11 @@ def _make_likely(body: dict[str, Any], tickets: list[str], rng: random.Random) -
     """Puts in what such a study holds, so that requests get further than to the first refusal."""
     ticket = rng.choice(tickets) if tickets else "none"
     label = rng.choice(INSTANCE.labels)
-    for row in [body, *(each for each in body.get("results", ()) if isinstance(each, dict))]:
-        for key, value in (
-            ("ticket", ticket),
-            ("label", label),
-            ("outcome", rng.random()),
-            ("instance", _document(rng)),
-        ):
-            if key in row:
-                row[key] = value
-    if isinstance(body.get("rows"), list):
-        for row in body["rows"]:
-            if isinstance(row, dict) and "label" in row:
-                row["label"] = label
+    rows = [row for key in ("results", "rows") if isinstance(body.get(key), list) for row in body[key]]
+    likely = (("ticket", ticket), ("label", label), ("outcome", rng.random()), ("instance", _document(rng)))
+    for row in (body, *rows):
+        if isinstance(row, dict):
+            row |= {key: value for key, value in likely if key in row}
     if "tickets" in body:
         body["tickets"] = [ticket]
 
@@ -140,9 +132,7 @@ def serve(storage: str, port: int) -> None:
 def kill(storage: str, kills: int, folder: Path, seed: int = 0) -> int:
     """Kills a service under clients so often; returns the number of results."""
     rng = random.Random(seed)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = rng.randrange(20_000, 30_000)  # below those that clients get, one of which might else connect to itself
     done = total = 0
     while done < kills:
         name, acknowledged = f"study {secrets.token_hex(4)}", folder / secrets.token_hex(4)
@@ -176,6 +166,10 @@ def kill(storage: str, kills: int, folder: Path, seed: int = 0) -> int:
 def _started(storage: str, port: int) -> BaseProcess:
     service = SPAWN.Process(target=serve, args=(storage, port), daemon=True)
     service.start()
+    while service.is_alive():  # kills are to hit requests, not the start
+        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            break
+        time.sleep(0.01)
     return service
 
 

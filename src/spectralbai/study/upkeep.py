@@ -42,12 +42,17 @@ class Upkeep:
     def __init__(self, storage: Storage, id_: int, name: str, definition: Definition, head: str) -> None:
         """`head` is how the definition begins in the storage."""
         self.storage = storage
-        self.id = id_
+        self._id = id_
         self._name = name
         self.definition = definition
         """What the study is about; it changes when options join, also by another process."""
         self._head = head
         self._known: State | None = None  # the state last read, which is mostly that still kept
+
+    @property
+    def id(self) -> int:
+        """What tells the study from all others, also from one of its name that was deleted."""
+        return self._id
 
     @property
     def now(self) -> float:
@@ -58,13 +63,13 @@ class Upkeep:
     def reading(self) -> Iterator[Ledger]:
         """Yields the rows of the study as of one instant."""
         with self.storage.reading() as connection:
-            yield Ledger(connection, self.id)
+            yield Ledger(connection, self._id)
 
     @contextmanager
     def writing(self) -> Iterator[Ledger]:
         """Yields the rows of the study, to write everything or nothing."""
         with self.storage.writing() as connection:
-            yield Ledger(connection, self.id)
+            yield Ledger(connection, self._id)
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
         """Brings the kept state up to date, if it is behind and no worker is at it: all that read it do so first."""
