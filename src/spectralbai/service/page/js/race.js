@@ -49,7 +49,8 @@ export function racePart() {
     picture = made;
     const end = status.tolerance > 0 ? "beaten" : "out";
     const account = history.kind === "categories" ? "the least account against its options" : "the account against it";
-    const sentence = `${kind(history)} is ${end} when ${account} reaches the line at ${plain(Math.exp(history.needed))}.`;
+    const needed = plain(Math.exp(history.needed));
+    const sentence = `${kind(history)} is ${end} when ${account} reaches the line at ${needed}.`;
     caption.textContent = lines.length ? sentence : "";
     frame.setAttribute("aria-label", `The race. ${status.evidence}. The table of options has the numbers.`);
   }

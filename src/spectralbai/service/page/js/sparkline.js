@@ -27,7 +27,7 @@ export function sparkline(history, results) {
   const words =
     last === undefined
       ? "No accounts yet"
-      : `After ${count(last[0])} results the accounts have come ${Math.round(100 * last[1])} % of their way, on average`;
+      : `After ${count(last[0])} results accounts have come ${Math.round(100 * last[1])} % of their way, on average`;
   const picture = svg(
     "svg",
     {
