@@ -81,6 +81,7 @@ export function graphPart(onChoose) {
     const d = graph.edges.map(([a, b]) => `M${nodes[a].x} ${nodes[a].y}L${nodes[b].x} ${nodes[b].y}`).join("");
     drawing.prepend(svg("path", { d, class: "edges" }));
     for (const [name, inside] of grouped(nodes)) if (name !== undefined) drawing.prepend(...hull(name, inside));
+    fit();
     const alike = graph.categories.length
       ? `${things(graph.categories.length, "category", "categories")}; options of one are alike.`
       : `${things(graph.edges.length, "edge")} between options that are alike.`;
@@ -91,6 +92,7 @@ export function graphPart(onChoose) {
     const [x, y] = [mean(inside.map((each) => each.x)), mean(inside.map((each) => each.y))];
     const r = Math.max(...inside.map((each) => Math.hypot(each.x - x, each.y - y))) + 0.5;
     const size = Math.max(0.35, 0.22 * r);
+    include(x - r, y - r - 0.2 - size, x + r, y + r);
     return [
       svg("circle", { cx: x, cy: y, r, class: "hull" }),
       svg(
@@ -119,6 +121,12 @@ export function graphPart(onChoose) {
       }
     }
     caption.textContent = "A disc for each category, as large as it has options, coloured by its best option.";
+  }
+
+  /** Makes room for what is drawn there. */
+  function include(left, top, right, bottom) {
+    const [x, y] = [Math.min(all.x, left), Math.min(all.y, top)];
+    all = { x, y, w: Math.max(all.x + all.w, right) - x, h: Math.max(all.y + all.h, bottom) - y };
   }
 
   function paint() {

@@ -33,7 +33,7 @@ export function listView() {
   const about = el("p", { class: "muted", role: "status" });
   const empty = el("div", { class: "empty", hidden: true });
   const tools = el("div", { class: "tools" }, el("label", { for: "search", class: "unseen" }, "Search"), search, about);
-  const frame = el("div", { class: "card flush", hidden: true }, table);
+  const frame = el("div", { class: "card flush", hidden: true }, el("div", { class: "scroll" }, table));
   const create = el("a", { class: "button primary", href: "#/new" }, "New study");
   const element = el(
     "div",

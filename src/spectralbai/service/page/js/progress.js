@@ -46,8 +46,12 @@ export function progressPart() {
     setText(left.more, `of ${count(status.n_arms)} options`);
     setText(pending.value, count(status.pending.length));
     setText(pending.more, status.pending.length === 1 ? "ticket" : "tickets");
-    setText(risk.value, plain(status.risk));
-    setText(risk.more, status.proved ? "at most: this is proved" : "aimed at, not proved");
+    const claimed = status.consistent !== false;
+    setText(risk.value, claimed ? plain(status.risk) : "-");
+    setText(
+      risk.more,
+      !claimed ? "nothing is claimed" : status.proved ? "at most: this is proved" : "aimed at, not proved",
+    );
     showBar(status, running);
   }
 

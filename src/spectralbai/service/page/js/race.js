@@ -195,7 +195,7 @@ const kind = (history) => (history.kind === "categories" ? "A category" : "An op
 function linesOf(history, status) {
   const lines = [];
   history.names.forEach((name, place) => {
-    if (history.kind === "arms" && name === status.best) return;
+    if (history.kind === "arms" && name === (status.best ?? history.best.at(-1))) return;
     const points = [];
     let out = null;
     history.lacking.forEach((row, at) => {
