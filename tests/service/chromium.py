@@ -62,7 +62,7 @@ class Page:
         """Waits until an element has a text in it."""
         self.until(lambda: text in self.text(css), f"{css} with {text!r}", lambda: self.text(css))
 
-    def until(self, what: Callable[[], Any], wanted: str, there: Callable[[], str] = str, seconds: float = 15) -> Any:
+    def until(self, what: Callable[[], Any], wanted: str, there: Callable[[], str] = str, seconds: float = 30) -> Any:
         """Waits until something is true, and returns it."""
         from selenium.common.exceptions import StaleElementReferenceException
 
