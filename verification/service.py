@@ -147,7 +147,10 @@ def kill(storage: str, kills: int, folder: Path, seed: int = 0) -> int:
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
-            time.sleep(rng.uniform(0.1, 0.6))
+            known = os.fstat(log).st_size
+            while os.fstat(log).st_size == known and any(thread.is_alive() for thread in threads):
+                time.sleep(0.005)  # until the service answers again
+            time.sleep(rng.uniform(0.0, 0.5))
             if done < kills and not errors:
                 assert service.pid is not None
                 os.kill(service.pid, signal.SIGKILL)
