@@ -183,7 +183,7 @@ def _work(url: str, name: str, seed: int, log: int, errors: list[BaseException])
     rng = np.random.default_rng(seed)
     assert INSTANCE.mu is not None
     try:
-        study = sb.Client(url, timeout=20).open(name)
+        study = sb.Client(url, timeout=20, patience=600).open(name)  # kills follow one another quickly
         while tickets := study.ask(int(rng.integers(1, 4)), worker=f"client {seed}", lease=5.0):
             for ticket in tickets:
                 outcome = float(INSTANCE.mu[ticket.arm] + 0.5 * rng.standard_normal())
