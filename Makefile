@@ -13,6 +13,7 @@ demo: $(READY)
 	@$(BIN)/spectralbai reproduce --force
 
 test: $(READY)
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || echo "chromium or chromedriver is not installed: the tests of the page are skipped"
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY)
@@ -31,6 +32,7 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks.campaign
 	$(BIN)/python -m benchmarks.study
 	$(BIN)/python -m benchmarks.catalogue
+	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.service
 
 verify: verify-risk verify-intervals verify-plans verify-kills verify-service

@@ -147,7 +147,10 @@ def kill(storage: str, kills: int, folder: Path, seed: int = 0) -> int:
         for thread in threads:
             thread.start()
         while any(thread.is_alive() for thread in threads):
-            time.sleep(rng.uniform(0.1, 0.6))
+            known = os.fstat(log).st_size
+            while os.fstat(log).st_size == known and any(thread.is_alive() for thread in threads):
+                time.sleep(0.005)  # until the service answers again
+            time.sleep(rng.uniform(0.0, 0.5))
             if done < kills and not errors:
                 assert service.pid is not None
                 os.kill(service.pid, signal.SIGKILL)
@@ -180,7 +183,7 @@ def _work(url: str, name: str, seed: int, log: int, errors: list[BaseException])
     rng = np.random.default_rng(seed)
     assert INSTANCE.mu is not None
     try:
-        study = sb.Client(url, timeout=20).open(name)
+        study = sb.Client(url, timeout=20, patience=600).open(name)  # kills follow one another quickly
         while tickets := study.ask(int(rng.integers(1, 4)), worker=f"client {seed}", lease=5.0):
             for ticket in tickets:
                 outcome = float(INSTANCE.mu[ticket.arm] + 0.5 * rng.standard_normal())

@@ -17,8 +17,8 @@ def running() -> Iterator[Callable[..., str]]:
     """Yields a function that serves studies, and returns the address; all end with the context."""
     with ExitStack() as stack:
 
-        def start(studies: sb.Studies, access: Access | None = None, **choices: Any) -> str:
-            server = Server(make_app(studies, access, **choices), port=0)
+        def start(studies: sb.Studies, access: Access | None = None, port: int = 0, **choices: Any) -> str:
+            server = Server(make_app(studies, access, **choices), port=port)
             thread = threading.Thread(target=server.serve_until_stopped, daemon=True)
             thread.start()
             stack.callback(_stop, server, thread)

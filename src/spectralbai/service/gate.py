@@ -65,8 +65,8 @@ class Gate:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                if of_api:
-                    headers.setdefault("Cache-Control", "no-store")
+                # Files of the page may be kept, but never used unasked: those of two versions do not go together.
+                headers.setdefault("Cache-Control", "no-store" if of_api else "no-cache")
             await send(message)
 
         shown = scope["path"]
