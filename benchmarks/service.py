@@ -1,8 +1,8 @@
 """What telling a service costs: `python -m benchmarks.service [--quick]`. One process of the service on PostgreSQL, 32
 clients at once; beside it Optuna's storage on the same server of PostgreSQL, told by as many threads.
 
-Every client tells one result at a time, and waits for the answer. Optuna's threads tell the database without a service
-between: to put one there could only cost more.
+Every client tells one result at a time, and waits for the answer. The two are not quite alike: our clients are in two
+processes and the service in a third, while Optuna's threads share one process, and tell the database directly.
 """
 
 from __future__ import annotations
