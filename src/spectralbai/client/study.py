@@ -157,7 +157,7 @@ class RemoteStudy:
 
     def records(self) -> Records:
         """Returns everything ever told, asked and opened, as of one instant."""
-        from spectralbai.study import read_export
+        from spectralbai.study.transfer import read_export
 
         return read_export(self.export()).records
 
