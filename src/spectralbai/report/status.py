@@ -168,11 +168,12 @@ class Status:
                 "or the noise is larger than promised. Find out why, and start a new study."
             )
         if self.state == "inconsistent":
+            after = in_words(self.stopped_at or 0, "result")
             return (
-                f"The data contradict {self._smoothness} after {in_words(self.stopped_at or 0, 'result')}; if R were "
-                f"right, this would happen with probability at most {self.delta:g}. Nothing is decided: the means are "
-                "rougher than promised. Start a new study with a larger R, or with R = inf; you can import these "
-                "results there, to inform its plans."
+                f"The data contradict {self._smoothness}. This was found after {after}; if R were right, it would "
+                f"happen with probability at most {self.delta:g}. Nothing is decided: the means are rougher than "
+                "promised. Start a new study with a larger R, or with R = inf; you can import these results there, to "
+                "inform its plans."
             )
         within = f", or is within {self.tolerance:g} of it" if self.tolerance else ""
         if self.state == "decided":
