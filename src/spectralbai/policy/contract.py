@@ -76,8 +76,8 @@ class Policy:
             object.__setattr__(self, "problem", self.problem.without_graph())
         if self.problem.rigid:
             raise InvalidInput(
-                "`R` must be positive, got 0; the arms of a component are then equal: keep one of each, with R = "
-                "math.inf"
+                "`R` must be positive, got 0, which makes all means of a component equal; keep one arm of each "
+                "component and set R = math.inf"
             )
         for rule, delta in ((self.stopping, self.delta), *self.watching):
             if not isinstance(rule, StoppingRule) and (not isinstance(rule, str) or rule not in RULES):
@@ -192,20 +192,20 @@ class Policy:
         self._check_state(state)
         arm = check_arm("arm", arm, self.problem.n_arms)
         if not self.in_blocks:
-            raise InvalidInput("this policy cannot go on without an arm; only the race with betting can")
+            raise InvalidInput("this policy cannot go on without an arm; only a race with the rule betting can")
         if arm in state.withdrawn:
             return state
         if len(state.withdrawn) + 2 > self.problem.n_arms:
             raise InvalidInput(
-                "all other arms are withdrawn; the last one cannot be, since nothing would be left to find"
+                "all other arms are withdrawn; the last one must stay, since otherwise there would be nothing to find"
             )
         withdrawn = (*state.withdrawn, arm)
         left = np.delete(np.arange(self.problem.n_arms), withdrawn)
         mates = self.problem.components == self.problem.components[arm]
         if not mates[left].any() and not state.data.counts[mates].any():
             raise InvalidInput(
-                "neither the arm nor one connected with it has a result that is seen, and there would be none to try; "
-                "tell its first trial before, or begin without it"
+                "without the arm, its component would have no arm to try, and it has no result that is seen yet; tell "
+                "the first trial of the arm before you withdraw it"
             )
         kept = tuple(block for block in state.blocks if arm not in block.arms)
         informing = state.informing
@@ -389,7 +389,9 @@ class Policy:
         if blocks is not None:
             numbers = np.atleast_1d(np.asarray(blocks))
             if numbers.dtype.kind not in "iu" or numbers.shape != pulled.shape:
-                raise InvalidInput(f"`blocks` must be one whole number per arm, got {blocks!r}; use those of ask_slots")
+                raise InvalidInput(
+                    f"`blocks` must be one whole number per arm, got {blocks!r}; use the numbers that ask_slots returns"
+                )
         return self._fill(state, pulled, outcomes, numbers)
 
     def _count(self, state: State, arms: Indices, outcomes: Vector) -> tuple[State, tuple[Readings, ...]]:
