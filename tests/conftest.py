@@ -23,6 +23,7 @@ from spectralbai.cli import main
 from spectralbai.sampling.race import spread
 from spectralbai.sampling.tracking import project_on_floor
 
+pytest.register_assert_rewrite("tests.contracts")  # which are no test files by their names
 settings.register_profile("fixed", derandomize=True, database=None)  # the same examples every time
 settings.load_profile("fixed")
 command_of = cache(typer.main.get_command)  # which takes typer 50 ms, and the tests give more than a thousand commands

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spectralbai.errors import InvalidInput
-from spectralbai.graph import Categories, Graph
+from spectralbai.graph import READERS, Categories, Graph, register_geometry
 from spectralbai.instance import Instance
 from spectralbai.problem import Problem
 
@@ -326,3 +327,26 @@ def test_one_R_and_edges_are_written_as_before() -> None:
     assert Instance.from_dict(document()).as_dict()["format"] == "spectralbai-instance/1"
     several = Instance.from_dict(document(**TWO | {"R": [0.25, 7.0]})).as_dict()
     assert (several["format"], several["R"]) == ("spectralbai-instance/2", [0.0, 7.0])
+
+
+def test_a_registered_kind_of_geometry_is_read_from_a_file_and_others_are_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def chain(d: Mapping[str, Any], n_arms: int) -> Graph:
+        return Graph.from_edges(d.get("n", n_arms), [(a, a + 1) for a in range(d.get("n", n_arms) - 1)])
+
+    monkeypatch.setitem(READERS, "chain", chain)
+    register_geometry("chain", chain)  # once more is harmless
+    given = TWO | {"edges": ..., "geometry": {"kind": "chain"}}
+    assert Instance.from_dict(document(**given)).problem.graph.pairs.tolist() == [[0, 1], [1, 2]]
+    for changes, message in (
+        ({"geometry": {"kind": "chains"}}, '$.geometry must be of a known kind, got "chains"; did you mean "chain"?'),
+        ({"geometry": {"kind": "chain", "n": 4}}, "$.geometry must have n_arms = 3 arms, got 4; correct one of them"),
+        ({"edges": []}, '$ must have either "edges" or "categories", got "edges" and "geometry"'),
+        ({"category_weight": 2.0}, '$ has "category_weight" without "categories"; remove it'),
+        ({"format": "spectralbai-instance/1"}, '$.format must be "spectralbai-instance/2" where there are categories'),
+    ):
+        with pytest.raises(InvalidInput, match=re.escape(message)):
+            Instance.from_dict(document(**(given | changes)))
+    with pytest.raises(InvalidInput, match="`kind` must be new, got 'chain'"):
+        register_geometry("chain", lambda d, n_arms: GRAPH)

@@ -81,6 +81,7 @@ LAYERS: list[dict[str, str]] = [
         "compiled": "how kernels are compiled and kept",
         "threads": "linear algebra on one thread",
         "software": "versions",
+        "documents": "JSON of infinite and unknown numbers",
         "decimals": "numbers of a column with as many decimals",
         "html": "tables as HTML",
         "run_lengths": "long lists as JSON",

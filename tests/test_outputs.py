@@ -89,7 +89,7 @@ FOREIGN = {
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[reproduction.Row]:
+def rows() -> list[reproduction.CurveRow]:
     return reproduction.reproduce(runs=1, delta=0.3, seed=0)
 
 
@@ -107,7 +107,7 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: Path, rows: list[reproduction.Row]) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: Path, rows: list[reproduction.CurveRow]) -> Path:
     """A working directory with what the commands read."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("spectralbai.reproduction.reproduce", lambda *_: rows)

@@ -1,8 +1,7 @@
-"""The contract of a policy: ask, tell, verdict, and states that can be stored."""
+"""Policies on single cases, and what they refuse; what all of them do is in `tests/contracts/policies.py`."""
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from dataclasses import replace
@@ -12,73 +11,13 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, InvalidInput, Problem, SpectralTaS, simulate
-from spectralbai.checks import Indices, Vector
-from spectralbai.policy import (
-    GRUB,
-    LUCB,
-    POLICIES,
-    OracleSampling,
-    Policy,
-    Race,
-    SpectralRace,
-    State,
-    TopTwo,
-    TrackAndStop,
-    Uniform,
-)
-
-PAPER = Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01)
-THREE_COMPONENTS = Problem(
-    Graph.from_edges(6, [(0, 1, 1.0), (1, 2, 1.0), (3, 4, 2.0)]), R=0.3, sigma=[1, 1, 2, 1, 0.5, 1]
-)
-PATH = Problem(Graph.from_edges(4, [(0, 1, 1.0), (1, 2, 1.0), (2, 3, 1.0)]), R=2.0, tolerance=0.3)
-EDGELESS = Problem(Graph.from_edges(3, [(0, 1, 1.0)]), R=math.inf)
-BOUNDED = Problem.bounded(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.1)
-EVERY_RULE = (("paper", 0.1), ("paper-printed", 0.1), ("gk16", 0.1), ("mixture", 0.01))
-
-CASES = {
-    "paper": (SpectralTaS(PAPER, 0.1, watching=EVERY_RULE, stopping="mixture"), [0.9, 0.5, 0.6]),
-    "three components": (SpectralTaS(THREE_COMPONENTS, 0.1, stopping="mixture"), [0.0, 0.1, 0.2, 0.6, 0.5, 1.5]),
-    "path with tolerance": (SpectralTaS(PATH, 0.1, stopping="mixture"), [0.0, 0.5, 1.0, 1.0]),
-    "no graph": (SpectralTaS(EDGELESS, 0.1, stopping="mixture"), [1.0, 0.0, 0.2]),
-    "bounded": (SpectralTaS(BOUNDED, 0.1, stopping="mixture"), [0.9, 0.2, 0.4]),
-    "known range": (SpectralTaS(PAPER, 0.1, mean_range=(0.0, 1.0), stopping="mixture"), [0.9, 0.5, 0.6]),
-    # The rest of POLICIES, a line each.
-    "oracle": (OracleSampling(PAPER, 0.1, mu=np.array([0.9, 0.5, 0.6]), stopping="mixture"), [0.9, 0.5, 0.6]),
-    "uniform": (Uniform(PAPER, 0.1, stopping="mixture"), [0.9, 0.5, 0.6]),
-    "track-and-stop": (TrackAndStop(EDGELESS, 0.1, stopping="mixture"), [1.0, 0.0, 0.2]),
-    "top-two": (TopTwo(EDGELESS, 0.1), [1.0, 0.0, 0.2]),
-    "lucb": (LUCB(EDGELESS, 0.1), [1.0, 0.0, 0.2]),
-    "grub": (GRUB(THREE_COMPONENTS, 0.1), [0.0, 0.1, 0.2, 0.6, 0.5, 1.5]),
-}
-EVERY_CASE = pytest.mark.parametrize("case", CASES)
+from spectralbai.policy import POLICIES, Policy, Race, SpectralRace, State
+from tests.contracts.policies import BOUNDED, CASES, PAPER, THREE_COMPONENTS, ask, outcomes_for
 
 
 def test_every_policy_is_put_to_the_contract() -> None:
     # The race bets on blocks, which have tests of their own.
     assert {type(policy) for policy, _ in CASES.values()} == set(POLICIES.values()) - {SpectralRace, Race}
-
-
-def ask(policy: Policy, state: State, n: int = 1) -> Indices:
-    """Asks with a fresh generator, which only randomised policies draw from."""
-    return policy.ask(state, n, rng=np.random.default_rng(9))
-
-
-def outcomes_for(case: str, n: int, seed: int = 0) -> tuple[Indices, Vector]:
-    """Returns n pulls and outcomes; arms at random, so that no policy would have asked for them in this order."""
-    policy, mu = CASES[case]
-    rng = np.random.default_rng(seed)
-    arms = rng.integers(policy.problem.n_arms, size=n)
-    if policy.problem.outcome_range is not None:
-        return arms, (rng.random(n) < np.array(mu)[arms]).astype(float)
-    return arms, np.array(mu)[arms] + policy.problem.sigma[arms] * rng.standard_normal(n)
-
-
-def tell_in_parts(policy: Policy, arms: Indices, rewards: Vector, cuts: list[int]) -> State:
-    state = policy.init()
-    for low, high in zip([0, *cuts], [*cuts, arms.size], strict=True):
-        state = policy.tell(state, arms[low:high], rewards[low:high])
-    return state
 
 
 def follow(policy: Policy, mu: list[float], seed: int, n: int) -> State:
@@ -89,103 +28,6 @@ def follow(policy: Policy, mu: list[float], seed: int, n: int) -> State:
             state, arms, np.array(mu)[arms] + policy.problem.sigma[arms] * rng.standard_normal(arms.size)
         )
     return state
-
-
-@EVERY_CASE
-def test_batches_of_any_size_give_the_same_state_bit_for_bit(case: str) -> None:
-    policy, _ = CASES[case]
-    arms, rewards = outcomes_for(case, 160)
-    whole = tell_in_parts(policy, arms, rewards, [])
-    assert whole.watches[0].threshold < math.inf, "the case should get past the split"
-    one_by_one = tell_in_parts(policy, arms, rewards, list(range(1, 160)))
-    ragged = tell_in_parts(policy, arms, rewards, [0, 1, 3, 3, 90, 121, 159])
-    assert whole.as_dict() == one_by_one.as_dict() == ragged.as_dict()
-
-
-@EVERY_CASE
-def test_a_state_stored_as_json_goes_on_identically(case: str) -> None:
-    policy, _ = CASES[case]
-    arms, rewards = outcomes_for(case, 150, seed=1)
-    for cut in (0, 1, 120):
-        state = policy.tell(policy.init(), arms[:cut], rewards[:cut])
-        stored = json.dumps(state.as_dict(), allow_nan=False)
-        loaded = State.from_dict(json.loads(stored))
-        assert loaded.as_dict() == state.as_dict()
-        np.testing.assert_array_equal(ask(policy, loaded, 20), ask(policy, state, 20))
-        assert policy.verdict(loaded) == policy.verdict(state)
-        assert (
-            policy.tell(loaded, arms[cut:], rewards[cut:]).as_dict()
-            == policy.tell(state, arms[cut:], rewards[cut:]).as_dict()
-        )
-
-
-@EVERY_CASE
-def test_no_observation_is_lost_or_counted_twice(case: str) -> None:
-    policy, _ = CASES[case]
-    arms, rewards = outcomes_for(case, 137, seed=2)
-    state = tell_in_parts(policy, arms, rewards, [5, 6, 70])
-    n_arms = policy.problem.n_arms
-    np.testing.assert_array_equal(state.counts, np.bincount(arms, minlength=n_arms))
-    sums = state.data.sums + state.counts * state.origin
-    np.testing.assert_allclose(sums, np.bincount(arms, rewards, n_arms), rtol=1e-12)
-    assert state.samples == policy.verdict(state).samples == 137
-
-
-@EVERY_CASE
-def test_the_order_within_a_batch_changes_no_evidence_beyond_rounding(case: str) -> None:
-    """Between two readings; across them the order received is part of the evidence: the split may fall elsewhere."""
-    policy, _ = CASES[case]
-    arms, rewards = outcomes_for(case, 400, seed=3)
-    state = policy.tell(policy.init(), arms[:390], rewards[:390])
-    room = state.next_reading - state.samples
-    assert room >= 3
-    tail = np.arange(390, 390 + room)
-    forward = policy.tell(state, arms[tail], rewards[tail])
-    backward = policy.tell(state, arms[tail[::-1]], rewards[tail[::-1]])
-    np.testing.assert_array_equal(forward.counts, backward.counts)
-    np.testing.assert_allclose(forward.data.sums, backward.data.sums, rtol=1e-12, atol=1e-12)
-    for w in range(len(policy.rules)):
-        one, other = policy.verdict(forward, w), policy.verdict(backward, w)
-        assert one.statistic == pytest.approx(other.statistic, rel=1e-6)
-        assert one.threshold == pytest.approx(other.threshold, rel=1e-9)
-
-
-@EVERY_CASE
-def test_telling_and_reading_leave_the_old_state_alone(case: str) -> None:
-    policy, _ = CASES[case]
-    arms, rewards = outcomes_for(case, 60)
-    state = policy.tell(policy.init(), arms, rewards)
-    before = json.dumps(state.as_dict())
-    verdict = policy.verdict(state)
-    policy.tell(state, arms, rewards)
-    ask(policy, state, 7)
-    assert policy.verdict(state) == verdict
-    assert json.dumps(state.as_dict()) == before
-    for vector in (state.data.counts, state.data.sums, state.data.squares):
-        with pytest.raises(ValueError, match="read-only"):
-            vector[0] = 1.0
-
-
-@EVERY_CASE
-def test_a_decision_is_final_asks_for_nothing_and_still_takes_results(case: str) -> None:
-    policy, mu = CASES[case]
-    alone = replace(policy, watching=())
-    rng, state = np.random.default_rng(4), alone.init()
-    while not alone.verdict(state).decided and state.samples < 5000:
-        arms = ask(alone, state, 5)
-        low, high = alone.problem.outcome_range or (-math.inf, math.inf)
-        state = alone.tell(state, arms, np.clip(np.array(mu)[arms] + 0.3 * rng.standard_normal(5), low, high))
-    verdict = alone.verdict(state)
-    assert verdict.decided and verdict.stopped_at is not None and verdict.stopped_at <= state.samples
-    assert verdict.statistic > verdict.threshold
-    assert ask(alone, state, 5).size == 0
-    # Overwhelming evidence for another arm changes nothing.
-    other = (verdict.arm + 1) % alone.problem.n_arms
-    later = alone.tell(state, np.full(300, other), np.full(300, 1.0 if alone.problem.outcome_range else 50.0))
-    after = alone.verdict(later)
-    assert (after.decided, after.arm, after.stopped_at) == (True, verdict.arm, verdict.stopped_at)
-    assert after.samples == state.samples + 300
-    assert ask(alone, later, 5).size == 0
 
 
 def test_several_risks_read_off_one_run_agree_with_policies_of_their_own() -> None:
@@ -208,7 +50,7 @@ def test_permuting_arms_permutes_the_answer(case: str, n: int) -> None:
     policy, _ = CASES[case]
     problem = policy.problem
     n_arms = problem.n_arms
-    arms, rewards = outcomes_for(case, n, seed=6)
+    arms, rewards = outcomes_for(CASES[case], n, seed=6)
     name = np.random.default_rng(7).permutation(n_arms)  # arm a becomes arm name[a]
     pairs = zip(name[problem.graph.pairs].tolist(), problem.graph.weights.tolist(), strict=True)
     renamed = Problem(

@@ -9,8 +9,8 @@ import difflib
 import math
 import os
 import reprlib
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,6 +21,7 @@ Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
+T = TypeVar("T")
 
 
 def subject(name: str) -> str:
@@ -32,6 +33,17 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     """Returns advice about an unknown name: the most similar known name, or `otherwise` if none is similar."""
     near = difflib.get_close_matches(word, known, n=1)
     return f'did you mean "{near[0]}"?' if near else otherwise
+
+
+def check_kind(name: str, value: Any, known: Mapping[str, T]) -> T:
+    """Returns what is registered under the "kind" of an object in a file; `known` holds it by kind."""
+    if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
+        raise InvalidInput(f'{subject(name)} must be an object with a "kind", got {reprlib.repr(value)}')
+    kind = value["kind"]
+    if kind not in known:
+        remedy = did_you_mean(kind, known, "import the module that defines it first")
+        raise InvalidInput(f'{subject(name)} must be of a known kind, got "{kind}"; {remedy}')
+    return known[kind]
 
 
 def check_number(name: str, value: Any, rule: str, *, low: float, strict: bool, allow_inf: bool = False) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -62,6 +62,21 @@ def check_edges(
             f"weight of {here}", edge[2] if len(edge) == 3 else 1.0, rule, low=0.0, strict=False
         )
     return weight_of
+
+
+Reader = Callable[[Mapping[str, Any], int], "Graph"]
+"""Takes the object in a file and the number of arms, and returns the graph."""
+READERS: dict[str, Reader] = {}
+"""What reads each kind of geometry that `register_geometry` was told of."""
+
+
+def register_geometry(kind: str, read: Reader) -> None:
+    """Lets instance files hold a further kind of graph.
+
+    Its `as_dict` returns {"geometry": {"kind": kind, ...}}, and `read` takes that inner object and the number of arms.
+    """
+    if READERS.setdefault(kind, read) is not read:
+        raise InvalidInput(f"`kind` must be new, got {kind!r}, which is registered already; choose another word")
 
 
 @dataclass(frozen=True, eq=False)

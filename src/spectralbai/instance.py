@@ -10,16 +10,28 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Vector, check_arm, check_integer, check_number, check_numbers, check_vector, did_you_mean
+from spectralbai.checks import (
+    Vector,
+    check_arm,
+    check_integer,
+    check_kind,
+    check_number,
+    check_numbers,
+    check_vector,
+    did_you_mean,
+)
+from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
-from spectralbai.graph import Graph, check_edges
+from spectralbai.graph import READERS, Graph, check_edges
 from spectralbai.noise import noise_from_dict
 from spectralbai.problem import Problem
 
 FORMAT_1 = "spectralbai-instance/1"
 """The format that every version reads: edges, and one R."""
 FORMAT = "spectralbai-instance/2"
-"""The format with categories in place of edges, or with one R per component."""
+"""The format with categories in place of edges, one R per component, or a registered kind of graph or noise."""
+NEWER = ("categories", "category_weight", "geometry", "noise")
+"""Keys that only the newer format has."""
 REQUIRED = ("format", "n_arms", "R")
 KEYS = (
     *REQUIRED,
@@ -33,6 +45,8 @@ KEYS = (
     "binary",
     "tolerance",
     "labels",
+    "geometry",
+    "noise",
 )
 
 
@@ -76,15 +90,15 @@ class Instance:
         """Returns the instance in the JSON format spectralbai-instance/2, or /1 if that is enough; `from_dict` restores
         it exactly."""
         problem = self.problem
-        graph = problem.graph.as_dict()
-        radii = ["inf" if math.isinf(R) else R for R in problem.radii.tolist()]
+        graph, noise = problem.graph.as_dict(), problem.noise.as_dict()
+        radii = plain(problem.radii)
         return {
-            "format": FORMAT if "categories" in graph or problem.by_component else FORMAT_1,
+            "format": FORMAT if "edges" not in graph or problem.by_component or "noise" in noise else FORMAT_1,
             "n_arms": problem.n_arms,
             **graph,
             **({} if self.mu is None else {"mu": self.mu.tolist()}),
             "R": radii if problem.by_component else radii[0],
-            **problem.noise.as_dict(),
+            **noise,
             "tolerance": problem.tolerance,
             "labels": list(self.labels),
         }
@@ -120,24 +134,30 @@ def _check_keys(d: Mapping[str, Any]) -> None:
     for key in REQUIRED:
         if key not in d:
             raise InvalidInput(f"$ lacks the key {_quote(key)}; add it")
-    newer = "categories" in d or "category_weight" in d or isinstance(d["R"], list | tuple)
+    newer = any(key in d for key in NEWER) or isinstance(d["R"], list | tuple)
     if d["format"] == FORMAT_1 and newer:
         raise InvalidInput(
-            f"$.format must be {_quote(FORMAT)} where there are categories or several R, got {_quote(FORMAT_1)}; "
-            "change it"
+            f"$.format must be {_quote(FORMAT)} where there are categories or several R, or a registered kind, "
+            f"got {_quote(FORMAT_1)}; change it"
         )
-    if ("edges" in d) == ("categories" in d):
+    forms = [key for key in ("edges", "categories", "geometry") if key in d]
+    if len(forms) != 1:
+        got = " and ".join(map(_quote, forms)) if "geometry" in forms else "both" if forms else "neither"
         raise InvalidInput(
-            f"$ must have either {_quote('edges')} or {_quote('categories')}, got "
-            f"{'both' if 'edges' in d else 'neither'}; {_quote('edges')}: [] has none"
+            f"$ must have either {_quote('edges')} or {_quote('categories')}, got {got}; {_quote('edges')}: [] has none"
         )
-    if "category_weight" in d and "edges" in d:
+    if "category_weight" in d and "categories" not in d:
         raise InvalidInput(f"$ has {_quote('category_weight')} without {_quote('categories')}; remove it")
 
 
 def _graph_from(d: Mapping[str, Any], n_arms: int) -> Graph:
     if "edges" in d:
         return Graph.from_edges(n_arms, _edges_from(d["edges"], n_arms))
+    if "geometry" in d:
+        graph = check_kind("$.geometry", d["geometry"], READERS)(d["geometry"], n_arms)
+        if graph.n_arms != n_arms:
+            raise InvalidInput(f"$.geometry must have n_arms = {n_arms} arms, got {graph.n_arms}; correct one of them")
+        return graph
     labels = d["categories"]
     if not isinstance(labels, list | tuple) or len(labels) != n_arms:
         given = f"{len(labels)} of them" if isinstance(labels, list | tuple) else reprlib.repr(labels)

@@ -1,4 +1,4 @@
-"""Storages: what they promise, and how they refuse."""
+"""The storages there are: what they promise, and how they refuse."""
 
 from __future__ import annotations
 
@@ -22,9 +22,16 @@ from spectralbai.study import list_studies
 from spectralbai.study import storage as storage_module
 from spectralbai.study.schema import observations, schema, studies
 from spectralbai.study.storage import Storage
+from tests.contracts.storages import Opened, StorageContract
 
 INSTANCE = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01))
 KEPT = Path(__file__).parent.parent / "data" / "studies-1.db"
+
+
+class TestStorages(StorageContract):
+    @pytest.fixture
+    def opened(self, storage: str) -> Opened:
+        return lambda create=False: Storage(storage, create=create)
 
 
 def test_sqlite_survives_power_cuts_and_keeps_no_reader_waiting(tmp_path: Path) -> None:
@@ -74,21 +81,6 @@ def test_any_name_of_a_file_will_do(tmp_path: Path, name: str) -> None:
     assert (tmp_path / name).is_file()
 
 
-def test_readers_see_one_instant_and_wait_for_nobody(storage: str) -> None:
-    sb.Study.create("a", INSTANCE, 0.05, storage).close()
-    place = Storage(storage)
-    with place.writing() as writer:
-        writer.execute(update(studies).values(results=7))
-        with place.reading() as reader:  # would be refused after a while, if it had to wait for the writer
-            assert reader.execute(select(studies.c.results)).scalar() == 0
-    with place.reading() as reader:
-        assert reader.execute(select(studies.c.results)).scalar() == 7
-        with place.writing() as writer:
-            writer.execute(update(studies).values(results=8))
-        assert reader.execute(select(studies.c.results)).scalar() == 7
-    place.close()
-
-
 @pytest.mark.parametrize("default", ["serializable", "repeatable read"])
 def test_the_default_of_the_server_does_not_matter(server: Callable[[], str], default: str) -> None:
     """Under these a writer that has waited for its row would see what was there before, and be refused."""
@@ -112,34 +104,6 @@ def test_the_default_of_the_server_does_not_matter(server: Callable[[], str], de
         for thread in threads:
             thread.join()
         assert len(study.records().observations) == len(tickets)
-
-
-def test_a_transaction_that_fails_leaves_nothing(storage: str) -> None:
-    sb.Study.create("a", INSTANCE, 0.05, storage).close()
-    place = Storage(storage)
-    with pytest.raises(KeyError), place.writing() as writer:
-        writer.execute(update(studies).values(results=7))
-        raise KeyError
-    with place.reading() as reader:
-        assert reader.execute(select(studies.c.results)).scalar() == 0
-    place.close()
-
-
-def test_a_newer_schema_is_refused_and_left_alone(storage: str) -> None:
-    sb.Study.create("a", INSTANCE, 0.05, storage).close()
-    place = Storage(storage)
-    with place.writing() as connection:
-        connection.execute(update(schema).values(version=5))
-    place.close()
-    for attempt in (
-        lambda: sb.Study.open("a", storage),
-        lambda: sb.Study.create("b", INSTANCE, 0.05, storage),
-        lambda: list_studies(storage),
-    ):
-        with pytest.raises(
-            sb.InvalidInput, match=r"was written by a newer spectralbai \(schema 5, this one reads 4\); upgrade it here"
-        ):
-            attempt()
 
 
 def tables(storage: str) -> dict[str, tuple[set[str], set[str | None]]]:

@@ -16,6 +16,7 @@ import typer
 from spectralbai.cli.outputs import TABLE, Force, Output
 from spectralbai.cli.tables import empty_table, print_plain
 from spectralbai.cli.work import progress
+from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -52,9 +53,7 @@ def compare(
     if as_csv:
         typer.echo(_as_csv([field.name for field in fields(Cell)], map(asdict, cells)), nl=False)
     elif as_json:
-        typer.echo(
-            json.dumps([{key: _finite(value) for key, value in asdict(cell).items()} for cell in cells], indent=1)
-        )
+        typer.echo(json.dumps(plain(cells), indent=1))
     else:
         print_plain(_as_table(cells), "", *_remarks(cells, there, expected), least_width=132)
         if export is not None:
@@ -121,9 +120,3 @@ def _rows_as_csv(rows: Sequence[RunRow]) -> bytes:
     from spectralbai.campaign.results import COLUMNS
 
     return _as_csv(COLUMNS, (asdict(row) for row in rows)).encode()
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_finite(each) for each in value]
-    return None if isinstance(value, float) and math.isnan(value) else "inf" if value == math.inf else value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -12,6 +11,7 @@ from spectralbai import __version__
 from spectralbai.cli.files import read_instance
 from spectralbai.cli.tables import empty_table, print_plain
 from spectralbai.cli.work import progress
+from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _as_dict(answer: Answer) -> dict[str, Any]:
         "n_arms": problem.n_arms,
         "labels": list(answer.instance.labels),
         "mu": answer.mu.tolist(),
-        "R": [_finite(R) for R in problem.radii.tolist()] if problem.by_component else _finite(problem.radii.item()),
+        "R": [plain(R) for R in problem.radii.tolist()] if problem.by_component else plain(problem.radii.item()),
         "smoothness": problem.smoothness(answer.mu),
         "sigma": problem.sigma.tolist(),
         "divergence": problem.noise.divergence,
@@ -111,19 +111,14 @@ def _allocation_as_dict(allocation: Allocation) -> dict[str, Any]:
     return {
         "best": allocation.best,
         "omega": allocation.omega.tolist(),
-        "characteristic_time": _finite(allocation.characteristic_time),
+        "characteristic_time": plain(allocation.characteristic_time),
         "lower": allocation.lower,
-        "upper": _finite(allocation.upper),
-        "gap": _finite(allocation.gap),
+        "upper": plain(allocation.upper),
+        "gap": plain(allocation.gap),
         "status": allocation.status,
         "iterations": allocation.iterations,
         "solver": allocation.solver,
     }
-
-
-def _finite(number: float) -> float | str:
-    """Returns the number in the form of the instance file: JSON has no infinity."""
-    return number if math.isfinite(number) else "inf"
 
 
 def _print_tables(answer: Answer) -> None:

@@ -35,7 +35,7 @@ class Binary(Bounded):
         p = (p + p[leader]) / 2
         return p * (1 - p) * width**2
 
-    def _deviations(self, n: Vector, sums: Vector, squares: Vector) -> None:
+    def deviations(self, n: Vector, sums: Vector, squares: Vector) -> None:
         return None
 
     def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
@@ -49,9 +49,9 @@ class Binary(Bounded):
     def as_dict(self) -> dict[str, Any]:
         return {**super().as_dict(), "binary": True}
 
-    def _allows(self, values: float | Vector) -> Any:
+    def allows(self, values: float | Vector) -> Any:
         return (values == self.low) | (values == self.high)
 
     @property
-    def _rule(self) -> tuple[str, str]:
+    def rule(self) -> tuple[str, str]:
         return f"be {self.low:g} or {self.high:g}", "correct it, or leave out binary for scores between them"

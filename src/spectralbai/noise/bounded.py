@@ -78,7 +78,7 @@ class Bounded(Noise):
         seen = n > 0
         each, shifted = n[seen], pools.totals(sums)[seen]
         total = (shifted + each * (origin - self.low)) / width
-        deviations = self._deviations(each, shifted, pools.totals(squares)[seen])
+        deviations = self.deviations(each, shifted, pools.totals(squares)[seen])
         goal = -np.log(delta * pools.shares[seen] / 2)  # a half for each end
         # The upper end is the mirror image of the lower end for mirrored outcomes, which have the same deviations; one
         # search finds both.
@@ -96,7 +96,7 @@ class Bounded(Noise):
         high[seen] = self.high - origin - width * above
         return low, high
 
-    def _deviations(self, n: Vector, sums: Vector, squares: Vector) -> Vector | None:
+    def deviations(self, n: Vector, sums: Vector, squares: Vector) -> Vector | None:
         """Returns the sums of squared deviations of outcomes from their mean, in squared widths of the range; None if
         the mean determines them."""
         deviations: Vector = np.maximum(squares - sums**2 / n, 0.0) / (self.high - self.low) ** 2
@@ -141,9 +141,9 @@ class Bounded(Noise):
     def as_dict(self) -> dict[str, Any]:
         return {"low": self.low, "high": self.high}
 
-    def _allows(self, values: float | Vector) -> Any:
+    def allows(self, values: float | Vector) -> Any:
         return (self.low <= values) & (values <= self.high)
 
     @property
-    def _rule(self) -> tuple[str, str]:
+    def rule(self) -> tuple[str, str]:
         return f"lie in [{self.low:g}, {self.high:g}]", "correct it or widen the range"

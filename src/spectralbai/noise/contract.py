@@ -87,19 +87,19 @@ class Noise(ABC):
         """Returns the entries of an instance file for this noise; `noise_from_dict` reads them."""
 
     @abstractmethod
-    def _allows(self, values: float | Vector) -> Any:
+    def allows(self, values: float | Vector) -> Any:
         """Returns whether each of the values can be an outcome; False for nan."""
 
     @property
     @abstractmethod
-    def _rule(self) -> tuple[str, str]:
+    def rule(self) -> tuple[str, str]:
         """The end of the sentence "an outcome must ...", and what to do about an outcome that does not."""
 
     def check_outcome(self, name: str, outcome: Any) -> float:
         """Returns one outcome as a number; raises InvalidInput if the noise does not allow it."""
         value = check_number(name, outcome, "a finite number", low=-math.inf, strict=True)
-        if not self._allows(value):
-            rule, remedy = self._rule
+        if not self.allows(value):
+            rule, remedy = self.rule
             raise InvalidInput(f"{subject(name)} must {rule}, got {_shown(value)}; {remedy}")
         return value
 
@@ -114,10 +114,10 @@ class Noise(ABC):
                 f"{subject(name)} must be numbers, got {reprlib.repr(outcomes)}; leave missing results out"
             )
         values = given.astype(np.float64)
-        allowed: NDArray[np.bool_] = self._allows(values)
+        allowed: NDArray[np.bool_] = self.allows(values)
         if not allowed.all():
             at = int(np.argmin(allowed))
-            rule, remedy = self._rule
+            rule, remedy = self.rule
             if not math.isfinite(values[at]):
                 rule, remedy = "be finite", "leave missing results out"
             raise InvalidInput(f"{subject(name)} must {rule}, got {_shown(values[at])} at position {at}; {remedy}")

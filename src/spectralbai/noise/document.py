@@ -1,11 +1,11 @@
-"""Noise in instance files: the key `sigma`, or the keys `low` and `high`, which may come with `binary`."""
+"""Noise in instance files: the key `sigma`, or `low` and `high`, which may come with `binary`, or a registered kind."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from spectralbai.checks import check_ends, check_number, check_numbers
+from spectralbai.checks import check_ends, check_kind, check_number, check_numbers
 from spectralbai.errors import InvalidInput
 from spectralbai.noise.binary import Binary
 from spectralbai.noise.bounded import Bounded
@@ -13,11 +13,29 @@ from spectralbai.noise.contract import Noise
 from spectralbai.noise.sub_gaussian import SubGaussian
 
 KEYS = ("sigma", "low", "high", "binary")
+Reader = Callable[[Mapping[str, Any], int], Noise]
+"""Takes the object in a file and the number of arms, and returns the noise."""
+READERS: dict[str, Reader] = {}
+"""What reads each kind of noise that `register_noise` was told of."""
+
+
+def register_noise(kind: str, read: Reader) -> None:
+    """Lets instance files hold a further kind of noise.
+
+    Its `as_dict` returns {"noise": {"kind": kind, ...}}, and `read` takes that inner object and the number of arms.
+    """
+    if READERS.setdefault(kind, read) is not read:
+        raise InvalidInput(f"`kind` must be new, got {kind!r}, which is registered already; choose another word")
 
 
 def noise_from_dict(d: Mapping[str, Any], n_arms: int) -> Noise:
     """Returns the noise of an instance file, Gaussian with sigma = 1 if none of the keys is there; other keys are
     ignored."""
+    if "noise" in d:
+        for key in KEYS:
+            if key in d:
+                raise InvalidInput(f'$ has both "noise" and "{key}"; remove one of them')
+        return check_kind("$.noise", d["noise"], READERS)(d["noise"], n_arms)
     for key in ("low", "high", "binary"):
         if key in d and "sigma" in d:
             raise InvalidInput(f'$ has both "sigma" and "{key}"; give sigma, or low and high')

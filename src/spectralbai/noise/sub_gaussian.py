@@ -91,9 +91,9 @@ class SubGaussian(Noise):
         sigma = self.sigma
         return {"sigma": float(sigma[0]) if (sigma == sigma[0]).all() else sigma.tolist()}
 
-    def _allows(self, values: float | Vector) -> Any:
+    def allows(self, values: float | Vector) -> Any:
         return (-LARGEST <= values) & (values <= LARGEST)
 
     @property
-    def _rule(self) -> tuple[str, str]:
+    def rule(self) -> tuple[str, str]:
         return "be between -1e75 and 1e75", "measure in other units"

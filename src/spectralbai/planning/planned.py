@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from spectralbai.allocation import samples_needed, solve_allocation
 from spectralbai.checks import Vector, check_delta, check_integer
+from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
 from spectralbai.html import paragraph, table
 from spectralbai.instance import Instance
@@ -126,23 +127,24 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns everything, JSON-ready; missing numbers are None."""
-        document = {
-            "delta": self.delta,
-            "source": self.source,
-            "instance": self.instance.as_dict(),
-            "signals": [mu.tolist() for mu in self.signals],
-            "with_graph": asdict(self.with_graph),
-            "without_graph": asdict(self.without_graph),
-            "saving": self.saving,
-            "advice": self.advice,
-            "by_delta": [asdict(each) for each in self.by_delta],
-            "by_R": [asdict(each) for each in self.by_R],
-            "by_tolerance": [asdict(each) for each in self.by_tolerance],
-            "pilot": None if self.pilot is None else self.pilot.as_dict(),
-            "range": None if self.range is None else asdict(self.range),
-        }
-        plain: dict[str, Any] = _without_nan(document)
-        return plain
+        document: dict[str, Any] = plain(
+            {
+                "delta": self.delta,
+                "source": self.source,
+                "instance": self.instance.as_dict(),
+                "signals": [mu.tolist() for mu in self.signals],
+                "with_graph": asdict(self.with_graph),
+                "without_graph": asdict(self.without_graph),
+                "saving": self.saving,
+                "advice": self.advice,
+                "by_delta": [asdict(each) for each in self.by_delta],
+                "by_R": [asdict(each) for each in self.by_R],
+                "by_tolerance": [asdict(each) for each in self.by_tolerance],
+                "pilot": None if self.pilot is None else self.pilot.as_dict(),
+                "range": None if self.range is None else asdict(self.range),
+            }
+        )
+        return document
 
 
 def _cells(name: str, each: Forecast) -> tuple[str, ...]:
@@ -276,13 +278,3 @@ def _time(problem: Problem, signals: Sequence[Vector]) -> tuple[float, float]:
 
 def _samples(forecast: Forecast) -> str:
     return f"{'about' if forecast.runs else 'at least'} {forecast.expected:,.0f} samples"
-
-
-def _without_nan(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_nan(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_without_nan(each) for each in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None if math.isnan(value) else str(value)
-    return value

@@ -1,6 +1,5 @@
 """Policies: a sampling rule and stopping rules behind init, ask, tell and verdict."""
 
-from spectralbai.policy.contract import Policy
 from spectralbai.policy.policies import (
     GRUB,
     LUCB,
@@ -13,6 +12,7 @@ from spectralbai.policy.policies import (
     TrackAndStop,
     Uniform,
 )
+from spectralbai.policy.policy import Policy
 from spectralbai.policy.state import State
 from spectralbai.policy.views import Estimates, Verdict
 

@@ -9,7 +9,7 @@ from spectralbai.allocation import solve_allocation
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
-from spectralbai.policy.contract import Policy
+from spectralbai.policy.policy import Policy
 from spectralbai.sampling import (
     FixedAllocation,
     GRUBSampling,

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from spectralbai.checks import Vector
+from spectralbai.documents import plain
+
+FORMAT = "spectralbai-verdict/1"
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,10 @@ class Verdict:
     lacking: tuple[float, ...] | None = None
     """What the account against each arm lacked, in nats, when the rule was last read; 0 for eliminated arms. None for
     rules without accounts, and before the first reading."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns everything, JSON-ready: a document of the format spectralbai-verdict/1."""
+        return {"format": FORMAT, "state": self.state, **plain(self)}
 
     @property
     def state(self) -> Literal["running", "decided", "inconsistent"]:

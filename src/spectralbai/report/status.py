@@ -14,6 +14,7 @@ import numpy as np
 from spectralbai import html
 from spectralbai.checks import did_you_mean
 from spectralbai.decimals import Decimals
+from spectralbai.documents import plain
 from spectralbai.errors import NotFound
 from spectralbai.graph import Categories
 from spectralbai.journal.definition import Definition, Goal
@@ -24,6 +25,7 @@ from spectralbai.report.comparison import Comparison
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
 from spectralbai.wording import MOST_NAMED, as_time, finite, in_words
 
+FORMAT = "spectralbai-status/1"
 MOST_ROWS = 30
 """Most arms, and most categories, that a notebook shows."""
 MANY_ARMS = 100
@@ -459,11 +461,12 @@ class Status:
         kept = None if arms is None else {arm.label for arm in arms}
         shown = [arm.as_dict() for arm in self.arms if kept is None or arm.label in kept]
         return {
+            "format": FORMAT,
             "answer": self.answer,
             "advice": list(self.advice),
             "risk": self.risk,
             **{field.name: getattr(self, field.name) for field in fields(self)},
-            "R": [R if math.isfinite(R) else "inf" for R in self.R] if isinstance(self.R, tuple) else self.R,
+            "R": plain(self.R),
             "categories": None if self.categories is None else [asdict(each) for each in self.categories],
             "arms": shown,
             "arms_not_shown": len(self.arms) - len(shown),

@@ -52,7 +52,7 @@ class Betting(StoppingRule[Accounts]):
         if (np.bincount(problem.components, block.data.counts) == 0).any():
             return memory  # the block was opened before there was an estimate, so nothing was bet on it
         outlook = Outlook.on(Evidence(problem, block.data, block.best, evidence.origin))
-        table = CategoryTable(block, outlook) if isinstance(outlook, CatalogueOutlook) else BetTable(block, outlook)
+        table = self.table(block, outlook)
         against_R, leaders = memory.R, memory.leaders
         if not problem.unstructured and block.n_arms >= memory.R_since:
             against_R = against_R.settled(np.array([table.against_R()]))
@@ -81,6 +81,10 @@ class Betting(StoppingRule[Accounts]):
             led[: block.n_arms] |= table.leant_on
         arms = memory.arms.settled(pay, absent | leads)
         return Accounts(arms, against_R, leaders, led, memory.withdrawals, memory.R_since)
+
+    def table(self, block: Block, outlook: Outlook) -> BetTable:
+        """Returns the bets on a closed block; rules that bet otherwise return a table of their own."""
+        return CategoryTable(block, outlook) if isinstance(outlook, CatalogueOutlook) else BetTable(block, outlook)
 
     def withdraw(self, memory: Accounts, arm: int) -> Accounts:
         return memory.without(arm)

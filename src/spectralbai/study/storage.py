@@ -45,10 +45,14 @@ class Storage:
         self.sqlite = parsed.drivername == "sqlite"
         if self.sqlite and not create and not os.path.isfile(parsed.database or ""):
             raise NotFound(f"there is no database {parsed.database}; create a study first, or give the right storage")
-        self._engine = _engine(parsed)
+        self._engine = self.engine(parsed)
         self._process = os.getpid()
         with self.closed_on_error():
             self._check_schema(create)
+
+    def engine(self, url: URL) -> Engine:
+        """Returns what connects to the database; a storage of another kind returns its own."""
+        return _engine(url)
 
     @classmethod
     @contextmanager

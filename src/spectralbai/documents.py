@@ -1,0 +1,27 @@
+"""How JSON documents represent numbers that JSON does not have: infinity and NaN."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+
+def plain(value: Any) -> Any:
+    """Returns a value in a form that JSON can represent, the same in every document.
+
+    Infinite numbers become "inf" and "-inf", as in instance files, and NaN, which means "not known", becomes None.
+    Arrays and tuples become lists; dataclasses and mappings become objects.
+    """
+    if hasattr(value, "tolist"):  # an array of numpy; numpy itself is not imported, so that commands start fast
+        return plain(value.tolist())
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(each) for each in value]
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
+    return value
