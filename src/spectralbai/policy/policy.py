@@ -137,8 +137,8 @@ class Policy(Schedule):
         better is still there. Bets on open blocks do not change. Of the open blocks, those whose numbers are in `kept`
         stay open (all if it is None); the results of the others only inform. Which arms join, and when, may depend on
         seen results but not on sealed ones. The best arm is eliminated with probability at most delta if this choice
-        does not depend on results at all, and otherwise at most delta for each arm that was best at some time (theory
-        12.16, 12.17).
+        does not depend on results at all, and otherwise at most delta for each arm that was best at some time
+        (theory 12.16, 12.17).
         """
         n_arms = self.problem.n_arms
         if not self.earlier or state.n_arms != self.earlier[-1].n_arms:
@@ -260,10 +260,10 @@ class Policy(Schedule):
         rule number `watch`.
 
         With probability 1 - delta the intervals contain all means at all times. For a rule that bets, this risk comes
-        in addition to the risk of its decisions, and the intervals start with the first result of a component (theory,
-        section 14). They use all results received, also those that only inform; these must not have been chosen by
-        their values. For other rules, intervals and decisions are right together with probability 1 - delta. There are
-        no intervals for rules that are not proved, nor if the data contradict R.
+        in addition to the risk of its decisions, and the intervals start with the first result of a component
+        (theory, section 14). They use all results received, also those that only inform; these must not have been
+        chosen by their values. For other rules, intervals and decisions are right together with probability 1 - delta.
+        There are no intervals for rules that are not proved, nor if the data contradict R.
         """
         self._check_state(state)
         seen, (rule, delta) = state.watches[watch], self._watched[watch]
