@@ -4,14 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 DOCS := $(VENV)/.docs
+BENCH := $(VENV)/.bench
 
-.PHONY: demo test lint docs bench verify verify-risk verify-intervals verify-plans verify-kills clean
+.PHONY: demo test lint docs bench verify verify-risk verify-intervals verify-plans verify-kills verify-service clean
 
 demo: $(READY)
 	@echo "The experiment of the paper; the picture will be in reproduction/figure.png"
 	@$(BIN)/spectralbai reproduce --force
 
 test: $(READY)
+	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || echo "chromium or chromedriver is not installed: the tests of the page are skipped"
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY)
@@ -23,15 +25,17 @@ docs: $(DOCS)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The documentation is in site/index.html"
 
-bench: $(READY)
+bench: $(BENCH)
 	$(BIN)/python -m benchmarks.allocation
 	$(BIN)/python -m benchmarks.samples
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.campaign
 	$(BIN)/python -m benchmarks.study
 	$(BIN)/python -m benchmarks.catalogue
+	$(BIN)/python -m benchmarks.page
+	$(BIN)/python -m benchmarks.service
 
-verify: verify-risk verify-intervals verify-plans verify-kills
+verify: verify-risk verify-intervals verify-plans verify-kills verify-service
 
 verify-risk: $(READY)
 	$(BIN)/python -m verification.risk
@@ -48,6 +52,9 @@ verify-kills: $(READY)
 	$(BIN)/python -m verification.kills
 	$(BIN)/python -m verification.study
 
+verify-service: $(BENCH)
+	$(BIN)/python -m verification.service
+
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site
 	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -56,10 +63,14 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or later is needed, this is " + sys.version.split()[0] + "; try make PYTHON=python3.12")'
 	@echo "Creating the environment in $(VENV), which takes a minute or two ..."
 	@$(PYTHON) -m venv --without-pip $(VENV)
-	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[plot,cluster,study,dev]'
+	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[plot,cluster,study,serve,dev]'
 	@touch $@
 	@echo "The environment is ready."
 
 $(DOCS): $(READY)
 	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@
+
+$(BENCH): $(READY)
+	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@touch $@

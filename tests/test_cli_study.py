@@ -366,7 +366,7 @@ def test_a_pipe_cut_short_records_nothing(study: Callable[..., Any], lines: byte
 
 def test_every_command_has_help_and_json_where_it_answers() -> None:
     names = {command.name or command.callback.__name__: command for command in app.registered_commands}  # type: ignore[union-attr]
-    counted = {"tell", "shares", "withdraw", "join"}
+    counted = {"tell", "shares", "withdraw", "join", "stop"}
     assert set(names) == counted | {
         "create",
         "ask",

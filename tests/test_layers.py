@@ -21,6 +21,12 @@ LAYERS: list[dict[str, str]] = [
         "cli": "the command line: parses, calls, prints",
     },
     {
+        "service": "studies over HTTP, and the live page: routes, models, access, limits, events, metrics",
+    },
+    {
+        "client": "studies of a service, with the interface of a study; needs the standard library only",
+    },
+    {
         "study": "live experiments in a database: Studies, Study, upkeep of the kept state, ledger (all SQL), storage",
     },
     {
@@ -72,6 +78,7 @@ LAYERS: list[dict[str, str]] = [
     },
     {
         "noise": "what outcomes are: one kind a file",
+        "layout": "where to draw arms",
     },
     {
         "graph": "weights, Laplacian, smoothness, components, categories",

@@ -13,6 +13,7 @@ __all__ = [
     "Allocation",
     "Alternative",
     "Busy",
+    "Client",
     "Conflict",
     "Graph",
     "Instance",
@@ -38,6 +39,7 @@ __all__ = [
 if TYPE_CHECKING:
     from spectralbai import instances, simulate
     from spectralbai.allocation import Allocation, lower_bound, solve_allocation
+    from spectralbai.client import Client
     from spectralbai.errors import Busy, Conflict, InvalidInput, NotFound, SpectralBAIError, StorageError
     from spectralbai.estimation import estimate
     from spectralbai.graph import Graph
@@ -56,6 +58,7 @@ else:  # hidden from type checkers, which would otherwise accept any name
             "Allocation": "allocation",
             "Alternative": "oracle",
             "Busy": "errors",
+            "Client": "client",
             "Conflict": "errors",
             "Graph": "graph",
             "Instance": "instance",

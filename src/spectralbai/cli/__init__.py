@@ -27,6 +27,7 @@ from spectralbai.cli.process import (
     say_interrupted,
 )
 from spectralbai.cli.reproduce import reproduce
+from spectralbai.cli.serve import app as serve
 from spectralbai.cli.simulate import simulate
 from spectralbai.cli.solve import solve
 from spectralbai.cli.study import app as study
@@ -76,6 +77,7 @@ app.command()(simulate)
 app.command()(compare)
 app.command()(plot)
 app.add_typer(study, name="study")
+app.add_typer(serve, name="serve")
 
 
 def _show_version(asked: bool) -> None:

@@ -308,6 +308,21 @@ def join(
 
 
 @app.command()
+def stop(name: Name, storage: StorageUrl = None, as_json: Json = False) -> None:
+    """Ends a running study by hand, decided or not.
+
+    No trials are handed out any more; results of those that are out are still welcome. What it says then holds as it
+    would at any other time, for whatever reason it was stopped.
+    """
+    with _open(name, storage) as study, progress("weighing results"):
+        new = study.stop()
+        seen = study.status()
+    words = f'stopped: "{name}"' if new else f'"{name}" was not running'
+    _answer(as_json, {"stopped": name, "new": new, "state": seen.state}, words)
+    typer.echo(seen.answer, err=True)
+
+
+@app.command()
 def status(
     name: Name,
     control: Control = None,

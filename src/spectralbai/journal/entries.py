@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from spectralbai.wording import as_time
@@ -47,6 +49,12 @@ class Ticket:
             "issued": as_time(self.issued),
             "expires": as_time(self.expires),
         }
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Ticket:
+        """Returns the ticket that `as_dict` wrote; its times are whole seconds."""
+        issued, expires = (datetime.fromisoformat(d[name]).timestamp() for name in ("issued", "expires"))
+        return cls(d["ticket"], d["arm"], d["label"], d["worker"], issued, expires, d["block"])
 
 
 @dataclass(frozen=True)
@@ -128,6 +136,26 @@ class Observation:
     """Where a result without a ticket comes from."""
     block: int | None = None
     """Number of its block, if it came from counts without tickets that were cut into blocks."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """A result, for people."""
+
+    number: int
+    """1, 2, ... in the order told."""
+    label: str
+    outcome: float
+    told: float
+    """In seconds since 1970."""
+    ticket: str | None
+    worker: str | None
+    origin: str | None
+    """Where a result without a ticket comes from."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the result, JSON-ready, with the time as text."""
+        return {**vars(self), "told": as_time(self.told)}
 
 
 @dataclass(frozen=True)

@@ -73,6 +73,16 @@ class Plan:
         return 1 - ours / theirs if 0 < theirs < math.inf else 0.0
 
     @property
+    def rules_of_thumb(self) -> tuple[float, float]:
+        """About how many samples a race takes, with the graph and without; right within a half in nine cases of ten."""
+        problem = self.instance.problem
+        with_graph, without = (
+            rule_of_thumb(problem, self.delta, each.characteristic_time)
+            for each in (self.with_graph, self.without_graph)
+        )
+        return with_graph, without
+
+    @property
     def advice(self) -> str:
         """Whether the graph is worth it, and what to do if not."""
         ours, theirs = self.with_graph, self.without_graph

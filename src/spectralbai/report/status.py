@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -456,6 +456,20 @@ class Status:
             shown.append(html.paragraph(self.about(arms)))
         return "".join(shown)
 
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Status:
+        """Returns the status that `as_dict` wrote with all arms; the times of its tickets are whole seconds."""
+        R = d["R"]
+        return cls(
+            **{
+                **{field.name: d[field.name] for field in fields(cls)},
+                "R": tuple(math.inf if each == "inf" else each for each in R) if isinstance(R, list) else R,
+                "candidates": None if d["candidates"] is None else tuple(d["candidates"]),
+                "arms": tuple(_arm_from(each) for each in d["arms"]),
+                "pending": tuple(Ticket.from_dict(each) for each in d["pending"]),
+            }
+        )
+
     def as_dict(self, arms: Iterable[ArmStatus] | None = None) -> dict[str, Any]:
         """Returns everything, JSON-ready; if `arms` is given, only these arms, in the order of the study."""
         kept = None if arms is None else {arm.label for arm in arms}
@@ -472,6 +486,12 @@ class Status:
             "arms_not_shown": len(self.arms) - len(shown),
             "pending": [ticket.as_dict() for ticket in self.pending],
         }
+
+
+def _arm_from(d: Mapping[str, Any]) -> ArmStatus:
+    values = {field.name: d[field.name] for field in fields(ArmStatus)}
+    against = values.pop("against")
+    return ArmStatus(**values, against=None if against is None else Comparison(**against))
 
 
 def status_of(at: Snapshot, control: int | None = None) -> Status:

@@ -40,6 +40,9 @@ TAIL = 200
 """After this many results the stored state is updated even if no rule needs to be read, so that reading it stays
 fast."""
 
+HEAD = 400
+"""Characters at the beginning of a definition that hold its limits, which change when a study is stopped."""
+
 CHUNK = 500
 """Number of tickets looked up at once, because databases limit the parameters of a statement."""
 
@@ -103,9 +106,22 @@ def find_studies(connection: Connection, name: str | None = None) -> Sequence[Ro
     return connection.execute(query if name is None else query.where(studies.c.name == name)).all()
 
 
+def find_marks(connection: Connection) -> list[Mark]:
+    """Returns how far each study is, oldest first, without reading what it is about."""
+    columns = (studies.c.id, studies.c.name, studies.c.results, studies.c.progress)
+    head = func.substr(studies.c.definition, 1, HEAD)
+    query = select(*columns, states.c.opened, states.c.withdrawn, states.c.joined, head).join_from(states, studies)
+    rows = connection.execute(query.order_by(studies.c.created, studies.c.id))
+    return [Mark._make(row) for row in rows]
+
+
 def openings_of(state: State, now: float) -> list[Opening]:
     """Returns the open blocks of a state in the form in which they are recorded."""
     return [Opening(block.number, state.samples, now, tuple(block.arms.tolist())) for block in state.blocks]
+
+
+def _ticket(row: Row[Any], labels: Sequence[str]) -> Ticket:
+    return Ticket(row.id, row.arm, labels[row.arm], row.worker, row.issued, row.expires, row.block)
 
 
 def _as_text(values: Sequence[float] | None) -> str | None:
@@ -116,15 +132,31 @@ def _as_tuple(text: str | None) -> tuple[Any, ...] | None:
     return None if text is None else tuple(run_lengths.from_json(json.loads(text)))
 
 
+class Mark(NamedTuple):
+    """How far a study is. Two that are equal mean that nothing has changed but tickets."""
+
+    id: int
+    name: str
+    results: int
+    progress: str
+    opened: int
+    withdrawn: int
+    joined: int
+    head: str
+    """The first characters of the definition."""
+
+
 class Standing(NamedTuple):
-    """How far a study is, and whether a worker has promised to update its stored state."""
+    """How far a study is, and whose turn it is to bring its state up to date."""
 
     results: int
     due: int
     claimed: float
     first_block: int | None
     missing: int | None
-    """How many results the oldest open block still needs."""
+    """Results that the oldest open block misses."""
+    head: str
+    """The first characters of the definition: others mean that the study was stopped meanwhile."""
 
     @property
     def behind(self) -> bool:
@@ -147,6 +179,7 @@ class Ledger:
             studies.c.claimed,
             studies.c.first_block,
             studies.c.missing,
+            func.substr(studies.c.definition, 1, HEAD),
         )
         query = select(*names).where(studies.c.id == self._id)
         return Standing._make(self._one(query.with_for_update() if lock else query))
@@ -235,6 +268,28 @@ class Ledger:
             rows = [{"study": self._id, **{name: getattr(each, name) for name in names}} for each in given]
             self._connection.execute(insert(tickets), rows)
 
+    def given(self, ids: Sequence[str], labels: Sequence[str]) -> list[Ticket]:
+        """Returns those of these tickets that there are, in the order of the ids."""
+        found: dict[str, Ticket] = {}
+        for first in range(0, len(ids), CHUNK):
+            here = tickets.c.id.in_(ids[first : first + CHUNK])
+            for row in self._connection.execute(select(tickets).where(tickets.c.study == self._id, here)):
+                found[row.id] = _ticket(row, labels)
+        return [found[id_] for id_ in ids if id_ in found]
+
+    def recent(self, most: int, before: int | None) -> list[tuple[int, Observation, str | None]]:
+        """Returns (number, result, worker) of the last results told, or of the last before number `before`, the newest
+        first."""
+        of_ticket = (tickets.c.study == observations.c.study) & (tickets.c.id == observations.c.ticket)
+        query = select(observations, tickets.c.worker).outerjoin(tickets, of_ticket)
+        query = query.where(observations.c.study == self._id).order_by(observations.c.number.desc()).limit(most)
+        if before is not None:
+            query = query.where(observations.c.number < before)
+        return [
+            (row.number, Observation(row.arm, row.outcome, row.told, row.ticket, row.origin, row.block), row.worker)
+            for row in self._connection.execute(query)
+        ]
+
     def outcomes_of(self, ids: Sequence[str]) -> dict[str, tuple[int, float | None, int | None]]:
         """Returns (arm, outcome, block) by ticket id, for those of the tickets that exist; the outcome is None if it
         was not told."""
@@ -286,9 +341,7 @@ class Ledger:
         rows = self._connection.execute(
             select(tickets).where(*self._open(now)).order_by(tickets.c.issued, tickets.c.id)
         )
-        return tuple(
-            Ticket(row.id, row.arm, labels[row.arm], row.worker, row.issued, row.expires, row.block) for row in rows
-        )
+        return tuple(_ticket(row, labels) for row in rows)
 
     def pending_per_arm(self, now: float, n_arms: int) -> Vector:
         """Returns how many tickets of each arm are pending."""
@@ -303,6 +356,12 @@ class Ledger:
             .group_by(tickets.c.block, tickets.c.arm)
         )
         return {(block, arm): count for block, arm, count in self._connection.execute(query)}
+
+    def signs(self) -> tuple[int, str]:
+        """Returns what changes whenever the definition does: how often arms joined, and its first characters."""
+        query = select(states.c.joined, func.substr(studies.c.definition, 1, HEAD)).join_from(states, studies)
+        joined, head = tuple[Any, ...](self._one(query.where(states.c.study == self._id)))
+        return joined, head
 
     def kept(self) -> Key:
         """Returns the `key` of the stored state."""

@@ -36,7 +36,9 @@ Clock = Callable[[], float]
 class Storage:
     """A database of studies. Connections stay open until `close`; a forked process opens new ones."""
 
-    def __init__(self, url: str | None = None, *, create: bool = False, clock: Clock = time.time) -> None:
+    def __init__(
+        self, url: str | None = None, *, create: bool = False, clock: Clock = time.time, connections: int = 5
+    ) -> None:
         parsed = _parse(DEFAULT if url is None else url)
         self.clock = clock
         """The clock that studies use."""
@@ -45,14 +47,15 @@ class Storage:
         self.sqlite = parsed.drivername == "sqlite"
         if self.sqlite and not create and not os.path.isfile(parsed.database or ""):
             raise NotFound(f"there is no database {parsed.database}; create a study first, or give the right storage")
-        self._engine = self.engine(parsed)
+        self._engine = self.engine(parsed, connections)
         self._process = os.getpid()
         with self.closed_on_error():
             self._check_schema(create)
 
-    def engine(self, url: URL) -> Engine:
-        """Returns what connects to the database; a storage of another kind returns its own."""
-        return _engine(url)
+    def engine(self, url: URL, connections: int) -> Engine:
+        """Returns what connects to the database and keeps up to so many connections open; a storage of another kind
+        returns its own."""
+        return _engine(url, connections)
 
     @classmethod
     @contextmanager
@@ -210,15 +213,24 @@ def _shown(url: URL) -> str:
     return f"postgresql://{url.username + '@' if url.username else ''}{where}/{url.database or ''}"
 
 
-def _engine(url: URL) -> Engine:
+def _engine(url: URL, connections: int) -> Engine:
     if url.drivername == "sqlite":
-        engine = create_engine(url, connect_args={"timeout": PATIENCE}, max_overflow=-1, hide_parameters=True)
+        engine = create_engine(
+            url, connect_args={"timeout": PATIENCE}, pool_size=connections, max_overflow=-1, hide_parameters=True
+        )
         event.listen(engine, "connect", _prepare_sqlite)
         event.listen(engine, "begin", _start_sqlite)
         return engine
     alive = {"connect_timeout": 10, "keepalives_idle": SILENCE, "keepalives_interval": 10, "keepalives_count": 3}
     try:
-        engine = create_engine(url, connect_args=alive, pool_pre_ping=True, max_overflow=-1, hide_parameters=True)
+        engine = create_engine(
+            url,
+            connect_args=alive,
+            pool_pre_ping=True,
+            pool_size=connections,
+            max_overflow=-1,
+            hide_parameters=True,
+        )
     except ImportError:
         raise StorageError(
             "PostgreSQL needs psycopg, not installed here; run: pip install 'spectralbai[study]'"

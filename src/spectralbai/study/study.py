@@ -10,25 +10,27 @@ recorded blocks and results.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from sqlalchemy import Row
 
 from spectralbai.checks import check_integer, check_number, did_you_mean
-from spectralbai.errors import Conflict, InvalidInput, NotFound
+from spectralbai.errors import Conflict, InvalidInput, NotFound, SpectralBAIError
 from spectralbai.evidence.blocks import unclaimed
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition, Goal
-from spectralbai.journal.entries import Failure, Join, Records, Snapshot, Summary, Ticket, Withdrawal
+from spectralbai.journal.entries import Failure, Join, Records, Result, Snapshot, Summary, Ticket, Withdrawal
 from spectralbai.report import Report, Status, status_of
 from spectralbai.software import software
-from spectralbai.study.ledger import Ledger, Standing, find_studies, insert_study, key, openings_of
+from spectralbai.study.ledger import HEAD, Ledger, Standing, find_studies, insert_study, key, openings_of
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
 from spectralbai.study.traffic import Counts, settle
@@ -45,6 +47,16 @@ MOST_TICKETS = 10_000
 
 Outcome = float | Failure | None
 CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
+
+
+class _Told(NamedTuple):
+    """What is told for a ticket, checked."""
+
+    id: str
+    value: float | None
+    """None: the trial failed, and does not count."""
+    reason: str | None
+    """Why it failed, if it did."""
 
 
 class Study:
@@ -130,7 +142,7 @@ class Study:
                 row = found[0]
                 with undamaged(name):
                     definition = Ledger(connection, row.id).definition()
-                return cls(Upkeep(place, row.id, row.name, definition), row, owns_storage)
+                return cls(Upkeep(place, row.id, row.name, definition, row.definition[:HEAD]), row, owns_storage)
             others = [row.name for row in find_studies(connection)]
         remedy = did_you_mean(name, others, "spectralbai study list shows those that are there")
         raise NotFound(f'{place.name} holds no study "{name}"; {remedy}')
@@ -152,20 +164,28 @@ class Study:
         return f"<Study {self.name!r} in {self._upkeep.storage.name}>"
 
     def ask(
-        self, n: int = 1, worker: str = "", lease: float = LEASE, *, on_give: Callable[[], object] | None = None
+        self,
+        n: int = 1,
+        worker: str = "",
+        lease: float = LEASE,
+        *,
+        key: str | None = None,
+        on_give: Callable[[], object] | None = None,
     ) -> list[Ticket]:
         """Returns tickets for the trials to do next: at most n, and at least one while the study runs. There are none
         once it has decided, the data contradict R, or all trials of the budget are done or handed out.
 
-        Pending tickets of other workers are taken into account. If a ticket is not told within `lease` seconds, it is
-        no longer pending, and its trial may be handed out again. Whether a result arrives in time must not depend on
-        its value. `on_give` is called right before tickets are recorded; from then on they are pending.
+        Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
+        is: its trial may then be handed out again. Whether a result comes in time must not depend on its value.
+        Who asks again with the same `key`, since the answer was lost, gets the same tickets: choose a new key, a random
+        one, say, for each ask. `on_give` is called right before tickets are recorded, from when on they are pending.
         """
         n = check_integer("n", n, 1)
         if n > MOST_TICKETS:
             raise InvalidInput(f"`n` must be at most {MOST_TICKETS}, got {n}; ask again for more")
         worker = check_words("worker", worker, 100, blank=True)
         lease = check_number("lease", lease, "a positive number of seconds", low=0.0, strict=True)
+        ids = self._ids(n, None if key is None else check_words("key", key, 200))
         policy = self.definition.policy
         policy.ask(policy.init())  # loads compiled code now, and not while others wait for the transaction
         self._upkeep.catch_up()
@@ -175,11 +195,13 @@ class Study:
                 now = self._upkeep.now
                 state = self._upkeep.kept(ledger)
                 labels, policy = self.definition.instance.labels, self.definition.policy
+                if key is not None and (before := ledger.given(ids, labels)):
+                    return before
                 room = self._room(ledger, standing, now)
                 pulls = self._pulls(ledger, state, int(min(n, room)), now) if room > 0 else []
                 given = [
-                    Ticket(secrets.token_hex(8), arm, labels[arm], worker, now, now + lease, block)
-                    for block, arm in pulls
+                    Ticket(id_, arm, labels[arm], worker, now, now + lease, block)
+                    for id_, (block, arm) in zip(ids, pulls, strict=False)
                 ]
                 if given and on_give is not None:
                     on_give()
@@ -191,8 +213,14 @@ class Study:
             else:
                 self._open_ahead(state)
 
+    def _ids(self, n: int, key: str | None) -> list[str]:
+        """Returns ids for n tickets: random ones, or those that follow from the key of an ask."""
+        if key is None:
+            return [secrets.token_hex(8) for _ in range(n)]
+        return [hashlib.sha256(f"{self._upkeep.id}\n{key}\n{i}".encode()).hexdigest()[:16] for i in range(n)]
+
     def _room(self, ledger: Ledger, standing: Standing, now: float) -> float:
-        """Returns how many more trials may be handed out within the budget and time of the study."""
+        """Returns how many more trials the limits of the study allow to hand out."""
         definition = self.definition
         if definition.over(standing.results, now):
             return 0
@@ -231,48 +259,98 @@ class Study:
 
     def tell_many(self, results: Iterable[tuple[Ticket | str, Outcome]]) -> int:
         """Records outcomes of tickets, all or none; returns how many were new."""
+        (told,) = self.tell_batches([results])
+        if isinstance(told, SpectralBAIError):
+            raise told
+        return told
+
+    def tell_batches(
+        self,
+        batches: Sequence[Iterable[tuple[Ticket | str, Outcome]]],
+        on_recorded: Callable[[list[int | SpectralBAIError]], object] | None = None,
+    ) -> list[int | SpectralBAIError]:
+        """Records several batches of outcomes in one transaction, each all or none; returns for each how many were new,
+        or why it was refused.
+
+        `on_recorded` is called with that once everything is written, before rules are read, which may take longer.
+        """
+        parsed = [self._parsed(batch) for batch in batches]
+        ids = {each.id for batch in parsed if not isinstance(batch, SpectralBAIError) for each in batch}
+        told: list[int | SpectralBAIError] = []
+        with self._upkeep.writing() as ledger:
+            standing = ledger.standing(lock=True)
+            known = ledger.outcomes_of(sorted(ids))
+            new: dict[str, dict[str, Any]] = {}
+            given_back: dict[str, None] = {}
+            reasons: dict[str, str] = {}
+            for batch in parsed:
+                try:
+                    if isinstance(batch, SpectralBAIError):
+                        raise batch
+                    own, back = self._weighed(batch, known)
+                except SpectralBAIError as error:
+                    told.append(error)
+                    continue
+                for id_, row in own.items():
+                    arm, _, block = known[id_]
+                    known[id_] = (arm, row["outcome"], block)
+                new |= own
+                given_back |= dict.fromkeys(back)
+                changed = own.keys() | back
+                reasons |= {each.id: each.reason for each in batch if each.reason is not None and each.id in changed}
+                told.append(len(own) + len(back))
+            ledger.fail(reasons)
+            ledger.abandon(list(given_back), self._upkeep.now)
+            filled = sum(known[id_][2] is not None and known[id_][2] == standing.first_block for id_ in new)
+            claimed = self._upkeep.append(ledger, standing, list(new.values()), filled)
+        if on_recorded is not None:
+            on_recorded(told)
+        if claimed:
+            self._upkeep.advance()
+        return told
+
+    def _parsed(self, results: Iterable[tuple[Ticket | str, Outcome]]) -> list[_Told] | SpectralBAIError:
+        """Returns outcomes of tickets as they are kept, or what is wrong with them."""
         try:
             pairs = [(ticket, outcome) for ticket, outcome in results]
         except (TypeError, ValueError):
-            raise InvalidInput("`results` must be pairs of a ticket and an outcome") from None
-        reasons: dict[str, str] = {}
-        told: list[tuple[str, float | None]] = []
-        for ticket, outcome in pairs:
-            id_ = _ticket_id(ticket)
-            if outcome is None or isinstance(outcome, Failure):
-                reason = "no outcome" if outcome is None else outcome.reason
-                reasons[id_] = check_words("reason", reason, 200)
-                told.append((id_, self.definition.failed_as))
-            else:
-                told.append((id_, self.definition.check_outcome(outcome)))
-        with self._upkeep.writing() as ledger:
-            standing = ledger.standing(lock=True)
-            known = ledger.outcomes_of([id_ for id_, _ in told])
-            new: dict[str, dict[str, Any]] = {}
-            given_back: list[str] = []
-            for id_, value in told:
-                if id_ not in known:
-                    raise NotFound(f'"{id_}" is no ticket of the study "{self.name}"; tell under the id that ask gave')
-                arm, before, block = known[id_]
-                if value is None:
-                    if before is not None:
-                        raise Conflict(f'the ticket "{id_}" has the outcome {before!r} already; it did not fail')
-                    given_back.append(id_)
-                elif before is None:
-                    known[id_] = (arm, value, block)
-                    new[id_] = {"arm": arm, "outcome": value, "ticket": id_}
-                elif before != value:
-                    raise Conflict(
-                        f'the ticket "{id_}" has the outcome {before!r} already, got {value!r}; results are never '
-                        "changed"
-                    )
-            ledger.fail({id_: reason for id_, reason in reasons.items() if id_ in new or id_ in given_back})
-            ledger.abandon(given_back, self._upkeep.now)
-            filled = sum(known[id_][2] is not None and known[id_][2] == standing.first_block for id_ in new)
-            claimed = self._upkeep.append(ledger, standing, list(new.values()), filled)
-        if claimed:
-            self._upkeep.advance()
-        return len(new) + len(set(given_back))
+            return InvalidInput("`results` must be pairs of a ticket and an outcome")
+        told: list[_Told] = []
+        try:
+            for ticket, outcome in pairs:
+                id_ = _ticket_id(ticket)
+                if outcome is None or isinstance(outcome, Failure):
+                    reason = "no outcome" if outcome is None else outcome.reason
+                    told.append(_Told(id_, self.definition.failed_as, check_words("reason", reason, 200)))
+                else:
+                    told.append(_Told(id_, self.definition.check_outcome(outcome), None))
+        except SpectralBAIError as error:
+            return error
+        return told
+
+    def _weighed(
+        self, told: Sequence[_Told], known: Mapping[str, tuple[int, float | None, int | None]]
+    ) -> tuple[dict[str, dict[str, Any]], set[str]]:
+        """Returns the new results among these, as rows by ticket, and the tickets to give back."""
+        new: dict[str, dict[str, Any]] = {}
+        given_back: set[str] = set()
+        for id_, value, _ in told:
+            if id_ not in known:
+                raise NotFound(f'"{id_}" is no ticket of the study "{self.name}"; tell under the id that ask gave')
+            arm, before, _ = known[id_]
+            if id_ in new:
+                before = new[id_]["outcome"]
+            if value is None:
+                if before is not None:
+                    raise Conflict(f'the ticket "{id_}" has the outcome {before!r} already; it did not fail')
+                given_back.add(id_)
+            elif before is None:
+                new[id_] = {"arm": arm, "outcome": value, "ticket": id_}
+            elif before != value:
+                raise Conflict(
+                    f'the ticket "{id_}" has the outcome {before!r} already, got {value!r}; results are never changed'
+                )
+        return new, given_back
 
     def add(
         self,
@@ -428,7 +506,7 @@ class Study:
                 raise Conflict(f'the study "{self.name}" has ended, and nothing could be tried; create another one')
             state, seen = advance(definition, kept, unseen)
             new = definition.policy.join(state, handed_out)
-            text = json.dumps(new.as_dict())
+            text, whole = json.dumps(new.as_dict()), json.dumps(definition.as_dict())
             with self._upkeep.writing() as ledger:
                 standing = ledger.standing(lock=True)
                 same = standing == before and ledger.kept() == key(kept)
@@ -445,9 +523,35 @@ class Study:
                 ledger.add_join(len(state.joined), written)
                 ledger.replace_state(key(kept), new, text, now, seen)
                 ledger.void([block.number for block in new.blocks], now)
-                ledger.update(definition=json.dumps(definition.as_dict()), **summary(definition, new))
-            self._upkeep.replaced(new, definition)
+                ledger.update(definition=whole, **summary(definition, new))
+            self._upkeep.replaced(new, definition, whole)
             return definition.changes
+
+    def stop(self) -> bool:
+        """Ends the study by hand, as if its time were over; returns whether it was running.
+
+        No trials are handed out from then on. The candidates and intervals hold at all times, and so they do when the
+        study is stopped, for whatever reason. Results of tickets that are out are welcome, and may even bring the
+        decision. One that has decided, ended or contradicts R stays as it is.
+        """
+        while True:
+            self._upkeep.catch_up()
+            with self._upkeep.reading() as ledger:
+                before, kept = ledger.standing(), self._upkeep.kept(ledger)
+            if before.behind:  # another worker is about to close a block, which may bring the decision
+                self._upkeep.wait()
+                continue
+            now, definition = self._upkeep.now, self.definition
+            if definition.of(kept).policy.verdict(kept).state != "running" or definition.over(before.results, now):
+                return False
+            stopped = replace(definition, until=now)
+            whole = json.dumps(stopped.as_dict())
+            with self._upkeep.writing() as ledger:
+                if ledger.standing(lock=True) != before or ledger.kept() != key(kept):
+                    continue  # another worker was faster: again, from what is there now
+                ledger.update(definition=whole)
+            self._upkeep.replaced(kept, stopped, whole)
+            return True
 
     def _handed_out(self, ledger: Ledger, state: State, now: float) -> tuple[int, ...]:
         """Returns the numbers of the open blocks of which a trial is handed out or has a result."""
@@ -525,6 +629,23 @@ class Study:
         """Returns everything that a status needs, as of one instant."""
         with self._upkeep.reading() as ledger:
             return self._snapshot(ledger)
+
+    def pending(self) -> tuple[Ticket, ...]:
+        """Returns the tickets that count as pending, oldest first."""
+        with self._upkeep.reading() as ledger:
+            self._upkeep.learn(ledger)
+            return ledger.pending(self._upkeep.now, self.definition.instance.labels)
+
+    def recent(self, most: int = 100, before: int | None = None) -> list[Result]:
+        """Returns the last results told, the newest first; or the last before the result of number `before`."""
+        most = check_integer("most", most, 1)
+        with self._upkeep.reading() as ledger:
+            self._upkeep.learn(ledger)
+            labels = self.definition.instance.labels
+            return [
+                Result(number, labels[each.arm], each.outcome, each.told, each.ticket, worker, each.origin)
+                for number, each, worker in ledger.recent(most, before)
+            ]
 
     def records(self) -> Records:
         """Returns all results, tickets and blocks ever recorded, as of one instant."""

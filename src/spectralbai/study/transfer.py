@@ -8,7 +8,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import astuple, fields, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from spectralbai.checks import check_arm, check_integer, check_number
 from spectralbai.errors import InvalidInput
@@ -108,6 +108,16 @@ def results_as_csv(study: Study) -> str:
     return text.getvalue()
 
 
+class Exported(NamedTuple):
+    """An exported document, read and checked."""
+
+    name: str
+    created: float
+    versions: dict[str, str]
+    definition: Definition
+    records: Records
+
+
 def import_study(
     document: Any, name: str | None = None, storage: str | Storage | None = None, on_check: OnCheck | None = None
 ) -> Study:
@@ -126,6 +136,22 @@ def import_study(
         ...     print(copy.name, copy.status().results)
         copy 0
     """
+    read = read_export(document, name)
+    try:
+        state, checks = replay(read.definition, read.records, on_check)
+    except InvalidInput as error:
+        raise InvalidInput(f"$.openings: {error}; {REMEDY}") from None
+
+    with Storage.given(storage, create=True) as place:
+        with place.writing() as connection:
+            insert_study(
+                connection, read.name, read.created, read.definition, read.versions, read.records, state, checks
+            )
+        return Study.named(read.name, place, place is not storage)
+
+
+def read_export(document: Any, name: str | None = None) -> Exported:
+    """Returns what an exported document holds, checked; but whether its blocks follow from its results is not."""
     if not isinstance(document, Mapping) or document.get("format") not in (FORMAT_4, FORMAT, FORMAT_2, FORMAT_1):
         found = document.get("format") if isinstance(document, Mapping) else type(document).__name__
         raise InvalidInput(
@@ -149,15 +175,7 @@ def import_study(
     ):
         raise InvalidInput(f"$.versions must be an object of strings; {REMEDY}")
     records = replace(_records(document, definition), joins=tuple(joins))
-    try:
-        state, checks = replay(definition, records, on_check)
-    except InvalidInput as error:
-        raise InvalidInput(f"$.openings: {error}; {REMEDY}") from None
-
-    with Storage.given(storage, create=True) as place:
-        with place.writing() as connection:
-            insert_study(connection, name, created, definition, dict(versions), records, state, checks)
-        return Study.named(name, place, place is not storage)
+    return Exported(name, created, dict(versions), definition, records)
 
 
 def _records(document: Mapping[str, Any], definition: Definition) -> Records:

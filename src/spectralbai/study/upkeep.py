@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from spectralbai.checks import Vector
 from spectralbai.errors import StorageError
 from spectralbai.journal.definition import Definition
-from spectralbai.study.ledger import Ledger, Standing, due, key
+from spectralbai.study.ledger import HEAD, Ledger, Standing, due, key
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.storage import Storage
 
@@ -36,13 +36,20 @@ OnCheck = Callable[[int, int], object]
 class Upkeep:
     """The kept state of one study, and the transactions in which its rows are read and written."""
 
-    def __init__(self, storage: Storage, id_: int, name: str, definition: Definition) -> None:
+    def __init__(self, storage: Storage, id_: int, name: str, definition: Definition, head: str) -> None:
+        """`head` is how the definition begins in the storage."""
         self.storage = storage
         self._id = id_
         self._name = name
         self.definition = definition
-        """The question of the study; it changes when options join, even if another process adds them."""
-        self._known: State | None = None  # the state last read; mostly it is still the stored one
+        """What the study is about; it changes when options join, also by another process."""
+        self._head = head
+        self._known: State | None = None  # the state last read, which is mostly that still kept
+
+    @property
+    def id(self) -> int:
+        """What tells the study from all others, also from one of its name that was deleted."""
+        return self._id
 
     @property
     def now(self) -> float:
@@ -68,7 +75,7 @@ class Upkeep:
         """
         with self.reading() as ledger:
             standing = ledger.standing()
-            self._learn(ledger)
+            self.learn(ledger)
         if not self._unclaimed(standing):
             return
         with self.writing() as ledger:
@@ -133,8 +140,8 @@ class Upkeep:
         joined."""
         from spectralbai.policy import State
 
-        self._learn(ledger)
-        kept, state = ledger.kept(), self._known  # copied, because other threads may change self._known meanwhile
+        self.learn(ledger)
+        kept, state = ledger.kept(), self._known  # which other threads may set meanwhile
         if state is None or key(state) != kept:
             with undamaged(self._name):
                 state = State.from_dict(json.loads(ledger.state()))
@@ -146,10 +153,11 @@ class Upkeep:
             self._known = state
         return state
 
-    def replaced(self, state: State, definition: Definition | None = None) -> None:
-        """Remembers the state, and the definition if it changed, that this worker has just stored."""
+    def replaced(self, state: State, definition: Definition | None = None, text: str = "") -> None:
+        """Takes note of the state, and of the definition and its JSON form if it changed, that this worker has just
+        put in place."""
         if definition is not None:
-            self.definition = definition
+            self.definition, self._head = definition, text[:HEAD]
         self._known = state
 
     def state(self, ledger: Ledger) -> tuple[State, Vector]:
@@ -162,14 +170,18 @@ class Upkeep:
         return advance(self.definition, state, told)[0], waiting
 
     def refresh(self) -> None:
-        """Updates the definition if another process added options, so that their labels are known here."""
+        """Learns of options that have joined by another process, whose labels may be meant, and of a stop."""
         with self.reading() as ledger:
-            self._learn(ledger)
+            self.learn(ledger)
 
-    def _learn(self, ledger: Ledger) -> None:
-        if ledger.kept().joined > len(self.definition.history) - 1:
+    def learn(self, ledger: Ledger) -> None:
+        """Reads the definition again if options have joined or the study was stopped, by another process, say."""
+        joined, head = ledger.signs()
+        known = len(self.definition.history) - 1  # more than `joined` if another thread has just let options join
+        if joined > known or (joined == known and head != self._head):
             with undamaged(self._name):
                 self.definition = ledger.definition()
+            self._head = head
 
     def _unclaimed(self, standing: Standing) -> bool:
         """Whether the stored state needs an update and no worker is doing it.

@@ -1,0 +1,133 @@
+"""`spectralbai serve`: studies over HTTP, and in the browser."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spectralbai.cli.process import held_back
+from spectralbai.cli.study import Json, StorageUrl
+from spectralbai.cli.tables import print_plain
+from spectralbai.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from spectralbai.service.access import TokenFile
+
+app = typer.Typer(invoke_without_command=True)
+token = typer.Typer(no_args_is_help=True, help="Who may call the service.")
+app.add_typer(token, name="token")
+
+Tokens = Annotated[
+    Path | None,
+    typer.Option(
+        "--tokens",
+        envvar="SPECTRALBAI_TOKENS",
+        show_envvar=False,
+        help="File of the tokens; if not given, $SPECTRALBAI_TOKENS, or spectralbai-tokens.json here.",
+        metavar="FILE",
+    ),
+]
+
+
+@app.callback()
+def serve(
+    context: typer.Context,
+    storage: StorageUrl = None,
+    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 for all of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen at; 0 for any that is free.")] = 8000,
+    tokens: Tokens = None,
+    sample: Annotated[
+        bool, typer.Option("--sample", help="Make a sample study, if there is none, and simulate its visitors.")
+    ] = False,
+    rate: Annotated[
+        float, typer.Option(help="Most requests per second of one client; 0 for any number.", metavar="N")
+    ] = 500.0,
+    log: Annotated[bool, typer.Option("--log", help="Write a line for each request to stderr.")] = False,
+) -> None:
+    """Serves studies over HTTP, to programs and to the browser.
+
+    \b
+    Examples:
+      spectralbai serve --sample
+      spectralbai serve --storage postgresql://USER:PASSWORD@HOST/DATABASE --port 8080
+      spectralbai serve token create --read-write --label "lab 3"
+
+    Only this machine can reach it, unless --host says otherwise; then everyone needs a token.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from spectralbai.checks import check_integer, check_number
+
+    check_number("--rate", rate, "a number of requests per second", low=0.0, strict=False)
+    if check_integer("--port", port, 0) > 65535:
+        raise InvalidInput(f"--port must be at most 65535, got {port}")
+    from spectralbai.service import Access, Server, make_app
+    from spectralbai.service.limits import Limits
+    from spectralbai.service.sample import visitors
+    from spectralbai.service.server import is_loopback
+    from spectralbai.study import Studies
+
+    access = Access(_tokens(tokens))
+    if not access.needed and not is_loopback(host):
+        raise InvalidInput(
+            f"--host {host} lets other machines in, and there is no token; create one first: spectralbai serve token "
+            "create --read-write"
+        )
+    if log:
+        import logging
+
+        logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
+        logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    with Studies(storage, connections=40) as studies:
+        server = Server(make_app(studies, access, Limits(rate=rate, burst=4 * rate)), host, port)
+        with held_back() as hold, visitors(studies if sample else None):
+            hold()  # Ctrl-C is the server's: it finishes what has begun
+            words = "" if access.needed else "; whoever uses this machine may call it"
+            typer.echo(f"Serving {studies.storage} at {server.url}{words}. Ctrl-C ends it", err=True)
+            server.serve_until_stopped()
+
+
+@token.command()
+def create(
+    writes: Annotated[
+        bool, typer.Option("--read-write/--read-only", help="Whether who has it may change studies.")
+    ] = False,
+    label: Annotated[str, typer.Option(help="What it is for.", metavar="TEXT")] = "",
+    tokens: Tokens = None,
+) -> None:
+    """Prints a new token. It is shown this once, and kept as a hash."""
+    file = _tokens(tokens)
+    secret = file.create("read-write" if writes else "read-only", label)
+    typer.echo(secret)
+    typer.echo(f"Keep it secret: it is not shown again. {file.file} has its hash only", err=True)
+
+
+@token.command()
+def revoke(
+    id_: Annotated[str, typer.Argument(help="Id of the token, or its label.", metavar="ID")], tokens: Tokens = None
+) -> None:
+    """Makes a token invalid, at once, also where the service runs."""
+    gone = _tokens(tokens).revoke(id_)
+    typer.echo(f"The token {gone.id} is of no use any more")
+
+
+@token.command("list")
+def list_(tokens: Tokens = None, as_json: Json = False) -> None:
+    """Lists the tokens: what each is for and allows, not the tokens themselves."""
+    found = _tokens(tokens).tokens
+    rows = [{"id": each.id, "label": each.label, "access": each.access, "created": each.created} for each in found]
+    if as_json:
+        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        return
+    from spectralbai.cli.tables import as_text
+
+    print_plain(as_text(("id", "label", "access", "created"), [tuple(row.values()) for row in rows]))
+
+
+def _tokens(file: Path | None) -> TokenFile:
+    from spectralbai.service.access import DEFAULT, TokenFile
+
+    return TokenFile(DEFAULT if file is None else file)

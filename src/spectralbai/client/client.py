@@ -1,0 +1,118 @@
+"""The studies of a service, as `Studies` has those of a database."""
+
+from __future__ import annotations
+
+import secrets
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from spectralbai.client.study import RemoteStudy
+from spectralbai.client.transport import Transport
+from spectralbai.errors import InvalidInput
+from spectralbai.instance import Instance
+from spectralbai.study import Summary
+
+if TYPE_CHECKING:
+    from spectralbai.journal.definition import Goal
+
+TIMEOUT = 120.0
+"""Seconds after which a request that is not answered is made again."""
+PATIENCE = 60.0
+"""Seconds for which requests are repeated while the service cannot be reached or is busy."""
+
+
+class Client:
+    """The studies of a service at an address, with the methods of `Studies`. Threads may share it.
+
+    Every request may be repeated, and is where its answer was lost: nothing is done twice. Refusals are the exceptions
+    that `Study` raises, with the same sentences.
+
+    >>> client = sb.Client("http://127.0.0.1:8000", token="sbai_...")
+    >>> study = client.open("doses")
+    >>> while tickets := study.ask(2, worker="lab 3"):
+    ...     for ticket in tickets:
+    ...         study.tell(ticket, outcome_of(ticket.label))
+    """
+
+    def __init__(
+        self, url: str, token: str | None = None, *, timeout: float = TIMEOUT, patience: float = PATIENCE
+    ) -> None:
+        self._transport = Transport(url, token, timeout, patience)
+
+    @property
+    def url(self) -> str:
+        """The address of the service."""
+        return self._transport.url
+
+    def create(
+        self,
+        name: str,
+        instance: Instance,
+        delta: float = 0.05,
+        goal: Goal = "max",
+        stopping: str = "betting",
+        budget: int | None = None,
+        until: float | None = None,
+        failed_as: float | None = None,
+    ) -> RemoteStudy:
+        """Returns a new study; `Study.create` says what the arguments mean."""
+        if not isinstance(instance, Instance):
+            raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
+        body = {
+            "name": name,
+            "instance": instance.as_dict(),
+            "delta": delta,
+            "goal": goal,
+            "stopping": stopping,
+            "budget": budget,
+            "until": until,
+            "failed_as": failed_as,
+        }
+        return RemoteStudy(self._transport, self._transport.call("POST", "/api/studies", body, retry_key=_key()))
+
+    def open(self, name: str) -> RemoteStudy:
+        """Returns the study of that name."""
+        return RemoteStudy.named(self._transport, name)
+
+    def study(self, name: str) -> RemoteStudy:
+        """Returns the study of that name."""
+        return self.open(name)
+
+    def list(self) -> list[Summary]:
+        """Returns a line for each study, oldest first."""
+        found: list[Summary] = []
+        after = None
+        while True:
+            page = self._transport.call("GET", "/api/studies", query={"after": after, "limit": 1000})
+            found += [Summary(**each) for each in page["studies"]]
+            after = page["next"]
+            if after is None:
+                return found
+
+    def import_(self, document: Any, name: str | None = None) -> RemoteStudy:
+        """Returns the study of an exported document, under its own name or another."""
+        body = {"document": document, "name": name}
+        return RemoteStudy(self._transport, self._transport.call("POST", "/api/imports", body, retry_key=_key()))
+
+    def delete(self, name: str) -> None:
+        """Removes a study and all that was asked and told, for good."""
+        self.open(name).delete()
+
+    def close(self) -> None:
+        """Closes the connection of this thread."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Client of {self.url}>"
+
+
+def _key() -> str:
+    return secrets.token_hex(16)

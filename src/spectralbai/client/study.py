@@ -1,0 +1,197 @@
+"""A study of a service, as `Study` is one of a database."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
+
+from spectralbai.client.transport import Transport
+from spectralbai.errors import InvalidInput
+from spectralbai.instance import Instance
+from spectralbai.study import Definition, Failure, Status, Ticket
+
+if TYPE_CHECKING:
+    from spectralbai.journal.entries import Records
+
+Outcome = float | Failure | None
+CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
+ALL_ARMS = 1_000_000
+"""More than a service shows."""
+
+
+class RemoteReport:
+    """The record of a study of a service: `.as_dict()`, `.as_html()`, `.status`."""
+
+    def __init__(self, document: dict[str, Any], page: str) -> None:
+        self._document = document
+        self._page = page
+
+    @property
+    def status(self) -> Status:
+        """Where the study stood."""
+        return Status.from_dict(self._document["status"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns everything, JSON-ready."""
+        return self._document
+
+    def as_html(self) -> str:
+        """Returns one page that needs nothing else, made right after the rest."""
+        return self._page
+
+
+class RemoteStudy:
+    """A study of a service, with the methods of `Study`; use `Client.create` or `Client.open`."""
+
+    def __init__(self, transport: Transport, document: Mapping[str, Any]) -> None:
+        self._transport = transport
+        self.name: str = document["name"]
+        self.created: float = document["created_seconds"]
+        self.versions: dict[str, str] = document["versions"]
+        """Of the software that created the study."""
+
+    @classmethod
+    def named(cls, transport: Transport, name: str) -> RemoteStudy:
+        """Returns the study of that name."""
+        if not isinstance(name, str) or not name:
+            raise InvalidInput(f"`name` must be one line of 1 to 100 printable characters, got {str(name)[:120]!r}")
+        return cls(transport, transport.call("GET", f"/api/studies/{_quoted(name)}"))
+
+    @property
+    def definition(self) -> Definition:
+        """What the study is about, as the service says now."""
+        return Definition.from_dict(self._get("")["definition"])
+
+    def ask(self, n: int = 1, worker: str = "", lease: float = 3600.0, *, key: str | None = None) -> list[Ticket]:
+        """Returns trials to do next, as tickets, as `Study.ask` does; an ask that is repeated gets the same ones."""
+        body = {"n": n, "worker": worker, "lease": lease}
+        answer = self._post("ask", body, key=secrets.token_hex(16) if key is None else key)
+        return [Ticket.from_dict(each) for each in answer["tickets"]]
+
+    def tell(self, ticket: Ticket | str, outcome: Outcome) -> bool:
+        """Records the outcome of a ticket; returns whether it was new, as far as the service can tell: where an answer
+        was lost and the result told again, it was not."""
+        return self.tell_many([(ticket, outcome)]) == 1
+
+    def tell_many(self, results: Iterable[tuple[Ticket | str, Outcome]]) -> int:
+        """Records outcomes of tickets, all or none; returns how many were new."""
+        try:
+            told = [_told(ticket, outcome) for ticket, outcome in results]
+        except (TypeError, ValueError):
+            raise InvalidInput("`results` must be pairs of a ticket and an outcome") from None
+        return int(self._post("tell", {"results": told})["recorded"])
+
+    def add(self, labels: Sequence[str], outcomes: Sequence[float], origin: str) -> int:
+        """Records results that come without tickets, all or none; returns how many were new. See `Study.add`."""
+        try:
+            rows = [{"label": label, "outcome": each} for label, each in zip(labels, outcomes, strict=True)]
+        except (TypeError, ValueError):
+            rows = []
+        return int(self._post("results", {"origin": origin, "rows": rows})["recorded"])
+
+    def tell_counts(self, counts: CountRows, id: str, past: bool = False) -> int:
+        """Records trials and successes per arm, all or none; returns how many trials were new. See
+        `Study.tell_counts`."""
+        try:
+            rows = [(label, *pair) for label, pair in counts.items()] if isinstance(counts, Mapping) else [*counts]
+            listed = [{"label": label, "trials": trials, "successes": hits} for label, trials, hits in rows]
+        except (TypeError, ValueError):
+            raise InvalidInput(
+                "`counts` must be {label: (trials, successes)}, or rows of a label, trials and successes"
+            ) from None
+        return int(self._post("counts", {"id": id, "past": past, "rows": listed})["recorded"])
+
+    def shares(self) -> dict[str, float]:
+        """Returns in what shares to split the next traffic, by label."""
+        return {each["label"]: each["share"] for each in self._get("/shares")["shares"]}
+
+    def abandon(self, *tickets: Ticket | str) -> None:
+        """Gives tickets back, all or none."""
+        self._post("abandon", {"tickets": [_id(ticket) for ticket in tickets]})
+
+    def withdraw(self, label: str) -> bool:
+        """Takes an arm out of the study; returns whether it was in."""
+        return bool(self._post("withdraw", {"label": label})["new"])
+
+    def join(self, instance: Instance) -> str:
+        """Takes further options into the study; returns what changed, in words. See `Study.join`."""
+        if not isinstance(instance, Instance):
+            raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
+        key = secrets.token_hex(16)
+        path = f"/api/studies/{_quoted(self.name)}/join"
+        answer = self._transport.call("POST", path, {"instance": instance.as_dict()}, retry_key=key)
+        return str(answer["changes"])
+
+    def stop(self) -> bool:
+        """Ends the study by hand; returns whether it was running. See `Study.stop`."""
+        return bool(self._post("stop", None)["new"])
+
+    def delete(self) -> None:
+        """Removes the study and all that was asked and told, for good."""
+        self._transport.call("DELETE", f"/api/studies/{_quoted(self.name)}", gone_is_done=True)
+
+    def status(self, control: str | None = None) -> Status:
+        """Returns where the study stands, with every arm compared with the one labelled `control`, if given."""
+        query = {"control": control, "limit": ALL_ARMS, "order": "study"}
+        return Status.from_dict(self._get("/status", query))
+
+    def report(self, control: str | None = None) -> RemoteReport:
+        """Returns the record of the study, for a page or JSON."""
+        document = self._get("/report", {"control": control})
+        page = self._transport.send(
+            "GET", f"/api/studies/{_quoted(self.name)}/report.html", query={"control": control}
+        ).decode()
+        return RemoteReport(document, page)
+
+    def pending(self) -> tuple[Ticket, ...]:
+        """Returns the tickets that count as pending, oldest first."""
+        return tuple(Ticket.from_dict(each) for each in self._get("/tickets")["tickets"])
+
+    def export(self) -> dict[str, Any]:
+        """Returns all of the study, JSON-ready; `Client.import_` and `import_study` restore it."""
+        document: dict[str, Any] = self._get("/export")
+        return document
+
+    def records(self) -> Records:
+        """Returns everything ever told, asked and opened, as of one instant."""
+        from spectralbai.study import read_export
+
+        return read_export(self.export()).records
+
+    def close(self) -> None:
+        """Closes the connection of this thread."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<RemoteStudy {self.name!r} at {self._transport.url}>"
+
+    def _get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
+        return self._transport.call("GET", f"/api/studies/{_quoted(self.name)}{path}", query=query)
+
+    def _post(self, path: str, body: Any, key: str | None = None) -> Any:
+        return self._transport.call("POST", f"/api/studies/{_quoted(self.name)}/{path}", body, key=key)
+
+
+def _quoted(name: str) -> str:
+    return quote(name, safe="", errors="replace")
+
+
+def _id(ticket: Any) -> Any:
+    return ticket.id if isinstance(ticket, Ticket) else ticket
+
+
+def _told(ticket: Any, outcome: Outcome) -> dict[str, Any]:
+    if outcome is None or isinstance(outcome, Failure):
+        return {"ticket": _id(ticket), "failed": "no outcome" if outcome is None else outcome.reason}
+    return {"ticket": _id(ticket), "outcome": outcome}

@@ -1,0 +1,278 @@
+"""Instances from tables of options: which columns make options alike, how outcomes vary, and what R follows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from spectralbai.checks import Vector
+from spectralbai.errors import InvalidInput
+from spectralbai.graph import Graph, usual_neighbors
+from spectralbai.inputs.features import features_from
+from spectralbai.inputs.history import implied_R, implied_radii, rounded_up, sigma_from, step_inside
+from spectralbai.inputs.table import CsvTable, arms_from, edges_from, observations_from
+from spectralbai.instance import Instance
+from spectralbai.problem import Problem
+
+
+@dataclass(frozen=True)
+class Named:
+    """A table, and what it is called in sentences about it."""
+
+    name: str
+    table: CsvTable
+
+    @classmethod
+    def from_text(cls, name: str, text: str) -> Named:
+        """Returns the table of a CSV text."""
+        with _about(name):
+            return cls(name, CsvTable.from_text(text))
+
+    @contextmanager
+    def read(self) -> Iterator[CsvTable]:
+        """Yields the table; refusals inside the context name it."""
+        with _about(self.name):
+            yield self.table
+
+
+@contextmanager
+def _about(name: str) -> Iterator[None]:
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(f"{name}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What is chosen besides the tables. `called` says how the user calls a choice, in sentences about it."""
+
+    features: str | None = None
+    """Columns to compare options by, with commas between."""
+    neighbors: int | None = None
+    """Nearest options that each is joined to."""
+    by: str | None = None
+    """Column with categories: the options of one are alike."""
+    label: str | None = None
+    """Column with the labels; the first if not given."""
+    guess: str | None = None
+    """Column with guesses of the mean outcomes."""
+    R: float | None = None
+    step: float | None = None
+    """Instead of R: neighbours differ by at most so much."""
+    sigma: float | None = None
+    low: float | None = None
+    high: float | None = None
+    binary: bool = False
+    tolerance: float = 0.0
+    called: Callable[[str], str] = "--{}".format
+
+    def check(self, arms: bool, edges: bool, observations: bool) -> None:
+        """Refuses choices that do not go together, with these tables given or not."""
+        self._check_graph(arms, edges)
+        self._check_noise(observations)
+
+    def _check_graph(self, arms: bool, edges: bool) -> None:
+        c = self.called
+        if not (arms or edges):
+            raise InvalidInput(
+                f"{c('arms')} or {c('edges')} is needed: a CSV file of options, or of pairs of similar ones"
+            )
+        if not arms and not (self.features is None and self.guess is None and self.by is None):
+            raise InvalidInput(
+                f"{c('features')}, {c('by')} and {c('guess')} name columns of {c('arms')}, which is missing"
+            )
+        makers = {"features": self.features is not None, "edges": edges, "by": self.by is not None}
+        named = [c(name) for name, there in makers.items() if there]
+        if not named:
+            raise InvalidInput(
+                f"{c('features')} is needed to tell which options are alike, such as {c('features')} dose,age; or give "
+                f"{c('edges')}, or {c('by')} a column of categories"
+            )
+        if len(named) > 1:
+            raise InvalidInput(f"{' and '.join(named)} both make the graph; keep one")
+        if self.R is not None and self.step is not None:
+            raise InvalidInput(f"{c('R')} and {c('step')} both set R; keep one")
+
+    def _check_noise(self, observations: bool) -> None:
+        c = self.called
+        if (self.low is None) != (self.high is None):
+            raise InvalidInput(f"{c('low')} and {c('high')} go together; give both")
+        given = {
+            c("sigma"): self.sigma is not None,
+            c("observations"): observations,
+            f"{c('low')}, {c('high')}, {c('binary')}": self.low is not None or self.binary,
+        }
+        named = [name for name, there in given.items() if there]
+        if len(named) > 1:
+            raise InvalidInput(f"{' and '.join(named)} both describe the noise; keep one")
+        if not named:
+            raise InvalidInput(
+                f"{c('sigma')} is missing, the standard deviation of one outcome of one option; know it from "
+                f"experience, or try a few options several times and give {c('observations')}, a CSV of label and "
+                f"outcome, or give {c('low')} and {c('high')} if outcomes lie in a range, or {c('binary')} "
+                "if they are 0 or 1"
+            )
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """An instance, and what was chosen on the way, in sentences."""
+
+    instance: Instance
+    remarks: tuple[str, ...]
+
+
+def instance_from(
+    choices: Choices, arms: Named | None = None, edges: Named | None = None, observations: Named | None = None
+) -> Made:
+    """Returns the instance of a table with a row per option, or of a table of edges.
+
+    `observations`, a table of labels and outcomes, tells sigma and, where options are in categories and nothing else
+    says so, how far the options of one differ.
+    """
+    choices.check(arms is not None, edges is not None, observations is not None)
+    labels, graph, mu, remarks = _read(choices, arms, edges)
+    sigma, told = choices.sigma, ""
+    if observations is not None:
+        sigma, told = _estimated_sigma(choices, observations, labels)
+    radii, chosen = _radii(choices, graph, labels, observations, sigma)
+    made = Instance(_problem(choices, graph, radii, sigma), mu, labels)
+    problem = made.problem
+    remarks = [_shape(graph, choices.by), *remarks, chosen, told]
+    if made.mu is not None:
+        problem.noise.check_means(choices.called("guess"), made.mu)
+        rough = problem.roughness(made.mu)
+        over = rough > problem.radii
+        remarks.append(
+            f"S of the guesses is {rough.sum():g}"
+            + (f", above R = {problem.radii[over][0]:g}: raise R, or guess again" if over.any() else "")
+        )
+    return Made(made, tuple(each for each in remarks if each))
+
+
+def _shape(graph: Graph, by: str | None) -> str:
+    parts = f" in {graph.n_components} parts that the edges do not join" if graph.n_components > 1 else ""
+    shape = f"{graph.n_edges} edges{parts}" if by is None else f"{graph.n_components} categories"
+    return f"{graph.n_arms} options, {shape}"
+
+
+def _read(
+    choices: Choices, arms: Named | None, edges: Named | None
+) -> tuple[tuple[str, ...], Graph, list[float] | None, list[str]]:
+    """Returns labels, graph, guesses and what was chosen on the way."""
+    labels, mu = None, None
+    graph: Graph
+    remarks: list[str] = []
+    if arms is not None:
+        names = [name.strip() for name in (choices.features or "").split(",") if name.strip()]
+        with arms.read() as table:
+            labels = arms_from(table, choices.label)
+            mu = table.numbers(choices.guess).tolist() if choices.guess is not None else None
+            if choices.by is not None:
+                graph = Graph.from_categories(_categories(table, choices.by, labels))
+            elif edges is None:
+                if not names:
+                    raise InvalidInput(
+                        f'{choices.called("features")} names no column, got "{choices.features}"; name some, such as '
+                        "dose,age"
+                    )
+                read = features_from(table, names, choices.label)
+                graph = Graph.from_features(np.hstack([each.values for each in read]), choices.neighbors)
+                shown = "; ".join(f"{each.name} ({each.reading})" for each in read)
+                nearest = usual_neighbors(len(labels)) if choices.neighbors is None else choices.neighbors
+                remarks.append(f"features: {shown}")
+                remarks.append(f"each option is joined to its {nearest} nearest")
+    if edges is not None:
+        with edges.read() as table:
+            labels, pairs = edges_from(table, labels)
+            graph = Graph.from_edges(len(labels), pairs)
+    assert labels is not None
+    return labels, graph, mu, remarks
+
+
+def _categories(table: CsvTable, by: str, labels: tuple[str, ...]) -> list[str]:
+    """Returns the category of each option."""
+    cells = table.column(by)
+    for cell, line in zip(cells, table.lines, strict=True):
+        if not cell:
+            raise InvalidInput(f'line {line}, column "{by}": the cell is empty; name a category, or remove the row')
+    if len(set(cells)) == len(labels):
+        raise InvalidInput(f'the column "{by}" is different for every option: it tells nothing of which are alike')
+    return cells
+
+
+def _radii(
+    choices: Choices, graph: Graph, labels: tuple[str, ...], observations: Named | None, sigma: float | None
+) -> tuple[float | Vector, str]:
+    """Returns R, or one for each category, and how it came about."""
+    c, R, step = choices.called, choices.R, choices.step
+    if choices.by is None:
+        if R is not None:
+            return R, ""
+        if step is None:
+            return math.inf, (
+                f"R = inf: the graph says nothing yet; choose {c('R')} or {c('step')}, with the help of "
+                '"spectralbai plan --observations"'
+            )
+        whole = implied_R(graph, step)
+        if math.isinf(whole):
+            raise InvalidInput(f"{c('step')} must be a number whose square is finite, got {step:g}")
+        return whole, (
+            f"R = {whole:g}: neighbours differ by at most {step:g}, and the weights of {graph.n_edges} edges sum to "
+            f"{graph.weights.sum():g}"
+        )
+    if R is not None:
+        return np.full(graph.n_components, R), f"R = {R:g} for each category"
+    how = ""
+    if step is None:
+        if observations is None or sigma is None:
+            raise InvalidInput(
+                f"{c('step')} is needed: how far two options of one category differ; or {c('R')}, or "
+                f"{c('observations')} of some of them"
+            )
+        with observations.read() as table:
+            estimated, upper = step_inside(graph, *observations_from(table, labels), sigma)
+        step = rounded_up(upper)
+        if step <= 0:
+            raise InvalidInput(
+                f"the outcomes of {observations.name} show no difference between options of one category; give "
+                f"{c('step')}, the largest that you think possible"
+            )
+        how = f", as observed (about {estimated:.2g}, and the upper end is on the safe side)"
+    radii = implied_radii(graph, step)
+    if not np.isfinite(radii).all():
+        raise InvalidInput(f"{c('step')} must be a number whose square is finite, got {step:g}")
+    several = radii[graph.sizes > 1]
+    ends = f"{several.min():g}" if several.min() == several.max() else f"{several.min():g} to {several.max():g}"
+    return radii, f"R = {ends}, one for each category: two options of one differ by {step:g}{how}"
+
+
+def _estimated_sigma(choices: Choices, observations: Named, labels: tuple[str, ...]) -> tuple[float, str]:
+    """Returns sigma from past outcomes, rounded up, and how it came about."""
+    with observations.read() as table:
+        found = sigma_from(*observations_from(table, labels))
+        if found.sigma == 0:
+            raise InvalidInput(
+                f"the {found.observations} outcomes never vary within an option, so that sigma cannot be told; add "
+                f"outcomes, or give {choices.called('sigma')}"
+            )
+    sigma = rounded_up(found.high)
+    return sigma, (
+        f"sigma = {sigma:g}: the outcomes of {observations.name} vary by {found.sigma:.3g} within an option "
+        f"({found.confidence:.0%} interval {found.low:.3g} to {found.high:.3g}), and the upper end is on the safe side"
+    )
+
+
+def _problem(choices: Choices, graph: Graph, R: float | Vector, sigma: float | None) -> Problem:
+    low, high = choices.low, choices.high
+    if choices.binary and low is None:
+        low, high = 0.0, 1.0
+    if low is not None and high is not None:
+        return Problem.bounded(graph, R, low, high, choices.tolerance, choices.binary)
+    assert sigma is not None
+    return Problem(graph, R, sigma, choices.tolerance)

@@ -1,0 +1,150 @@
+"""Who may do what: tokens, hashed, in a file of their own.
+
+They are not in the database of studies: that would let everyone who may write there let others in, exports and copies
+of the database would carry them, and a server that only reads studies would have to write. A file that only its owner
+can read needs none of this, and is read again whenever it changes: a token that is revoked is of no use from then on.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import os
+import secrets
+import tempfile
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Literal
+
+from spectralbai.errors import InvalidInput, NotFound
+
+FORMAT = "spectralbai-tokens/1"
+DEFAULT = Path("spectralbai-tokens.json")
+"""In the working directory, as the default storage is."""
+PREFIX = "sbai_"
+"""What tokens begin with, so that people and programs that look for secrets recognise them."""
+
+Right = Literal["read-only", "read-write"]
+
+
+@dataclass(frozen=True)
+class Token:
+    """What is kept of a token: never the token itself."""
+
+    id: str
+    label: str
+    access: Right
+    created: str
+    sha256: str
+
+    @property
+    def writes(self) -> bool:
+        """Whether it allows to change anything."""
+        return self.access == "read-write"
+
+
+class TokenFile:
+    """The tokens in a file; read again when the file has changed."""
+
+    def __init__(self, file: Path) -> None:
+        self.file = file
+        self._seen: tuple[int, int, int] | None = None
+        self._tokens: tuple[Token, ...] = ()
+        self._read()
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The tokens that are valid now; none if the file is not there, or cannot be read any more."""
+        self._read()
+        return self._tokens
+
+    def find(self, secret: str) -> Token | None:
+        """Returns what is kept of a token, if it is valid; the time it takes does not depend on how much agrees."""
+        digest = _digest(secret)
+        found = None
+        for token in self.tokens:
+            if hmac.compare_digest(token.sha256, digest):
+                found = token
+        return found
+
+    def create(self, access: Right, label: str = "") -> str:
+        """Returns a new token, which is shown once and kept as a hash."""
+        if len(label) > 100 or not label.isprintable():
+            raise InvalidInput(f"a label must be one line of at most 100 printable characters, got {label[:120]!r}")
+        secret = PREFIX + secrets.token_urlsafe(32)
+        taken = {token.id for token in self.tokens}
+        id_ = next(each for each in iter(lambda: secrets.token_hex(3), "") if each not in taken)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._write((*self.tokens, Token(id_, label, access, now, _digest(secret))))
+        return secret
+
+    def revoke(self, id_: str) -> Token:
+        """Removes the token of that id, or of that label, and returns what was kept of it."""
+        found = [token for token in self.tokens if id_ in (token.id, token.label)]
+        if not found:
+            raise NotFound(f'there is no token "{id_}" in {self.file}; spectralbai serve token list shows those there')
+        if len(found) > 1:
+            raise InvalidInput(f'{len(found)} tokens have the label "{id_}"; give the id of one of them')
+        self._write(tuple(token for token in self.tokens if token is not found[0]))
+        return found[0]
+
+    def _read(self) -> None:
+        try:
+            stat = os.stat(self.file)
+        except FileNotFoundError:
+            self._seen, self._tokens = None, ()
+            return
+        seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+        if seen == self._seen:
+            return
+        self._tokens, self._seen = (), None  # nobody is let in by a file that cannot be read
+        if os.name == "posix" and stat.st_mode & 0o077:
+            raise InvalidInput(f"others than its owner can read {self.file}; run: chmod 600 {self.file}")
+        try:
+            document = json.loads(self.file.read_text("utf-8"))
+            if document["format"] != FORMAT:
+                raise ValueError
+            tokens = tuple(Token(**each) for each in document["tokens"])
+            if any(token.access not in ("read-only", "read-write") for token in tokens):
+                raise ValueError
+        except (ValueError, TypeError, KeyError):
+            raise InvalidInput(f"{self.file} is no file of tokens ({FORMAT}); name another one") from None
+        self._tokens, self._seen = tokens, seen
+
+    def _write(self, tokens: tuple[Token, ...]) -> None:
+        document = {"format": FORMAT, "tokens": [asdict(token) for token in tokens]}
+        handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=self.file.name)  # readable by its owner only
+        try:
+            with open(handle, "w", encoding="utf-8") as file:
+                file.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+            os.replace(name, self.file)
+        except BaseException:
+            os.unlink(name)
+            raise
+
+
+class Access:
+    """Who may do what: everyone where there is no file of tokens, else who has a token of it.
+
+    A server that began with tokens needs them until it ends, even if all are revoked or the file disappears.
+    """
+
+    def __init__(self, tokens: TokenFile | None = None) -> None:
+        self._file = tokens if tokens is not None and tokens.tokens else None
+
+    @property
+    def needed(self) -> bool:
+        """Whether a token is needed."""
+        return self._file is not None
+
+    def find(self, secret: str | None) -> Token | None:
+        """Returns what is kept of a token, if it is valid."""
+        if self._file is None or not secret:
+            return None
+        return self._file.find(secret)
+
+
+def _digest(secret: str) -> str:
+    return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()

@@ -1,0 +1,101 @@
+"""Server-sent events: who listens is told when a study has changed.
+
+One task asks the database once a second for all listeners of a process, and only while there are any.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+from spectralbai.errors import SpectralBAIError
+from spectralbai.service.answers import as_json
+from spectralbai.service.pulse import Beat, Pulse
+
+EVERY = 1.0
+"""Seconds between looks at the database."""
+HEARTBEAT = 15.0
+"""Seconds after which a listener hears something, so that proxies do not close the connection."""
+MOST_WAITING = 1000
+"""Events that a slow listener can be behind; it then misses the oldest, and the next ones say all that matters."""
+
+Change = Beat | str
+"""A study that has changed, or the name of one that was deleted."""
+
+
+class Events:
+    """The listeners of a process."""
+
+    def __init__(self, pulse: Pulse, every: float = EVERY, heartbeat: float = HEARTBEAT) -> None:
+        self._pulse = pulse
+        self._every = every
+        self._heartbeat = heartbeat
+        self._listeners: dict[asyncio.Queue[Change | None], str | None] = {}
+        self._last: dict[str, Beat] = {}
+        self._watching: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def stream(self, name: str | None = None) -> AsyncIterator[bytes]:
+        """Yields the events of a study, or of all: first where they stand, then every change, until `close`."""
+        queue: asyncio.Queue[Change | None] = asyncio.Queue(MOST_WAITING)
+        for beat in await self._beats():
+            if name in (None, beat.study):
+                yield _event(beat)
+                self._last.setdefault(beat.study, beat)
+        self._listeners[queue] = name
+        if self._watching is None or self._watching.done():
+            self._watching = asyncio.create_task(self._watch())
+        try:
+            while not self._closed:
+                try:
+                    change = await asyncio.wait_for(queue.get(), self._heartbeat)
+                except TimeoutError:
+                    yield b": still here\n\n"
+                    continue
+                if change is None:
+                    return
+                yield _event(change)
+                if change == name:
+                    return
+        finally:
+            del self._listeners[queue]
+
+    def close(self) -> None:
+        """Ends all streams."""
+        self._closed = True
+        for queue in self._listeners:
+            _put(queue, None)
+
+    async def _beats(self) -> list[Beat]:
+        return await asyncio.to_thread(self._pulse.read)
+
+    async def _watch(self) -> None:
+        while self._listeners and not self._closed:
+            await asyncio.sleep(self._every)
+            try:
+                beats = {beat.study: beat for beat in await self._beats()}
+            except SpectralBAIError as error:  # busy, say: the next look may succeed
+                logging.getLogger(__name__).warning("%s", error)
+                continue
+            changes: list[Change] = [beat for name, beat in beats.items() if self._last.get(name) != beat]
+            changes += [name for name in self._last if name not in beats]
+            self._last = beats
+            for change in changes:
+                of = change if isinstance(change, str) else change.study
+                for queue, wanted in self._listeners.items():
+                    if wanted in (None, of):
+                        _put(queue, change)
+        self._last = {}
+
+
+def _put(queue: asyncio.Queue[Change | None], change: Change | None) -> None:
+    if queue.full():
+        queue.get_nowait()
+    queue.put_nowait(change)
+
+
+def _event(change: Change) -> bytes:
+    if isinstance(change, str):
+        return b"event: deleted\ndata: " + as_json({"study": change}) + b"\n\n"
+    return b"event: study\nid: " + change.version.encode() + b"\ndata: " + as_json(change.as_dict()) + b"\n\n"

@@ -1,0 +1,185 @@
+"""What every request passes before it reaches a route: counting, headers, access, limits."""
+
+from __future__ import annotations
+
+import logging
+import time
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from spectralbai.errors import SpectralBAIError
+from spectralbai.service.access import Access, Token
+from spectralbai.service.limits import Limits, Rates, measured, too_large
+from spectralbai.service.metrics import Metrics
+from spectralbai.service.problems import of_http
+
+LOG = logging.getLogger("spectralbai.service")
+COOKIE = "spectralbai"
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+PUBLIC = frozenset({"/api/health", "/api/session", "/api/login", "/api/logout", "/api/openapi.json"})
+"""What needs no token; nor do the files of the page, in which there are no data."""
+READING = frozenset({"/api/plan", "/api/instances"})
+"""What a token that only reads may call though it is not GET: nothing is changed by it."""
+OF_API = ("/api", "/metrics")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class Gate:
+    """Lets requests pass to an application, or refuses them."""
+
+    def __init__(self, app: ASGIApp, access: Access, limits: Limits, metrics: Metrics) -> None:
+        self._app = app
+        self._access = access
+        self._limits = limits
+        self._rates = Rates(limits)
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        begun, status = time.perf_counter(), 500
+        of_api = scope["path"].startswith(OF_API)
+
+        async def send_with_headers(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                # Files of the page may be kept, but never used unasked: those of two versions do not go together.
+                headers.setdefault("Cache-Control", "no-store" if of_api else "no-cache")
+            await send(message)
+
+        shown = scope["path"]
+        _keep_slashes(scope)
+        try:
+            refusal = self._refusal(scope)
+            if refusal is not None:
+                await refusal(scope, receive, send_with_headers)
+            else:
+                await self._app(scope, measured(receive, self._limits.body), send_with_headers)
+        finally:
+            seconds = time.perf_counter() - begun
+            route = getattr(scope.get("route"), "path", "") or ("other" if of_api else "page")
+            self._metrics.count(scope["method"], route, status, seconds)
+            client = (scope.get("client") or ("-",))[0]
+            LOG.info("%s %s %r %d %.1f ms", client, scope["method"], shown, status, 1000 * seconds)
+
+    def _refusal(self, scope: Scope) -> Response | None:
+        """Returns why a request is refused, if it is; else notes in its scope who makes it."""
+        headers = Headers(scope=scope)
+        method, path = scope["method"], scope["path"]
+        if not self._access.needed and not _is_local(headers.get("host", "")):
+            return of_http(
+                421,
+                "without tokens the service answers to localhost and addresses only, so that no web page can reach it "
+                "under a name of its own; create a token: spectralbai serve token create",
+            )
+        bearer, cookie = _secrets(headers)
+        try:
+            token = self._access.find(bearer or cookie)
+        except SpectralBAIError as error:  # somebody has damaged the file of tokens
+            LOG.error("%s", error)
+            token = None
+        scope["spectralbai.token"] = token
+        client = f"token {token.id}" if token is not None else str((scope.get("client") or ("-",))[0])
+        wait = self._rates.wait(client)
+        if wait:
+            limit = f"{self._limits.rate:g} requests per second"
+            return of_http(
+                429,
+                f"more than {limit}; try again in {wait} s, or tell many results at once",
+                {"Retry-After": str(wait)},
+            )
+        if path.startswith(OF_API) and path not in PUBLIC and self._access.needed:
+            refusal = _not_allowed(token, method, path)
+            if refusal is not None:
+                return refusal
+        if method not in SAFE and not bearer and not _same_site(headers):
+            return of_http(403, "a request that changes something must come from the page of this service itself")
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > self._limits.body:
+            return of_http(413, too_large(self._limits.body))
+        return None
+
+
+def _not_allowed(token: Token | None, method: str, path: str) -> Response | None:
+    if token is None:
+        return of_http(
+            401,
+            "a token is needed, as Authorization: Bearer TOKEN; spectralbai serve token create makes one",
+            {"WWW-Authenticate": "Bearer"},
+        )
+    if method not in SAFE and not token.writes and path not in READING:
+        return of_http(
+            403, "this token may only read; spectralbai serve token create --read-write makes one that writes"
+        )
+    return None
+
+
+def _secrets(headers: Headers) -> tuple[str | None, str | None]:
+    """Returns the token in the header and that in the cookie."""
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    cookie = None
+    if "cookie" in headers:
+        try:
+            found = SimpleCookie(headers["cookie"]).get(COOKIE)
+            cookie = None if found is None else found.value
+        except CookieError:
+            cookie = None
+    return (bearer.strip() or None) if scheme.lower() == "bearer" else None, cookie
+
+
+def _same_site(headers: Headers) -> bool:
+    """Returns whether a request comes from a page of this service, or from no page at all.
+
+    Browsers say so in Sec-Fetch-Site, older ones in Origin; programs send neither.
+    """
+    site = headers.get("sec-fetch-site")
+    if site is not None:
+        return site in ("same-origin", "none")
+    origin = headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == headers.get("host", "")
+
+
+def _is_local(host: str) -> bool:
+    """Returns whether a Host is localhost or an address: a name of somebody else may have been made to lead here."""
+    try:
+        name = urlsplit(f"//{host}").hostname or ""
+        if name == "localhost" or name.endswith(".localhost"):
+            return True
+        ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _keep_slashes(scope: Scope) -> None:
+    """Keeps / and % in names as they were written, %2F and %25: a name of a study is one part of the path."""
+    raw = scope.get("raw_path")
+    if raw and b"%" in raw:
+        from urllib.parse import unquote
+
+        text = raw.decode("ascii", "replace").split("?")[0]
+        for code in ("%25", "%2F", "%2f"):
+            text = text.replace(code, "%25" + code[1:])
+        scope["path"] = unquote(text)

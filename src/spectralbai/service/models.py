@@ -1,0 +1,368 @@
+"""What requests hold, and what answers do, with examples; OpenAPI is made of these."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+
+INSTANCE: dict[str, Any] = {
+    "format": "spectralbai-instance/1",
+    "n_arms": 3,
+    "edges": [[0, 1, 1.0]],
+    "R": 0.01,
+    "low": 0.0,
+    "high": 1.0,
+    "binary": True,
+    "tolerance": 0.02,
+    "labels": ["current", "blue", "bluer"],
+}
+ARMS = "label,milligrams\nplacebo,0\n10 mg,10\n20 mg,20\n40 mg,40\n"
+
+Document = Annotated[
+    dict[str, Any], Field(description="An instance: spectralbai-instance/1 or /2", examples=[INSTANCE])
+]
+
+
+# The library checks these, and refuses them in the sentences that it has for everyone.
+Number = Annotated[Any, WithJsonSchema({"type": "number"})]
+NumberOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "null"}]})]
+Whole = Annotated[Any, WithJsonSchema({"type": "integer"})]
+WholeOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "null"}]})]
+Words = Annotated[Any, WithJsonSchema({"type": "string"})]
+WordsOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]})]
+Goal = Annotated[Any, WithJsonSchema({"type": "string", "enum": ["max", "min"]})]
+
+
+class Request(BaseModel):
+    """A request: nothing but these keys, and values of these types."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class Creation(Request):
+    """A study to create; `spectralbai study create` has the same choices."""
+
+    name: Words = Field(examples=["pages"])
+    instance: Document
+    delta: Number = Field(0.05, description="Risk of a wrong answer.")
+    goal: Goal = Field("max", description="Which mean outcome is best.")
+    stopping: str = Field("betting", description="The rule that decides.")
+    budget: WholeOrNull = Field(None, description="Trials after which the study ends, decided or not.")
+    until: NumberOrNull = Field(None, description="When it ends, in seconds since 1970.")
+    failed_as: NumberOrNull = Field(None, description="Outcome that a failed trial counts as; if null, it is repeated.")
+
+
+class Asking(Request):
+    """How many trials are wanted, by whom, and for how long."""
+
+    n: Whole = Field(1, examples=[5])
+    worker: Words = Field("", examples=["server 1"])
+    lease: Number = Field(3600.0, description="Seconds until a ticket no longer counts as pending.")
+
+
+class Told(Request):
+    """The outcome of a ticket, or why its trial failed."""
+
+    ticket: Words = Field(examples=["4f1d0f4bd2c1a9be"])
+    outcome: NumberOrNull = Field(None, examples=[1.0])
+    failed: WordsOrNull = Field(None, examples=["the page did not load"])
+
+
+class Telling(Request):
+    """Outcomes of tickets: all are recorded, or none."""
+
+    results: list[Told]
+
+
+class Count(Request):
+    """Trials and successes of an option."""
+
+    label: Words = Field(examples=["blue"])
+    trials: Whole = Field(examples=[120])
+    successes: Whole = Field(examples=[17])
+
+
+class Counts(Request):
+    """A day's traffic, say: all is recorded, or nothing."""
+
+    id: Words = Field(description="Names these counts: the same again change nothing.", examples=["2026-05-17"])
+    past: bool = Field(False, description="They are older than the study: they only inform.")
+    rows: list[Count]
+
+
+class PastResult(Request):
+    """A result without a ticket."""
+
+    label: Words = Field(examples=["blue"])
+    outcome: Number = Field(examples=[0.0])
+
+
+class PastResults(Request):
+    """Results that come without tickets: they only inform."""
+
+    origin: Words = Field(description="Where they come from: the same again change nothing.", examples=["pilot of May"])
+    rows: list[PastResult]
+
+
+class Abandoning(Request):
+    """Tickets whose trials will not be done."""
+
+    tickets: list[Words] = Field(examples=[["4f1d0f4bd2c1a9be"]])
+
+
+class Withdrawing(Request):
+    """An option to take out."""
+
+    label: Words = Field(examples=["bluer"])
+
+
+class Joining(Request):
+    """An instance of all options, the present ones first."""
+
+    instance: Document
+
+
+class Login(Request):
+    """A token, to be kept in a cookie that scripts cannot read."""
+
+    token: str
+
+
+class Import(Request):
+    """An exported study, to be restored under its own name or another."""
+
+    document: Annotated[Any, WithJsonSchema({"type": "object"})] = Field(examples=[{"format": "spectralbai-export/3"}])
+    name: WordsOrNull = None
+
+
+class Tables(Request):
+    """Tables as CSV text, and which of their columns say what; `spectralbai instance` has the same choices."""
+
+    arms: str | None = Field(None, description="CSV with a row per option.", examples=[ARMS])
+    edges: str | None = Field(None, description="CSV of label, label and perhaps weight.", examples=[None])
+    observations: str | None = Field(None, description="CSV of label and outcome.", examples=[None])
+    features: str | None = Field(None, description="Columns to compare options by.", examples=["milligrams"])
+    neighbors: int | None = Field(None, description="Nearest options that each is joined to.")
+    by: str | None = Field(None, description="Column with categories.")
+    label: str | None = Field(None, description="Column with the labels; the first if null.")
+    guess: str | None = Field(None, description="Column with guesses of the mean outcomes.")
+    R: float | None = Field(None, description="Bound on the roughness of the means.")
+    step: float | None = Field(None, description="Instead of R: neighbours differ by at most so much.", examples=[0.15])
+    sigma: float | None = Field(None, description="Standard deviation of one outcome.", examples=[0.03])
+    low: float | None = Field(None, description="Least possible outcome, instead of sigma.")
+    high: float | None = Field(None, description="Largest possible outcome, instead of sigma.")
+    binary: bool = Field(False, description="Only low and high occur, 0 and 1 if not given.")
+    tolerance: float = Field(0.0, description="An option this close to the best is as good.", examples=[0.1])
+
+
+class Planning(Tables):
+    """An instance, or the tables to make one of; and the risk."""
+
+    instance: Document | None = None
+    delta: float = Field(0.05, description="Risk of a wrong answer.")
+
+
+class Reply(BaseModel):
+    """An answer; later versions may add keys."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+class Health(Reply):
+    status: Literal["ok"]
+    version: str
+
+
+class Session(Reply):
+    """What the caller may do."""
+
+    needed: bool = Field(description="Whether a token is needed.")
+    access: Literal["none", "read-only", "read-write"]
+    label: str | None
+
+
+class Line(Reply):
+    """A study in a line."""
+
+    name: str
+    created: str
+    n_arms: int
+    goal: str
+    delta: float
+    results: int
+    state: str
+    best: str | None
+
+
+class Lines(Reply):
+    """Studies, oldest first; `next` is the `after` of the next page, or null."""
+
+    studies: list[Line]
+    next: str | None
+
+
+class StudyReply(Reply):
+    """What a study is about."""
+
+    name: str
+    created: str
+    definition: dict[str, Any]
+    versions: dict[str, str]
+
+
+class TicketReply(Reply):
+    """A trial to do."""
+
+    ticket: str
+    label: str
+    arm: int
+    block: int | None
+    worker: str
+    issued: str
+    expires: str
+
+
+class Tickets(Reply):
+    tickets: list[TicketReply]
+
+
+class Asked(Tickets):
+    """Trials to do. There are none once the study has decided or ended: `answer` says so."""
+
+    answer: str | None
+
+
+class Recorded(Reply):
+    """How many of these results are new, and how many were known."""
+
+    recorded: int
+    known: int
+
+
+class Abandoned(Reply):
+    abandoned: list[str]
+
+
+class Share(Reply):
+    label: str
+    share: float
+
+
+class Shares(Reply):
+    """How to split the next traffic."""
+
+    shares: list[Share]
+
+
+class Withdrawn(Reply):
+    withdrawn: str
+    new: bool
+    answer: str
+
+
+class Joined(Reply):
+    joined: list[str]
+    changes: str
+    answer: str
+
+
+class Stopped(Reply):
+    new: bool = Field(description="Whether it was running.")
+    answer: str
+
+
+class Deleted(Reply):
+    deleted: str
+
+
+class Status(Reply):
+    """Where a study stands; docs/studies.md says what the numbers mean."""
+
+    name: str
+    time: str
+    state: Literal["running", "decided", "ended", "inconsistent"]
+    answer: str
+    advice: list[str]
+    goal: str
+    delta: float
+    results: int
+    best: str | None
+    candidates: list[str] | None
+    arms: list[dict[str, Any]]
+    categories: list[dict[str, Any]] | None
+    arms_found: int = Field(description="Arms of that category and with that text, of which `arms` is a page.")
+    next: int | None = Field(description="The `after` of the next page, or null.")
+    tables: dict[str, Any] = Field(description="Numbers as people read them: of the arms shown, in their order.")
+
+
+class Past(Reply):
+    """A result, as told."""
+
+    number: int
+    label: str
+    outcome: float
+    told: str
+    ticket: str | None
+    worker: str | None
+    origin: str | None
+
+
+class Results(Reply):
+    """Results, the newest first; `next` is the `before` of the next page, or null."""
+
+    results: list[Past]
+    next: int | None
+
+
+class History(Reply):
+    """What the stopping rule saw each time it was read, for the picture of the race."""
+
+    kind: Literal["arms", "categories"]
+    names: list[str] = Field(description="What the numbers of `lacking` are of, in this order.")
+    samples: list[int]
+    best: list[str]
+    candidates: list[int | None]
+    lacking: list[list[float | None] | None] = Field(
+        description="For each check what the accounts still lack, in nats."
+    )
+    left: list[list[int] | None] = Field(description="For each check how many arms of each name may be best.")
+    needed: float = Field(description="What an account lacks at the start, in nats.")
+
+
+class Graph(Reply):
+    """The graph, with places to draw it."""
+
+    kind: Literal["edges", "categories"]
+    nodes: list[dict[str, Any]]
+    edges: list[list[float]]
+    categories: list[dict[str, Any]]
+
+
+class Made(Reply):
+    """An instance made of tables, and what was chosen on the way."""
+
+    instance: dict[str, Any]
+    remarks: list[str]
+
+
+class Planned(Reply):
+    """What to expect of a study, before any trial."""
+
+    instance: dict[str, Any]
+    remarks: list[str]
+    expected: float | None = Field(description="About how many trials, by a rule of thumb that is right within a half.")
+    expected_without_graph: float | None
+    saving: float = Field(description="The part of the trials that the graph saves.")
+    advice: str
+    plan: dict[str, Any]
+
+
+class Problem(Reply):
+    """A refusal, as RFC 9457 has it."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    kind: str

@@ -1,0 +1,235 @@
+// The options of a study, a page of them at a time.
+
+import { mayWrite, READ_ONLY } from "./api.js";
+import { el, label, reconcile, setAttribute, setText, svg } from "./dom.js";
+import { count, share } from "./format.js";
+
+const PAGE = 25;
+const WIDTH = 150;
+const HEIGHT = 16;
+
+export function optionsPart({ onQuery, onSearch, onWithdraw }) {
+  const query = { limit: PAGE, after: 0, search: "", category: "" };
+  const search = el("input", { type: "search", id: "find", placeholder: "Search options" });
+  const category = el("select", { id: "category" }, el("option", { value: "" }, "All categories"));
+  const categories = el(
+    "span",
+    { class: "field", hidden: true },
+    el("label", { for: "category", class: "unseen" }, "Category"),
+    category,
+  );
+  const found = el("p", { class: "muted", role: "status" });
+  const raw = el("th", { scope: "col", role: "columnheader", class: "number" }, "Results");
+  const account = el("th", { scope: "col", role: "columnheader" }, "Account against it");
+  const head = [
+    el("th", { scope: "col", role: "columnheader" }, "Option"),
+    raw,
+    el("th", { scope: "col", role: "columnheader", class: "number" }, "Estimate"),
+    el("th", { scope: "col", role: "columnheader" }, "Interval"),
+    el("th", { scope: "col", role: "columnheader", class: "number" }, "Next trials"),
+    account,
+    el("th", { scope: "col", role: "columnheader" }, el("span", { class: "unseen" }, "Action")),
+  ];
+  const body = el("tbody", { role: "rowgroup" });
+  const table = el(
+    "table",
+    { class: "options", role: "table" },
+    el(
+      "caption",
+      { class: "unseen" },
+      "Options: the one that leads first, then those that may be the best, then the others",
+    ),
+    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head)),
+    body,
+  );
+  const before = el("button", { type: "button" }, "Previous");
+  const next = el("button", { type: "button" }, "Next");
+  const where = el("span", { class: "muted" });
+  const pager = el("nav", { class: "pager", "aria-label": "Pages of options", hidden: true }, before, where, next);
+  const none = el("p", { class: "empty", hidden: true }, "No option has this in its label.");
+  const element = el(
+    "section",
+    { class: "card flush", "aria-labelledby": "options-title" },
+    el(
+      "div",
+      { class: "tools" },
+      el("h2", { id: "options-title" }, "Options"),
+      el("label", { for: "find", class: "unseen" }, "Search options"),
+      search,
+      categories,
+      found,
+    ),
+    el("div", { class: "scroll" }, table),
+    none,
+    pager,
+  );
+  let timer = 0;
+  let shownCategories = "";
+
+  function ask(change) {
+    Object.assign(query, { after: 0 }, change);
+    onQuery();
+  }
+
+  search.addEventListener("input", () => {
+    onSearch(search.value.trim());
+    clearTimeout(timer);
+    timer = setTimeout(() => ask({ search: search.value.trim() }), 150);
+  });
+  category.addEventListener("change", () => ask({ category: category.value }));
+  before.addEventListener("click", () => ask({ after: Math.max(0, query.after - PAGE) }));
+  next.addEventListener("click", () => ask({ after: query.after + PAGE }));
+
+  function update(status) {
+    showCategories(status);
+    const texts = textsOf(status);
+    const scale = scaleOf(status);
+    const rows = status.arms.map((arm, place) => ({ arm, status, text: texts(place), scale }));
+    reconcile(body, rows, ({ arm }) => arm.label, row, change);
+    raw.textContent = status.arms.some((arm) => arm.hits !== null) ? "Successes" : "Results";
+    none.hidden = rows.length > 0;
+    table.hidden = rows.length === 0;
+    const filtered = query.search || query.category;
+    setText(
+      found,
+      filtered ? `${count(status.arms_found)} of ${count(status.n_arms)} options` : `${count(status.n_arms)} in all`,
+    );
+    pager.hidden = status.arms_found <= PAGE;
+    setText(where, `${count(query.after + 1)} to ${count(query.after + rows.length)} of ${count(status.arms_found)}`);
+    before.disabled = query.after === 0;
+    next.disabled = status.next === null;
+    if (!rows.length && query.after > 0) ask({ after: 0 });
+  }
+
+  function showCategories(status) {
+    const names = (status.categories ?? []).map((each) => each.name).sort();
+    categories.hidden = names.length === 0;
+    if (shownCategories === names.join("\n")) return;
+    shownCategories = names.join("\n");
+    category.replaceChildren(
+      el("option", { value: "" }, "All categories"),
+      ...names.map((each) => el("option", { value: each }, each)),
+    );
+    category.value = query.category;
+  }
+
+  function row({ arm }) {
+    const made = el(
+      "tr",
+      { role: "row" },
+      el(
+        "th",
+        { scope: "row", role: "rowheader" },
+        label(arm.label),
+        arm.category === null ? null : el("bdi", { dir: "auto", class: "category", title: arm.category }, arm.category),
+      ),
+      el("td", { role: "cell", class: "number" }),
+      el("td", { role: "cell", class: "number strong" }),
+      el("td", { role: "cell", class: "interval" }, el("span", { class: "drawn" }), el("span", { class: "range" })),
+      el("td", { role: "cell", class: "number" }),
+      el(
+        "td",
+        { role: "cell", class: "account" },
+        el("span", { class: "meter small", hidden: true }, el("span", { class: "done" })),
+        el("span", { class: "said" }),
+      ),
+      el("td", { role: "cell", class: "action" }),
+    );
+    const button = el("button", { type: "button", class: "quiet", "aria-label": `Withdraw ${arm.label}` }, "Withdraw");
+    button.addEventListener("click", () => onWithdraw(arm.label));
+    made.lastChild.append(button);
+    return made;
+  }
+
+  function change(made, { arm, status, text, scale }) {
+    const [, results, estimate, interval, share_, held, action] = made.children;
+    made.classList.toggle("out", arm.out_at !== null || arm.withdrawn);
+    made.classList.toggle("leads", arm.label === status.best);
+    setText(results, text.raw);
+    setText(estimate, text.estimate);
+    setText(interval.lastChild, text.interval);
+    const drawing = JSON.stringify([scale, arm.low, arm.estimate, arm.high]);
+    if (interval.drawing !== drawing) {
+      interval.drawing = drawing;
+      interval.firstChild.replaceChildren(drawn(arm, scale, text));
+    }
+    setText(share_, status.state !== "running" || arm.omega === null ? "-" : share(arm.omega));
+    setText(held.lastChild, arm.account === "-" ? "-" : arm.account);
+    const meter = held.firstChild;
+    meter.hidden = arm.lacking === null || arm.lacking <= 0 || arm.out_at !== null || arm.withdrawn;
+    if (!meter.hidden) {
+      const part = Math.max(0, Math.min(1, 1 - arm.lacking / Math.log(1 / status.delta)));
+      meter.firstChild.style.width = `${100 * part}%`;
+    }
+    const button = action.firstChild;
+    const reason = !mayWrite()
+      ? READ_ONLY
+      : arm.withdrawn
+        ? "It is withdrawn."
+        : ["ended", "inconsistent"].includes(status.state)
+          ? "The study is over."
+          : "";
+    button.disabled = reason !== "";
+    setAttribute(button, "title", reason || null);
+    button.hidden = arm.withdrawn;
+  }
+
+  return {
+    element,
+    update,
+    query: () => query,
+    find(text) {
+      search.value = text;
+      onSearch(text);
+      ask({ search: text });
+      search.focus({ preventScroll: true });
+      element.scrollIntoView({ block: "start", behavior: "auto" });
+    },
+  };
+}
+
+/** The cells of the table that the service writes, by name. */
+function textsOf(status) {
+  const { headings, rows } = status.tables.arms;
+  const place = (name) => headings.indexOf(name);
+  const [raw, estimate, interval] = [
+    Math.max(place("raw rate"), place("results")),
+    place("estimate"),
+    place("interval"),
+  ];
+  return (at) => ({ raw: rows[at][raw], estimate: rows[at][estimate], interval: rows[at][interval] });
+}
+
+/** From where to where intervals are drawn, and where the leader is. */
+function scaleOf(status) {
+  const numbers = status.arms.flatMap((arm) => [arm.low, arm.estimate, arm.high]).filter((each) => each !== null);
+  if (!numbers.length) return null;
+  let [low, high] = [Math.min(...numbers), Math.max(...numbers)];
+  if (low === high) [low, high] = [low - 0.5, high + 0.5];
+  const leader = status.arms.find((arm) => arm.label === status.best);
+  return { low, high, leader: leader?.estimate ?? null };
+}
+
+function drawn(arm, scale, text) {
+  if (scale === null || arm.estimate === null) return "";
+  const place = (value) => (3 + ((value - scale.low) / (scale.high - scale.low)) * (WIDTH - 6)).toFixed(1);
+  const [low, high] = [place(arm.low ?? scale.low), place(arm.high ?? scale.high)];
+  const claimed = arm.low !== null || arm.high !== null;
+  return svg(
+    "svg",
+    {
+      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
+      width: WIDTH,
+      height: HEIGHT,
+      "aria-hidden": "true",
+      class: "bar-of-interval",
+    },
+    svg("title", {}, text.interval),
+    svg("line", { x1: 0, x2: WIDTH, y1: HEIGHT / 2, y2: HEIGHT / 2, class: "base" }),
+    scale.leader === null
+      ? null
+      : svg("line", { x1: place(scale.leader), x2: place(scale.leader), y1: 0, y2: HEIGHT, class: "leader" }),
+    claimed ? svg("line", { x1: low, x2: high, y1: HEIGHT / 2, y2: HEIGHT / 2, class: "range" }) : null,
+    svg("circle", { cx: place(arm.estimate), cy: HEIGHT / 2, r: 3.5, class: "dot" }),
+  );
+}

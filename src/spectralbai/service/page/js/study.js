@@ -1,0 +1,252 @@
+// One study: where it stands, its options, race, graph, results and tickets.
+
+import { get, mayWrite, pathOf, post, READ_ONLY, download } from "./api.js";
+import { busyButton, confirm } from "./dialogs.js";
+import { el, label, sentence, setText } from "./dom.js";
+import { stateOf } from "./format.js";
+import { graphPart } from "./graph.js";
+import { stateWord } from "./list.js";
+import { listen, paced } from "./live.js";
+import { announce, notice, noticeOfRefresh } from "./notices.js";
+import { optionsPart } from "./options.js";
+import { factsPart, progressPart } from "./progress.js";
+import { racePart } from "./race.js";
+import { resultsPart } from "./results.js";
+import { ticketsPart } from "./tickets.js";
+
+const EVERY = 5000; // ms between looks at the tickets, of which events do not tell
+const MOST_DRAWN = 500;
+
+export function studyView(name) {
+  const state = el("span", { class: "state-place" });
+  const answer = el("p", { class: "verdict" }, "Reading the study ...");
+  const advice = el("ul", { class: "advice", hidden: true });
+  const stop = el("button", { type: "button", class: "danger", disabled: true }, "Stop the study");
+  const progress = progressPart();
+  const race = racePart();
+  const graph = graphPart((text) => options.find(text));
+  const options = optionsPart({
+    onQuery: () => refresh(true),
+    onSearch: (text) => graph.highlight(text),
+    onWithdraw: withdraw,
+  });
+  const results = resultsPart(name);
+  const tickets = ticketsPart({ onAbandon: abandon });
+  const facts = factsPart();
+  const saved = [
+    busyButton("Report", () => download(pathOf(name, "/report.html"), "report.html"), {
+      title: "Download the report, a page with pictures (HTML)",
+    }),
+    busyButton("Export", () => download(pathOf(name, "/export"), "study.json"), {
+      title: "Download all of the study (JSON)",
+    }),
+    busyButton("Results", () => download(pathOf(name, "/results.csv"), "results.csv"), {
+      title: "Download the results as a table (CSV)",
+    }),
+  ];
+  const note = mayWrite()
+    ? null
+    : el("p", { class: "muted", id: "read-only" }, `${READ_ONLY} Buttons that change the study are off.`);
+  const body = el(
+    "div",
+    { class: "stack", hidden: true },
+    progress.element,
+    el("div", { class: "pair" }, race.element, graph.element),
+    options.element,
+    el("div", { class: "pair even" }, results.element, tickets.element),
+    facts.element,
+  );
+  const element = el(
+    "article",
+    { class: "stack" },
+    el(
+      "div",
+      { class: "head" },
+      el(
+        "div",
+        { class: "title" },
+        el("p", { class: "crumb" }, el("a", { href: "#/" }, "All studies")),
+        el("h1", {}, label(name), state),
+      ),
+      el("div", { class: "actions", role: "group", "aria-label": "Downloads and actions" }, ...saved, stop),
+    ),
+    note,
+    el("section", { class: "card answer", "aria-label": "Answer" }, answer, advice),
+    body,
+  );
+  let status = null;
+  const known = { results: -1, arms: -1, said: "" };
+  let gone = false;
+
+  const refresh = paced(async () => {
+    if (gone) return;
+    try {
+      await read();
+    } catch (error) {
+      if (error.status === 404) left(`There is no study "${name}".`);
+      else noticeOfRefresh(error);
+    }
+  });
+
+  async function read() {
+    const now = await get(pathOf(name, "/status"), options.query());
+    if (gone) return;
+    status = now;
+    showAnswer();
+    body.hidden = false;
+    progress.update(status);
+    options.update(status);
+    tickets.update(status.pending);
+    facts.update(status);
+    const changed = status.results !== known.results || status.state !== known.state;
+    const joined = status.n_arms !== known.arms;
+    Object.assign(known, { results: status.results, state: status.state, arms: status.n_arms });
+    if (changed || joined) {
+      const [history, told] = await Promise.all([get(pathOf(name, "/history")), results.read()]);
+      race.update(history, status);
+      results.update(told, status);
+    }
+    if (joined) await graph.read(name);
+    if (changed || joined) graph.update(status, await everyArm());
+  }
+
+  /** The arms that the graph shows: those at hand, if they are all. */
+  async function everyArm() {
+    if (status.n_arms > MOST_DRAWN || !graph.hasArms()) return [];
+    if (status.arms.length === status.n_arms) return status.arms;
+    return (await get(pathOf(name, "/status"), { limit: MOST_DRAWN, order: "study" })).arms;
+  }
+
+  function showAnswer() {
+    const word = stateOf(status);
+    const labels = [status.best, ...(status.candidates ?? []).slice(0, 20)].filter((each) => each !== null);
+    if (answer.textContent !== status.answer) answer.replaceChildren(...sentence(status.answer, labels));
+    element.querySelector(".answer").dataset.state = word;
+    if (state.dataset.state !== word) {
+      state.dataset.state = word;
+      state.replaceChildren(stateWord(word));
+    }
+    if (advice.shown !== status.advice.join("\n")) {
+      advice.shown = status.advice.join("\n");
+      advice.hidden = status.advice.length === 0;
+      advice.replaceChildren(...status.advice.map((each) => el("li", { dir: "auto" }, each)));
+    }
+    const said = `${word} ${status.best} ${status.candidates?.length}`;
+    if (known.said && said !== known.said) announce(status.answer);
+    known.said = said;
+    document.title = `${name}: ${word} - spectralbai`;
+    const running = status.state === "running";
+    stop.disabled = !mayWrite() || !running;
+    stop.title = !mayWrite() ? READ_ONLY : running ? "End this study by hand" : "It is not running.";
+  }
+
+  function left(text) {
+    gone = true;
+    end();
+    setText(answer, text);
+    body.hidden = true;
+    stop.disabled = true;
+    for (const each of saved) each.disabled = true;
+  }
+
+  stop.addEventListener("click", () =>
+    confirm(
+      {
+        title: "Stop this study?",
+        body: [
+          el(
+            "p",
+            {},
+            "The study ",
+            label(name),
+            " ends without a decision. Workers get no more trials; results of tickets that are out " +
+              "still count. It cannot be started again.",
+          ),
+        ],
+        action: "Stop the study",
+        danger: true,
+      },
+      async () => {
+        await post(pathOf(name, "/stop"));
+        notice("The study is stopped.", "done");
+        refresh(true);
+      },
+    ),
+  );
+
+  function withdraw(text) {
+    confirm(
+      {
+        title: "Withdraw this option?",
+        body: [
+          el("p", {}, label(text, { class: "label whole" }), " is not tried any more, and will not be the answer."),
+          el(
+            "p",
+            {},
+            "Withdraw options for reasons other than their results: out of stock, or unsafe. It cannot be undone.",
+          ),
+        ],
+        action: "Withdraw",
+        danger: true,
+      },
+      async () => {
+        const done = await post(pathOf(name, "/withdraw"), { label: text });
+        notice(done.new ? "The option is withdrawn." : "The option was withdrawn before.", "done");
+        refresh(true);
+      },
+    );
+  }
+
+  function abandon(ticket) {
+    confirm(
+      {
+        title: "Abandon this ticket?",
+        body: [
+          el(
+            "p",
+            {},
+            "The trial of ",
+            label(ticket.label, { class: "label whole" }),
+            ticket.worker ? " by " : "",
+            ticket.worker ? el("bdi", { dir: "auto" }, ticket.worker) : "",
+            " will not be done. Another one takes its place.",
+          ),
+        ],
+        action: "Abandon",
+        danger: true,
+      },
+      async () => {
+        await post(pathOf(name, "/abandon"), { tickets: [ticket.ticket] });
+        notice("The ticket is abandoned.", "done");
+        refresh(true);
+      },
+    );
+  }
+
+  const clock = setInterval(() => {
+    if (document.hidden || gone || status?.state !== "running") return;
+    get(pathOf(name, "/tickets")).then((found) => tickets.update(found.tickets), noticeOfRefresh);
+  }, EVERY);
+  const stopListening = listen(
+    pathOf(name, "/events"),
+    () => refresh(),
+    () => left(`The study "${name}" was deleted.`),
+  );
+  let ended = false;
+  function end() {
+    if (ended) return;
+    ended = true;
+    clearInterval(clock);
+    stopListening();
+    race.close();
+  }
+  refresh();
+  return {
+    title: name,
+    element,
+    close() {
+      gone = true;
+      end();
+    },
+  };
+}

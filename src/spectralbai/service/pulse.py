@@ -1,0 +1,59 @@
+"""How far each study is, at the price of one small query."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from spectralbai.errors import NotFound
+from spectralbai.study import Definition, Studies
+
+if TYPE_CHECKING:
+    from spectralbai.study.ledger import Mark
+
+
+@dataclass(frozen=True)
+class Beat:
+    """A study at one instant."""
+
+    study: str
+    results: int
+    state: str
+    version: str
+    """Another one whenever anything but tickets has changed."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the beat, JSON-ready."""
+        return dict(vars(self))
+
+
+class Pulse:
+    """Reads how far the studies of a storage are. What a study is about is read when it changes."""
+
+    def __init__(self, studies: Studies) -> None:
+        self._studies = studies
+        self._known: dict[tuple[int, int, str], Definition] = {}
+
+    def read(self) -> list[Beat]:
+        """Returns all studies, oldest first."""
+        marks, now = self._studies.marks(), self._studies.now
+        known: dict[tuple[int, int, str], Definition] = {}
+        beats = []
+        for mark in marks:
+            key = (mark.id, mark.joined, mark.head)
+            try:
+                definition = self._known.get(key) or self._studies.open(mark.name).definition
+            except NotFound:  # deleted meanwhile
+                continue
+            known[key] = definition
+            state = mark.progress
+            if state == "running" and definition.over(mark.results, now):
+                state = "ended"
+            beats.append(Beat(mark.name, mark.results, state, _version(mark, state)))
+        self._known = known
+        return beats
+
+
+def _version(mark: Mark, state: str) -> str:
+    return hashlib.sha256(repr((tuple(mark), state)).encode("utf-8", "backslashreplace")).hexdigest()[:16]

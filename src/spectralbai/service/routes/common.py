@@ -1,0 +1,55 @@
+"""What routes share."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+from urllib.parse import unquote
+
+from fastapi import Depends, Header, Path, Request
+from pydantic import AfterValidator, BaseModel
+
+from spectralbai.service.models import Problem
+from spectralbai.service.shelf import Shelf
+
+
+async def _shelf(request: Request) -> Shelf:
+    shelf: Shelf = request.app.state.shelf
+    return shelf
+
+
+TheShelf = Annotated[Shelf, Depends(_shelf)]
+Name = Annotated[
+    str,
+    Path(description="Name of the study; / and % are written %2F and %25.", examples=["pages"]),
+    AfterValidator(unquote),
+]
+Key = Annotated[
+    str | None,
+    Header(
+        alias="Idempotency-Key",
+        description="A random text for each request. The same again, after a lost answer, does not do it twice.",
+        examples=["0d4b8a9e-54a1-4f57-9cde-1f2c5b0c7a11"],
+    ),
+]
+
+_REFUSALS = {
+    401: "A token is needed.",
+    403: "The token does not allow this.",
+    404: "There is no such study, ticket or option.",
+    409: "It contradicts what is recorded, or what others are doing.",
+    413: "The request is too large.",
+    422: "The request breaks a stated rule.",
+    429: "Too many requests.",
+    503: "The database is busy or cannot be reached.",
+}
+_PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+
+
+def answers(model: type[BaseModel], status: int = 200, **more: Any) -> dict[int | str, dict[str, Any]]:
+    """Returns what a route may answer, for OpenAPI."""
+    found: dict[int | str, dict[str, Any]] = {status: {"model": model, "description": "Done.", **more}}
+    refusals: dict[int | str, dict[str, Any]] = {
+        code: {"description": text, "content": _PROBLEM} for code, text in _REFUSALS.items()
+    }
+    refusals[400] = {"description": "The request cannot be read.", "content": _PROBLEM, "model": Problem}
+    return {**found, **refusals}

@@ -1,0 +1,158 @@
+"""Studies as a whole: create, list, look up, import, export, report, stop, delete."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from spectralbai.errors import Conflict, InvalidInput, NotFound
+from spectralbai.instance import Instance
+from spectralbai.service import models
+from spectralbai.service.answers import Answer, as_json
+from spectralbai.service.routes.common import Key, Name, TheShelf, answers
+from spectralbai.study import Definition, Study, export_study, results_as_csv
+from spectralbai.wording import as_time
+
+router = APIRouter(tags=["studies"])
+
+Limit = Annotated[int, Query(ge=1, le=10_000, description="Most that are returned.")]
+
+
+@router.get("/api/studies", responses=answers(models.Lines))
+def list_studies(
+    shelf: TheShelf,
+    limit: Limit = 100,
+    after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+) -> Response:
+    """Lists the studies, oldest first."""
+    found = shelf.studies.list()
+    first = 0
+    if after is not None:
+        places = [place for place, each in enumerate(found, 1) if each.name == after]
+        if not places:
+            raise NotFound(f'there is no study "{after}" any more to go on after; begin anew')
+        first = places[0]
+    page = found[first : first + limit]
+    more = first + limit < len(found)
+    return Answer({"studies": [asdict(each) for each in page], "next": page[-1].name if more else None})
+
+
+@router.post("/api/studies", status_code=201, responses=answers(models.StudyReply, 201))
+def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Response:
+    """Begins a study.
+
+    A name that is taken is refused. With an Idempotency-Key the study there is returned if it is the same: so a request
+    whose answer was lost can be made again.
+    """
+    instance = Instance.from_dict(body.instance)
+    chosen = (body.delta, body.goal, body.stopping, body.budget, body.until, body.failed_as)
+    try:
+        study = shelf.studies.create(body.name, instance, *chosen)
+    except (Conflict, InvalidInput):  # also where `until` is over by now
+        if key is None:
+            raise
+        study = shelf.studies.open(body.name)
+        if study.definition.history[0].as_dict() != Definition(instance, *chosen).as_dict():
+            raise
+        return Answer(_study(study))
+    shelf.keep(study)
+    return Answer(_study(study), 201)
+
+
+@router.post("/api/imports", status_code=201, responses=answers(models.StudyReply, 201))
+def import_study(body: models.Import, shelf: TheShelf, key: Key = None) -> Response:
+    """Restores an exported study, under its own name or another."""
+    try:
+        study = shelf.studies.import_(body.document, body.name)
+    except Conflict:
+        if key is None:
+            raise
+        study = shelf.studies.open(str(body.document["name"]) if body.name is None else body.name)
+        if export_study(study) != {**body.document, "name": study.name}:
+            raise
+        return Answer(_study(study))
+    shelf.keep(study)
+    return Answer(_study(study), 201)
+
+
+@router.get("/api/studies/{name}", responses=answers(models.StudyReply))
+def get_study(name: Name, shelf: TheShelf) -> Response:
+    """Says what a study is about."""
+
+    def look(study: Study) -> dict[str, Any]:
+        study.catch_up()
+        return _study(study)
+
+    return Answer(shelf.use(name, look))
+
+
+@router.delete("/api/studies/{name}", responses=answers(models.Deleted))
+def delete_study(name: Name, shelf: TheShelf) -> Response:
+    """Deletes a study, with all that was asked and told. It cannot be brought back, except from an export."""
+    shelf.use(name, lambda study: study.delete())
+    shelf.forget(name)
+    return Answer({"deleted": name})
+
+
+@router.post("/api/studies/{name}/stop", responses=answers(models.Stopped))
+def stop_study(name: Name, shelf: TheShelf) -> Response:
+    """Ends a running study by hand, decided or not. Results of tickets that are out are still welcome."""
+
+    def stop(study: Study) -> dict[str, Any]:
+        return {"new": study.stop(), "answer": study.status().answer}
+
+    return Answer(shelf.use(name, stop))
+
+
+@router.get("/api/studies/{name}/report", responses=answers(models.Reply))
+def report(name: Name, shelf: TheShelf, control: str | None = None) -> Response:
+    """Returns the record of a study."""
+    return Answer(shelf.use(name, lambda study: study.report(control)).as_dict())
+
+
+@router.get("/api/studies/{name}/report.html", response_class=Response, responses={200: {"content": {"text/html": {}}}})
+def report_page(name: Name, shelf: TheShelf, control: str | None = None) -> Response:
+    """Returns the record of a study as one page with its pictures inside, to download."""
+    page = shelf.use(name, lambda study: study.report(control)).as_html()
+    return Response(
+        page.encode("utf-8", "backslashreplace"),
+        media_type="text/html; charset=utf-8",
+        headers={**_download(name, "html"), "Content-Security-Policy": "sandbox"},
+    )
+
+
+@router.get("/api/studies/{name}/export", responses=answers(models.Reply))
+def export(name: Name, shelf: TheShelf) -> Response:
+    """Returns all of a study, as `POST /api/imports` takes it."""
+    document = shelf.use(name, export_study)
+    return Response(as_json(document), media_type="application/json", headers=_download(name, "json"))
+
+
+@router.get("/api/studies/{name}/results.csv", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+def results_table(name: Name, shelf: TheShelf) -> Response:
+    """Returns the results of a study as a table."""
+    text = shelf.use(name, results_as_csv)
+    return Response(
+        text.encode("utf-8", "backslashreplace"),
+        media_type="text/csv; charset=utf-8",
+        headers=_download(name, "csv"),
+    )
+
+
+def _study(study: Study) -> dict[str, Any]:
+    return {
+        "name": study.name,
+        "created": as_time(study.created),
+        "created_seconds": study.created,
+        "definition": study.definition.as_dict(),
+        "versions": study.versions,
+    }
+
+
+def _download(name: str, ending: str) -> dict[str, str]:
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "study"
+    return {"Content-Disposition": f'attachment; filename="{plain}.{ending}"'}

@@ -1,0 +1,106 @@
+"""Trials of a study: ask, tell, counts, past results, shares; options that leave or join."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from starlette.responses import Response
+
+from spectralbai.errors import InvalidInput
+from spectralbai.instance import Instance
+from spectralbai.service import models
+from spectralbai.service.answers import Answer
+from spectralbai.service.routes.common import Key, Name, TheShelf, answers
+from spectralbai.service.tells import Tells
+from spectralbai.study import Failure, Study
+
+router = APIRouter(prefix="/api/studies/{name}", tags=["trials"])
+
+
+@router.post("/ask", responses=answers(models.Asked))
+def ask(name: Name, body: models.Asking, shelf: TheShelf, key: Key = None) -> Response:
+    """Says what to try next, as tickets. Who asks again with the same Idempotency-Key gets the same tickets."""
+
+    def asked(study: Study) -> dict[str, Any]:
+        tickets = study.ask(body.n, body.worker, body.lease, key=key)
+        answer = None if tickets else study.status().answer
+        return {"tickets": [ticket.as_dict() for ticket in tickets], "answer": answer}
+
+    return Answer(shelf.use(name, asked))
+
+
+@router.post("/tell", responses=answers(models.Recorded))
+def tell(name: Name, body: models.Telling, request: Request) -> Response:
+    """Records what came out, all or nothing. To tell the same again does no harm: do so whenever in doubt."""
+    results = [(each.ticket, _outcome(each)) for each in body.results]
+    tells: Tells = request.app.state.tells
+    new = tells.tell(name, results)
+    return Answer({"recorded": new, "known": len(results) - new})
+
+
+def _outcome(told: models.Told) -> float | Failure | None:
+    if told.failed is None:
+        outcome: float | None = told.outcome
+        return outcome
+    if told.outcome is not None:
+        raise InvalidInput(f"a failed trial has no outcome, got {told.outcome!r}; leave it out, or leave out `failed`")
+    return Failure(told.failed)
+
+
+@router.post("/counts", responses=answers(models.Recorded))
+def counts(name: Name, body: models.Counts, shelf: TheShelf) -> Response:
+    """Records trials and successes of options, such as a day's traffic. The same again under one id counts once."""
+    rows = [(row.label, row.trials, row.successes) for row in body.rows]
+    new = shelf.use(name, lambda study: study.tell_counts(rows, body.id, body.past))
+    return Answer({"recorded": new, "known": sum(row.trials for row in body.rows) - new})
+
+
+@router.post("/results", responses=answers(models.Recorded))
+def add(name: Name, body: models.PastResults, shelf: TheShelf) -> Response:
+    """Records past results, which only inform. Give all of an origin at once, not those that look good."""
+    labels, outcomes = [row.label for row in body.rows], [row.outcome for row in body.rows]
+    new = shelf.use(name, lambda study: study.add(labels, outcomes, body.origin))
+    return Answer({"recorded": new, "known": len(labels) - new})
+
+
+@router.post("/abandon", responses=answers(models.Abandoned))
+def abandon(name: Name, body: models.Abandoning, shelf: TheShelf) -> Response:
+    """Gives tickets back whose trials will not be done, all or none."""
+    shelf.use(name, lambda study: study.abandon(*body.tickets))
+    return Answer({"abandoned": body.tickets})
+
+
+@router.get("/shares", responses=answers(models.Shares))
+def shares(name: Name, shelf: TheShelf) -> Response:
+    """Says how to split the next traffic."""
+    split = shelf.use(name, lambda study: study.shares())
+    return Answer({"shares": [{"label": label, "share": share} for label, share in split.items()]})
+
+
+@router.post("/withdraw", responses=answers(models.Withdrawn))
+def withdraw(name: Name, body: models.Withdrawing, shelf: TheShelf) -> Response:
+    """Takes an option out of a study, out of stock or unsafe, say."""
+
+    def withdrawn(study: Study) -> dict[str, Any]:
+        return {"withdrawn": body.label, "new": study.withdraw(body.label), "answer": study.status().answer}
+
+    return Answer(shelf.use(name, withdrawn))
+
+
+@router.post("/join", responses=answers(models.Joined))
+def join(name: Name, body: models.Joining, shelf: TheShelf, key: Key = None) -> Response:
+    """Takes further options into a study. With an Idempotency-Key it is no error if they have joined already."""
+    instance = Instance.from_dict(body.instance)
+
+    def joined(study: Study) -> dict[str, Any]:
+        study.catch_up()
+        again = key is not None and study.definition.before is not None
+        if again and study.definition.instance.as_dict() == instance.as_dict():
+            changes = study.definition.changes
+        else:
+            changes = study.join(instance)
+        new = study.definition.history[-1].instance.labels[len(study.definition.history[-2].instance.labels) :]
+        return {"joined": list(new), "changes": changes, "answer": study.status().answer}
+
+    return Answer(shelf.use(name, joined))

@@ -1,0 +1,179 @@
+"""What people look at: where a study stands, its race, results, tickets and graph."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from spectralbai.errors import InvalidInput
+from spectralbai.graph import Categories
+from spectralbai.layout import layout
+from spectralbai.report.tables import arms_of, categories_of, comparisons_of
+from spectralbai.service import models
+from spectralbai.service.answers import Answer
+from spectralbai.service.routes.common import Name, TheShelf, answers
+from spectralbai.study import ArmStatus, Status, Study
+
+router = APIRouter(prefix="/api/studies/{name}", tags=["views"])
+
+MOST_ARMS = 100
+"""Arms of which the history has one line each; of more it has one for each category, or for the first so many."""
+FIRST = 20
+MOST_DRAWN, MOST_EDGES = 500, 5_000
+"""Arms and edges up to which a graph is drawn arm by arm."""
+
+Control = Annotated[str | None, Query(description="Compare every option with this one.")]
+
+
+@router.get("/status", responses=answers(models.Status))
+def status(
+    name: Name,
+    shelf: TheShelf,
+    control: Control = None,
+    category: Annotated[str | None, Query(description="Only the arms of this category.")] = None,
+    search: Annotated[str | None, Query(description="Only the arms with this in their labels.")] = None,
+    limit: Annotated[int, Query(ge=0, le=1_000_000, description="Most arms that are returned.")] = 100,
+    after: Annotated[int, Query(ge=0, le=1_000_000, description="The `next` of the page before.")] = 0,
+    order: Annotated[Literal["best", "study"], Query(description="The best first, or as in the study.")] = "best",
+) -> Response:
+    """Says where a study stands. Of the arms it shows a page, the one recommended first."""
+    seen = shelf.use(name, lambda study: study.status(control))
+    arms: Sequence[ArmStatus] = seen.select(category, search)
+    if order == "study":
+        found = {arm.label for arm in arms}
+        arms = [arm for arm in seen.arms if arm.label in found]
+    page = arms[after : after + limit]
+    return Answer(
+        {
+            **seen.as_dict(()),
+            "evidence": seen.evidence,
+            "agreement": seen.agreement,
+            "arms": [{**arm.as_dict(), "account": seen.account(arm)} for arm in page],
+            "arms_not_shown": len(seen.arms) - len(page),
+            "arms_found": len(arms),
+            "n_arms": len(seen.arms),
+            "next": after + limit if limit and after + limit < len(arms) else None,
+            "tables": _tables(seen, page),
+        }
+    )
+
+
+def _tables(seen: Status, page: Sequence[ArmStatus]) -> dict[str, Any]:
+    tables = {"arms": arms_of(seen, page)}
+    if seen.categories is not None:
+        tables["categories"] = categories_of(seen)
+    if seen.control is not None:
+        tables["compared"] = comparisons_of(seen, page)
+    return {name: {"headings": table.headings, "rows": table.rows} for name, table in tables.items()}
+
+
+@router.get("/history", responses=answers(models.History))
+def history(
+    name: Name,
+    shelf: TheShelf,
+    limit: Annotated[int, Query(ge=2, le=10_000, description="Most checks; of more, as many at equal steps.")] = 300,
+) -> Response:
+    """Returns what the stopping rule saw each time it was read, for the picture of the race."""
+    return Answer(shelf.use(name, lambda study: _history(study, limit)))
+
+
+def _history(study: Study, limit: int) -> dict[str, Any]:
+    at = study.snapshot()
+    definition = study.definition
+    labels, graph = definition.instance.labels, definition.instance.problem.graph
+    checks = at.checks
+    if len(checks) > limit:
+        checks = tuple(checks[place] for place in np.linspace(0, len(checks) - 1, limit).round().astype(int).tolist())
+    n_arms = len(labels)
+    kind, names, of = "arms", list(labels), np.arange(n_arms)
+    if n_arms > MOST_ARMS and isinstance(graph, Categories):
+        kind, names, of = "categories", list(graph.categories), np.asarray(graph.of_arm)
+    elif n_arms > MOST_ARMS:
+        chosen = sorted(labels.index(arm.label) for arm in study.status().listed[:FIRST])
+        names, of = [labels[arm] for arm in chosen], np.full(n_arms, -1)
+        of[chosen] = np.arange(len(chosen))
+    lacking: list[list[float | None] | None] = []
+    left: list[list[int] | None] = []
+    for check in checks:
+        if check.lacking is None or check.candidates is None:
+            lacking.append(None)
+            left.append(None)
+            continue
+        known = of[: len(check.lacking)]  # others have joined since
+        most = np.full(len(names) + 1, -math.inf)
+        np.maximum.at(most, known, np.array(check.lacking, dtype=float))
+        lacking.append([float(each) if math.isfinite(each) else None for each in most[: len(names)]])
+        left.append(np.bincount(of[list(check.candidates)] + 1, minlength=len(names) + 1)[1:].tolist())
+    return {
+        "kind": kind,
+        "names": names,
+        "samples": [check.samples for check in checks],
+        "best": [labels[check.arm] for check in checks],
+        "candidates": [None if check.candidates is None else len(check.candidates) for check in checks],
+        "lacking": lacking,
+        "left": left,
+        "needed": math.log(1 / definition.delta),
+        "n_arms": n_arms,
+    }
+
+
+@router.get("/results", responses=answers(models.Results))
+def results(
+    name: Name,
+    shelf: TheShelf,
+    limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
+    before: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="The `next` of the page before.")] = None,
+) -> Response:
+    """Returns what was told, the newest first."""
+    found = shelf.use(name, lambda study: study.recent(limit, before))
+    more = len(found) == limit and found[-1].number > 1
+    return Answer({"results": [each.as_dict() for each in found], "next": found[-1].number if more else None})
+
+
+@router.get("/tickets", responses=answers(models.Tickets))
+def tickets(name: Name, shelf: TheShelf) -> Response:
+    """Returns the tickets that count as pending."""
+    return Answer({"tickets": [each.as_dict() for each in shelf.use(name, lambda study: study.pending())]})
+
+
+@router.get("/graph", responses=answers(models.Graph))
+def graph(name: Name, shelf: TheShelf) -> Response:
+    """Returns the graph with a place for each node, to draw it; of thousands of options the categories."""
+
+    def drawn(study: Study) -> dict[str, Any]:
+        study.catch_up()
+        return _graph(study)
+
+    return Answer(shelf.use(name, drawn))
+
+
+def _graph(study: Study) -> dict[str, Any]:
+    instance = study.definition.instance
+    graph, labels = instance.problem.graph, instance.labels
+    categories: list[dict[str, Any]] = []
+    if isinstance(graph, Categories):
+        sizes = np.bincount(graph.of_arm, minlength=len(graph.categories)).tolist()
+        categories = [{"name": each, "arms": n} for each, n in zip(graph.categories, sizes, strict=True)]
+    kind = "categories" if categories else "edges"
+    if len(labels) > MOST_DRAWN or (not categories and graph.n_edges > MOST_EDGES):
+        if not categories:
+            raise InvalidInput(
+                f"a graph of {len(labels):,} options and {graph.n_edges:,} edges cannot be drawn; the status of the "
+                "study shows the options"
+            )
+        return {"kind": kind, "nodes": [], "edges": [], "categories": categories}
+    places = layout(graph)
+    nodes: list[dict[str, Any]] = [
+        {"label": label, "x": x, "y": y} for label, (x, y) in zip(labels, places.tolist(), strict=True)
+    ]
+    if isinstance(graph, Categories):
+        for node, category in zip(nodes, graph.of_arm.tolist(), strict=True):
+            node["category"] = graph.categories[category]
+    pairs = [] if categories else zip(graph.pairs.tolist(), graph.weights.tolist(), strict=True)
+    edges = [[a, b, weight] for (a, b), weight in pairs]
+    return {"kind": kind, "nodes": nodes, "edges": edges, "categories": categories}

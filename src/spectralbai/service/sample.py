@@ -1,0 +1,82 @@
+"""A study to look at: twelve designs of a page, and visitors who are simulated."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from spectralbai.errors import Conflict, NotFound, SpectralBAIError
+from spectralbai.graph import Graph
+from spectralbai.instance import Instance
+from spectralbai.problem import Problem
+from spectralbai.study import Studies, Study
+
+NAME = "sample"
+RATES = {
+    "plain": 0.30,
+    "plain, large": 0.32,
+    "plain, larger": 0.31,
+    "warm": 0.42,
+    "warm, large": 0.46,
+    "warm, larger": 0.44,
+    "cold": 0.22,
+    "cold, large": 0.24,
+    "cold, larger": 0.25,
+    "dark": 0.55,
+    "dark, large": 0.66,
+    "dark, larger": 0.58,
+}
+"""Which part of the visitors clicks, for each design."""
+R = 0.03
+"""Designs of one colour differ by so much at most: a bound on the sum of squares over neighbours."""
+PAUSE = 0.25
+"""Seconds between visitors, on average."""
+
+
+def sample_instance() -> Instance:
+    """Returns the instance of the sample study: each design is like the same colour in the next size."""
+    edges = [(first + size, first + size + 1) for first in range(0, len(RATES), 3) for size in (0, 1)]
+    problem = Problem.bounded(Graph.from_edges(len(RATES), edges), R, 0.0, 1.0, 0.02, binary=True)
+    return Instance(problem, labels=tuple(RATES))
+
+
+@contextmanager
+def visitors(studies: Studies | None, pause: float = PAUSE, seed: int = 1) -> Iterator[None]:
+    """Makes the sample study, if there is none of its name, and tells what visitors do while the context lasts."""
+    if studies is None:
+        yield
+        return
+    try:
+        study = studies.create(NAME, sample_instance(), 0.05)
+    except Conflict:
+        study = studies.open(NAME)
+    over = threading.Event()
+    thread = threading.Thread(target=_visit, args=(study, over, pause, random.Random(seed)), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join(10)
+
+
+def _visit(study: Study, over: threading.Event, pause: float, rng: random.Random) -> None:
+    while not over.wait(rng.expovariate(1 / pause) if pause else 0):
+        try:
+            tickets = study.ask(rng.randint(1, 3), f"server {rng.randint(1, 2)}", lease=60)
+            for ticket in tickets:
+                if over.wait(rng.uniform(0, pause)):
+                    study.abandon(ticket)
+                else:
+                    study.tell(ticket, float(rng.random() < RATES.get(ticket.label, 0.3)))
+        except NotFound:
+            return  # deleted: nothing is left to do
+        except SpectralBAIError as error:
+            logging.getLogger(__name__).warning("%s", error)
+            over.wait(1)
+            continue
+        if not tickets:
+            over.wait(5)  # decided; options may still be withdrawn or join

@@ -1,0 +1,82 @@
+"""The service as a process: bound to an address, ended in order."""
+
+from __future__ import annotations
+
+import errno
+import socket
+from ipaddress import ip_address
+from typing import Any
+
+import uvicorn
+from fastapi import FastAPI
+
+from spectralbai.errors import InvalidInput, SpectralBAIError
+
+PATIENCE = 30
+"""Seconds in which requests that have begun must end when the service does."""
+
+
+class Server(uvicorn.Server):
+    """Serves an application at an address; ending, it finishes what has begun."""
+
+    def __init__(self, app: FastAPI, host: str = "127.0.0.1", port: int = 8000) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                lifespan="off",
+                ws="none",
+                timeout_graceful_shutdown=PATIENCE,
+            )
+        )
+        self._app = app
+        self._socket = bound(host, port)
+        shown = f"[{host}]" if ":" in host else host
+        self.url = f"http://{shown}:{self._socket.getsockname()[1]}"
+        """The address of the page; the API is below it."""
+
+    def serve_until_stopped(self) -> None:
+        """Serves until somebody stops it: Ctrl-C, SIGTERM, or `should_exit`."""
+        self.run(sockets=[self._socket])
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._app.state.events.close()  # listeners would keep it from ending
+        await super().shutdown(sockets)
+
+
+def is_loopback(host: str) -> bool:
+    """Returns whether only programs of this machine can reach an address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def bound(host: str, port: int) -> socket.socket:
+    """Returns a socket that is bound to an address, and listens once the service does."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError:
+        raise InvalidInput(f'--host must be an address or a name of this machine, got "{host}"') from None
+    family, kind, protocol, _, address = found[0]
+    made = socket.socket(family, kind, protocol)
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind(address)
+    except OSError as error:
+        made.close()
+        raise _not_bound(error, host, port) from None
+    made.set_inheritable(True)
+    return made
+
+
+def _not_bound(error: OSError, host: str, port: Any) -> SpectralBAIError:
+    if error.errno == errno.EADDRINUSE:
+        return SpectralBAIError(f"port {port} is taken by another program; choose another one: --port {port + 1}")
+    if error.errno == errno.EACCES:
+        return SpectralBAIError(f"port {port} is reserved for the administrator; choose one above 1023: --port 8000")
+    if error.errno == errno.EADDRNOTAVAIL:
+        return SpectralBAIError(f"{host} is no address of this machine; try --host 127.0.0.1, or 0.0.0.0 for all")
+    return SpectralBAIError(f"{host}, port {port}: {error.strerror}")

@@ -1,0 +1,86 @@
+"""Results of many clients, told together.
+
+Every tell is a transaction, which waits for the disk, and those of one study wait for one another. So those that come
+while one is on its way are told together, in the next: the more clients there are, the more share the wait. Each is
+still recorded whole or not at all, refused by itself, and acknowledged when it has reached the disk.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import Any
+
+from spectralbai.errors import SpectralBAIError
+from spectralbai.service.shelf import Shelf
+
+MOST_AT_ONCE = 64
+"""Requests that share a transaction."""
+
+
+class _Batch:
+    """The results of one request."""
+
+    def __init__(self, results: Sequence[tuple[Any, Any]]) -> None:
+        self.results = results
+        self.woken = threading.Event()
+        self.answer: int | BaseException | None = None
+        """None where it is now this request's turn to tell what waits."""
+
+
+class Tells:
+    """The requests that wait, by study."""
+
+    def __init__(self, shelf: Shelf) -> None:
+        self._shelf = shelf
+        self._lock = threading.Lock()
+        self._waiting: dict[str, deque[_Batch]] = {}
+
+    def tell(self, name: str, results: Sequence[tuple[Any, Any]]) -> int:
+        """Records outcomes of tickets, all or none; returns how many were new."""
+        batch = _Batch(results)
+        with self._lock:
+            waiting = self._waiting.get(name)
+            if waiting is None:
+                self._waiting[name] = deque()  # those who come now wait for this request
+            else:
+                waiting.append(batch)
+        if waiting is not None:
+            batch.woken.wait()
+        if batch.answer is None:
+            self._tell_together(name, batch)
+        if isinstance(batch.answer, BaseException):
+            raise batch.answer
+        assert isinstance(batch.answer, int)
+        return batch.answer
+
+    def _tell_together(self, name: str, first: _Batch) -> None:
+        with self._lock:
+            waiting = self._waiting[name]
+            together = [first, *(waiting.popleft() for _ in range(min(len(waiting), MOST_AT_ONCE - 1)))]
+
+        def acknowledge(answers: Sequence[int | BaseException]) -> None:
+            if first.answer is not None:
+                return  # done already
+            self._pass_on(name)
+            for batch, answer in zip(together, answers, strict=True):
+                batch.answer = answer
+                batch.woken.set()
+
+        try:
+            batches = [batch.results for batch in together]
+            self._shelf.use(name, lambda study: study.tell_batches(batches, acknowledge))
+        except BaseException as error:
+            acknowledge([error] * len(together))
+            if not isinstance(error, SpectralBAIError):
+                raise
+
+    def _pass_on(self, name: str) -> None:
+        """Lets the next request that waits tell what waits, while this one may have to read rules."""
+        with self._lock:
+            waiting = self._waiting[name]
+            if waiting:
+                waiting.popleft().woken.set()
+            else:
+                del self._waiting[name]

@@ -1,0 +1,108 @@
+"""Chromium without a window, and what tests of the page do in it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+MISSING = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
+
+
+class Page:
+    """The page in a browser. What is looked for may take a while to appear."""
+
+    def __init__(self, driver: Any) -> None:
+        self.driver = driver
+
+    def open(self, url: str) -> None:
+        """Opens an address, from nothing: a new part after # alone would not load the page."""
+        self.driver.get("about:blank")
+        self.driver.get(url)
+
+    def js(self, script: str, *arguments: Any) -> Any:
+        """Runs JavaScript, and returns what it returns."""
+        return self.driver.execute_script(script, *arguments)
+
+    def find(self, css: str) -> Any:
+        """Returns the first element that a selector finds and that is shown."""
+        return self.until(lambda: next((each for each in self.all(css) if each.is_displayed()), None), css)
+
+    def all(self, css: str) -> list[Any]:
+        found: list[Any] = self.driver.find_elements("css selector", css)
+        return found
+
+    def text(self, css: str) -> str:
+        """Returns the text of the first element that a selector finds, "" if there is none."""
+        found = self.js("return document.querySelector(arguments[0])?.textContent ?? ''", css)
+        return str(found)
+
+    def click(self, css: str, text: str | None = None) -> None:
+        """Clicks on what a selector finds, on the first with that text if one is given."""
+
+        def found() -> Any:
+            for each in self.all(css):
+                if each.is_displayed() and each.is_enabled() and text in (None, each.text):
+                    return each
+            return None
+
+        element = self.until(found, f"{css} {text or ''}")
+        self.js("arguments[0].scrollIntoView({block: 'center'})", element)  # not under the bar at the top
+        element.click()
+
+    def fill(self, css: str, text: str) -> None:
+        """Types into a field, in place of what it holds."""
+        field = self.find(css)
+        field.clear()
+        field.send_keys(text)
+
+    def shows(self, css: str, text: str) -> None:
+        """Waits until an element has a text in it."""
+        self.until(lambda: text in self.text(css), f"{css} with {text!r}", lambda: self.text(css))
+
+    def until(self, what: Callable[[], Any], wanted: str, there: Callable[[], str] = str, seconds: float = 30) -> Any:
+        """Waits until something is true, and returns it."""
+        from selenium.common.exceptions import StaleElementReferenceException
+
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                found = what()
+            except StaleElementReferenceException:  # replaced meanwhile
+                found = None
+            if found:
+                return found
+            time.sleep(0.02)
+        raise AssertionError(f"waited in vain for {wanted}; there is {there()!r}")
+
+    def complaints(self) -> list[str]:
+        """Returns what the browser has complained of since the last call."""
+        return [each["message"] for each in self.driver.get_log("browser") if each["level"] in ("SEVERE", "WARNING")]
+
+    def width(self, pixels: int) -> None:
+        """Makes the window so wide; 0 for its own width."""
+        if pixels:
+            size = {"width": pixels, "height": 900, "deviceScaleFactor": 1, "mobile": pixels < 600}
+            self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        else:
+            self.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@contextmanager
+def chromium() -> Iterator[Page]:
+    """Yields a page in a browser that runs as long as the context."""
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(shutil.which("chromium"))
+    for each in ("headless=new", "no-sandbox", "disable-gpu", "disable-dev-shm-usage", "window-size=1400,1000"):
+        options.add_argument(f"--{each}")
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=Service(str(shutil.which("chromedriver"))))
+    try:
+        yield Page(driver)
+    finally:
+        driver.quit()

@@ -1,0 +1,185 @@
+"""Who may do what."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+import spectralbai as sb
+from spectralbai.service import Access, make_app
+from spectralbai.service.access import TokenFile
+from spectralbai.service.limits import Limits, Rates
+from tests.study.contract import SCORES
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> TokenFile:
+    return TokenFile(tmp_path / "tokens.json")
+
+
+@pytest.fixture
+def guarded(studies: sb.Studies, tokens: TokenFile) -> Iterator[tuple[TestClient, str, str]]:
+    """A service that needs tokens, one that only reads and one that writes."""
+    reads, writes = tokens.create("read-only", "page"), tokens.create("read-write", "lab")
+    studies.create("s", SCORES)
+    with TestClient(make_app(studies, Access(tokens)), base_url="http://lab.example") as http:
+        yield http, reads, writes
+
+
+def bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"}
+
+
+def test_a_file_of_tokens_holds_hashes_only_and_is_its_owners(tokens: TokenFile) -> None:
+    secret = tokens.create("read-write", "lab")
+    assert secret not in tokens.file.read_text()
+    assert stat.S_IMODE(tokens.file.stat().st_mode) == 0o600
+    found = TokenFile(tokens.file).find(secret)
+    assert found is not None and (found.label, found.access) == ("lab", "read-write")
+    assert tokens.find(secret + "x") is None
+    assert tokens.find("") is None
+
+
+def test_a_file_that_others_can_read_is_refused(tokens: TokenFile) -> None:
+    tokens.create("read-only")
+    tokens.file.chmod(0o644)
+    with pytest.raises(sb.InvalidInput, match="others than its owner can read .*; run: chmod 600"):
+        TokenFile(tokens.file)
+    tokens.file.chmod(0o600)
+    tokens.file.write_text("{}")
+    with pytest.raises(sb.InvalidInput, match="is no file of tokens"):
+        TokenFile(tokens.file)
+
+
+def test_tokens_are_revoked_by_id_or_label(tokens: TokenFile) -> None:
+    for label in ("a", "b", "b"):
+        tokens.create("read-only", label)
+    assert tokens.revoke("a").label == "a"
+    with pytest.raises(sb.InvalidInput, match='2 tokens have the label "b"; give the id of one of them'):
+        tokens.revoke("b")
+    tokens.revoke(tokens.tokens[0].id)
+    assert [token.label for token in tokens.tokens] == ["b"]
+    with pytest.raises(sb.NotFound, match='there is no token "a"'):
+        tokens.revoke("a")
+
+
+def test_without_a_token_nothing_is_told(guarded: tuple[TestClient, str, str]) -> None:
+    http, _, _ = guarded
+    for path in ("/api/studies", "/api/studies/s/status", "/metrics", "/api/events", "/api/studies/s/events"):
+        for headers in ({}, bearer("sbai_wrong"), {"Authorization": "Basic eA=="}, {"Cookie": "spectralbai=x"}):
+            answer = http.get(path, headers=headers)
+            assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+            assert "SpectralBAI" not in answer.text
+    assert http.get("/api/health").status_code == 200
+    assert http.get("/").status_code == 200
+    assert http.get("/api/session").json() == {"needed": True, "access": "none", "label": None}
+
+
+def test_a_token_that_reads_changes_nothing(guarded: tuple[TestClient, str, str]) -> None:
+    http, reads, writes = guarded
+    assert http.get("/api/studies/s/status", headers=bearer(reads)).status_code == 200
+    assert http.get("/api/session", headers=bearer(reads)).json()["access"] == "read-only"
+    for method, path in (("POST", "/api/studies/s/ask"), ("DELETE", "/api/studies/s"), ("POST", "/api/studies/s/stop")):
+        answer = http.request(method, path, json={}, headers=bearer(reads))
+        assert (answer.status_code, answer.json()["kind"]) == (403, "forbidden")
+    plan = {"instance": {**SCORES.as_dict(), "mu": [0.9, 0.5, 0.5, 0.2, 0.2]}}
+    assert http.post("/api/plan", json=plan, headers=bearer(reads)).status_code == 200
+    assert http.post("/api/studies/s/ask", json={}, headers=bearer(writes)).status_code == 200
+
+
+def test_a_token_that_is_revoked_is_of_no_use_at_once(guarded: tuple[TestClient, str, str], tokens: TokenFile) -> None:
+    http, reads, writes = guarded
+    assert http.get("/api/studies", headers=bearer(reads)).status_code == 200
+    TokenFile(tokens.file).revoke("page")
+    assert http.get("/api/studies", headers=bearer(reads)).status_code == 401
+    TokenFile(tokens.file).revoke("lab")
+    assert http.get("/api/studies", headers=bearer(writes)).status_code == 401
+    tokens.file.unlink()
+    assert http.get("/api/studies").status_code == 401
+
+
+def test_a_browser_keeps_the_token_in_a_cookie_that_scripts_cannot_read(
+    guarded: tuple[TestClient, str, str],
+) -> None:
+    http, _, writes = guarded
+    assert http.post("/api/login", json={"token": "wrong"}).status_code == 401
+    answer = http.post("/api/login", json={"token": writes})
+    cookie = answer.headers["set-cookie"]
+    assert all(each in cookie for each in ("HttpOnly", "SameSite=strict", "Path=/"))
+    assert "Secure" not in cookie
+    assert http.get("/api/studies").status_code == 200
+    assert http.post("/api/studies/s/ask", json={}, headers={"Sec-Fetch-Site": "same-origin"}).status_code == 200
+    http.post("/api/logout")
+    assert http.get("/api/studies").status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "http://localhost"}, 200),
+        ({"Sec-Fetch-Site": "same-origin"}, 200),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Sec-Fetch-Site": "same-site"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Origin": "null"}, 403),
+        ({"Origin": "http://localhost:81"}, 403),
+    ],
+)
+def test_other_sites_cannot_make_a_browser_change_anything(
+    http: TestClient, studies: sb.Studies, headers: dict[str, str], status: int
+) -> None:
+    studies.create("s", SCORES)
+    assert http.post("/api/studies/s/ask", json={}, headers=headers).status_code == status
+    assert http.get("/api/studies", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("localhost:8000", 200),
+        ("127.0.0.1", 200),
+        ("[::1]:8000", 200),
+        ("evil.example", 421),
+        ("localhost.evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("", 421),
+    ],
+)
+def test_without_tokens_no_name_of_others_leads_here(http: TestClient, host: str, status: int) -> None:
+    assert http.get("/api/studies", headers={"Host": host}).status_code == status
+
+
+def test_every_answer_has_the_headers_that_keep_browsers_safe(http: TestClient) -> None:
+    for path in ("/", "/api/studies", "/api/nothing", "/nothing"):
+        headers = http.get(path).headers
+        assert "default-src 'none'; script-src 'self'" in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["referrer-policy"] == "no-referrer"
+    assert http.get("/api/studies").headers["cache-control"] == "no-store"
+
+
+def test_the_log_has_neither_tokens_nor_queries(
+    guarded: tuple[TestClient, str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    http, reads, _ = guarded
+    with caplog.at_level("INFO"):
+        http.get("/api/studies?after=secret", headers=bearer(reads))
+        http.post("/api/login", json={"token": reads})
+    ours = [record.getMessage() for record in caplog.records if record.name == "spectralbai.service"]
+    assert len(ours) == 2 and "/api/studies" in ours[0]
+    assert all(reads not in each and "secret" not in each for each in ours)
+
+
+def test_a_bucket_fills_at_the_rate() -> None:
+    now = 0.0
+    rates = Rates(Limits(rate=2.0, burst=3.0), clock=lambda: now)
+    assert [rates.wait("a") for _ in range(4)] == [0, 0, 0, 1]
+    assert rates.wait("b") == 0
+    now = 1.0
+    assert [rates.wait("a") for _ in range(3)] == [0, 0, 1]
+    assert [Rates(Limits(rate=0.0)).wait("a") for _ in range(3)] == [0, 0, 0]

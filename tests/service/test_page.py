@@ -1,0 +1,323 @@
+"""The page in a real browser. Skipped where Chromium, its driver or Selenium are not installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+import pytest
+
+import spectralbai as sb
+from spectralbai.service.access import Access, TokenFile
+from spectralbai.service.sample import RATES, sample_instance
+from tests.service.chromium import MISSING, Page, chromium
+from tests.service.running import running
+
+pytest.importorskip("selenium", reason="the page is tested with Selenium, which is not installed")
+pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the page is tested in Chromium; not installed: {MISSING}")
+
+TABLE = """dose,milligrams,kind,expected
+placebo,0,none,0.1
+5 mg,5,low,0.3
+10 mg,10,low,0.4
+20 mg,20,high,0.8
+"""
+HOSTILE = (
+    "<script>document.title='hit'</script>",
+    "<img src=x onerror=\"document.title='hit'\">",
+    "x" * 200,
+    "שלום עולם (1)",
+    '"quoted" & <b>bold</b>',
+    "javascript:alert(1)",
+)
+Serve = Callable[..., str]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Page]:
+    with chromium() as page:
+        yield page
+
+
+@pytest.fixture
+def page(browser: Page, studies: sb.Studies, serve: Serve) -> Iterator[Page]:
+    """The browser, which must not complain of anything in a test; it leaves the page before its service ends."""
+    browser.complaints()
+    yield browser
+    assert browser.complaints() == []
+    browser.driver.get("about:blank")
+
+
+@pytest.fixture
+def live(studies: sb.Studies, serve: Serve) -> str:
+    """The address of a service that looks for changes often."""
+    return serve(studies, every=0.05)
+
+
+def at(url: str, name: str) -> str:
+    return f"{url}/#/study/{quote(name, safe='')}"
+
+
+def work(study: sb.Study, n: int, rates: dict[str, float] | None = None, at_once: int = 30) -> None:
+    """Does so many trials; the outcomes are the same in every run."""
+    rng = np.random.default_rng(1)
+    while n > 0:
+        tickets = study.ask(min(n, at_once), "server 1")
+        if not tickets:
+            return
+        study.tell_many([(each, float(rng.random() < (rates or RATES)[each.label])) for each in tickets])
+        n -= len(tickets)
+
+
+def test_empty_list_says_how_to_begin(page: Page, live: str) -> None:
+    page.open(live)
+    page.shows("main .empty", "No studies yet")
+    page.shows("#link", "Live")
+    assert page.js("return document.title") == "Studies - spectralbai"
+    page.click("main .button", "New study")
+    page.shows("h1", "New study")
+
+
+def test_study_from_a_table(page: Page, live: str, studies: sb.Studies, tmp_path: Path) -> None:
+    file = tmp_path / "doses.csv"
+    file.write_text(TABLE, "utf-8")
+    page.open(f"{live}/#/new")
+    page.find("#arms-file").send_keys(str(file))
+    page.shows(".preview caption", "4 rows; the first 4 are shown")
+    assert page.text(".preview thead").startswith("dosemilligramskindexpected")
+    page.js("document.querySelector('#guess').value = 'expected'")
+    page.fill("#step", "0.3")
+    page.click("button", "Show the plan")  # the first column of numbers is chosen, and outcomes are 0 or 1
+    page.shows(".plan", "Trials to expect")
+    page.fill("#step", "0.2")
+    assert page.js("return document.querySelector('.plan').hidden"), "a plan of other choices is still shown"
+    page.click("label[for=alike-by]")
+    page.js("document.querySelector('#by').value = 'kind'")
+    page.fill("#tolerance", "0.05")
+    page.fill("#budget", "2000")
+    page.click("button", "Show the plan")
+    page.shows(".plan", "3 categories")
+    page.fill("#name", "doses/1 %")
+    page.click("button", "Create the study")
+    page.shows(".verdict", "Nothing is told yet.")
+    page.shows("#notices", "The study is created.")
+    definition = studies.open("doses/1 %").definition
+    assert definition.budget == 2000 and definition.instance.labels == ("placebo", "5 mg", "10 mg", "20 mg")
+
+
+def test_refusals_of_a_plan_are_said_in_words(page: Page, live: str) -> None:
+    page.open(f"{live}/#/new")
+    page.click("button", "Show the plan")
+    page.shows(".refused", "Choose or paste a table of options first.")
+    page.fill("#arms", "dose,mg\na,1\na,2\n")
+    page.click("button", "Show the plan")
+    page.until(lambda: "a" in page.text(".refused") and "first" not in page.text(".refused"), "a refusal")
+    assert [each for each in page.complaints() if "422" not in each] == []  # the browser notes every refusal
+
+
+def test_page_changes_while_workers_tell(page: Page, live: str, studies: sb.Studies) -> None:
+    study = studies.create("pages", sample_instance(), 0.05)
+    page.open(at(live, "pages"))
+    page.shows(".verdict", "Nothing is told yet.")
+    page.fill("#find", "dark")
+    page.until(lambda: len(page.all(".options tbody tr")) == 3, "three options")
+    work(study, 90)
+    page.shows(".figure dd", "90")
+    page.until(lambda: page.js("return document.querySelectorAll('.race path.line').length") >= 10, "lines")
+    page.js("document.querySelector('details').open = true; scrollTo(0, 300)")
+    place = page.js("return document.querySelector('.race').getBoundingClientRect().top")
+    work(study, 60)
+    page.shows(".figure dd", "150")
+    page.shows(".verdict", "Not decided after 150 results")
+    page.until(lambda: page.text("[data-number='150']"), "the newest result")
+    kept = page.js(
+        "return [document.activeElement.id, document.activeElement.value, document.querySelector('details').open, "
+        "document.querySelectorAll('.options tbody tr').length]"
+    )
+    assert kept == ["find", "dark", True, 3]
+    now = page.js("return document.querySelector('.race').getBoundingClientRect().top")
+    assert abs(now - place) < 2, "what is looked at has moved"
+    page.open(live)
+    page.shows(".studies tbody", "150")
+    page.until(lambda: page.all(".studies svg .line"), "a sparkline")
+
+
+def test_lost_connection_is_said_and_mended(page: Page, studies: sb.Studies) -> None:
+    study = studies.create("pages", sample_instance(), 0.05)
+    with running() as start:
+        url = start(studies, every=0.05)
+        page.open(at(url, "pages"))
+        page.shows("#link", "Live")
+    page.shows("#link", "Connection lost")
+    work(study, 30)
+    with running() as start:
+        start(studies, every=0.05, port=int(url.rpartition(":")[2]))
+        page.shows(".figure dd", "30")
+        page.shows("#link", "Live")
+        page.driver.get("about:blank")
+    assert [each for each in page.complaints() if "ERR_" not in each] == []
+
+
+def test_stop_withdraw_and_abandon_ask_first(page: Page, live: str, studies: sb.Studies) -> None:
+    study = studies.create("pages", sample_instance(), 0.05)
+    work(study, 40)
+    study.ask(2, "server 2")
+    page.open(at(live, "pages"))
+    page.click("button[aria-label='Withdraw cold, larger']")
+    page.shows("dialog", "Withdraw this option?")
+    page.click("dialog button", "Cancel")
+    assert page.js("return document.activeElement.getAttribute('aria-label')") == "Withdraw cold, larger"
+    page.click("button[aria-label='Withdraw cold, larger']")
+    work(study, 30)  # the page changes under the dialog
+    page.shows(".figure dd", "70")
+    page.click("dialog button", "Withdraw")
+    page.shows("#notices", "The option is withdrawn.")
+    page.until(lambda: not page.all("dialog"), "no dialog")
+    pending = len(study.pending())
+    page.click("button[aria-label^='Abandon']")
+    page.click("dialog button", "Abandon")
+    page.shows("#notices", "The ticket is abandoned.")
+    assert len(study.pending()) == pending - 1
+    page.click("button", "Stop the study")
+    page.shows("dialog", "Stop this study?")
+    page.click("dialog button", "Stop the study")
+    page.shows(".state", "ended")
+    assert studies.list()[0].state == "ended"
+    page.until(lambda: not page.js("return document.querySelector('.actions .danger').matches(':enabled')"), "no stop")
+
+
+def test_files_can_be_kept(page: Page, live: str, studies: sb.Studies, tmp_path: Path) -> None:
+    work(studies.create("pages", sample_instance(), 0.05), 20)
+    behaviour = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    page.driver.execute_cdp_cmd("Page.setDownloadBehavior", behaviour)
+    page.open(at(live, "pages"))
+    page.shows(".state", "running")
+    for button, file in (("Export", "pages.json"), ("Results", "pages.csv")):
+        page.click("button", button)
+        page.until(lambda file=file: (tmp_path / file).exists(), file)  # type: ignore[misc]
+    assert (tmp_path / "pages.csv").read_text("utf-8").count("\n") == 21
+
+
+def test_tokens(page: Page, studies: sb.Studies, serve: Serve, tmp_path: Path) -> None:
+    tokens = TokenFile(tmp_path / "tokens.json")
+    reads, writes = tokens.create("read-only", "a visitor"), tokens.create("read-write")
+    studies.create("pages", sample_instance(), 0.05)
+    url = serve(studies, Access(tokens), every=0.05)
+    page.open(at(url, "pages"))
+    page.shows("h1", "Log in")
+    page.fill("#token", "sbai_wrong")
+    page.click("button", "Log in")
+    page.shows(".refused", "This token is not valid")
+    page.fill("#token", reads)
+    page.click("button", "Log in")
+    page.shows(".state", "running")
+    page.shows("#session", "a visitor, read-only")
+    page.shows("main", "This token may only read.")
+    assert page.js("return [...document.querySelectorAll('.danger, .action button')].every((each) => each.disabled)")
+    page.click("#session button", "Log out")
+    page.shows("h1", "Log in")
+    page.fill("#token", writes + "\n")
+    page.until(lambda: page.js("return document.querySelector('.actions .danger')?.disabled === false"), "a button")
+    assert writes not in page.js("return document.cookie + document.documentElement.outerHTML")
+    tokens.revoke(tokens.tokens[1].id)
+    page.js("location.hash = '#/'")
+    page.shows("h1", "Log in")
+    assert [each for each in page.complaints() if "401" not in each] == []
+
+
+def test_hostile_labels_are_text(page: Page, live: str, studies: sb.Studies) -> None:
+    graph = sb.Graph.from_edges(6, [(arm, arm + 1) for arm in range(5)])
+    instance = sb.Instance(sb.Problem.bounded(graph, 0.5, 0.0, 1.0, 0.02, binary=True), labels=HOSTILE)
+    name = '<b id="bold">name</b> "100 %"/../'
+    study = studies.create(name, instance, 0.05)
+    work(study, 60, {label: 0.2 + 0.1 * arm for arm, label in enumerate(HOSTILE)})
+    study.ask(2, "<i>worker</i>")
+    page.open(live)
+    page.until(lambda: page.text(".studies .label") == name, "the name")
+    page.click(".studies a")
+    page.until(lambda: len(page.all(".options tbody tr")) == 6, "six options")
+    page.until(lambda: page.all(".race path.line"), "lines")
+    shown = page.js("return [...document.querySelectorAll('.options tbody .label')].map((each) => each.textContent)")
+    assert sorted(shown) == sorted(HOSTILE)
+    assert page.js("return document.querySelectorAll('main script, main img, main b, main i, #bold').length") == 0
+    assert page.js("return document.title").startswith(f"{name}: running")
+    for pixels in (1400, 800, 375):
+        page.width(pixels)
+        assert page.js("return document.documentElement.scrollWidth") <= pixels
+    page.width(0)
+
+
+def test_two_thousand_options(page: Page, live: str, studies: sb.Studies) -> None:
+    labels = tuple(f"item {arm:04d}" for arm in range(2000))
+    graph = sb.Graph.from_categories([f"category {arm % 20:02d}" for arm in range(2000)])
+    instance = sb.Instance(sb.Problem.bounded(graph, np.full(20, 0.05), 0.0, 1.0, 0.02, binary=True), labels=labels)
+    studies.create("catalogue", instance, 0.05)
+    page.open(at(live, "catalogue"))
+    page.until(lambda: len(page.all(".options tbody tr")) == 25, "a page of options")
+    page.shows(".pager", "1 to 25 of 2,000")
+    page.click(".pager button", "Next")
+    page.shows(".pager", "26 to 50 of 2,000")
+    page.fill("#find", "item 19")
+    page.shows(".options tbody", "item 1900")
+    page.shows(".tools .muted", "100 of 2,000 options")
+    page.js("document.querySelector('#category').value = 'category 07'")
+    page.js("document.querySelector('#category').dispatchEvent(new Event('change'))")
+    page.shows(".tools .muted", "5 of 2,000 options")
+    assert len(page.all(".graph circle")) == 20
+
+
+def test_keyboard_alone(page: Page, live: str, studies: sb.Studies) -> None:
+    from selenium.webdriver.common.action_chains import ActionChains
+    from selenium.webdriver.common.keys import Keys
+
+    study = studies.create("pages", sample_instance(), 0.05)
+    work(study, 60)
+    page.open(live)
+    page.shows(".studies tbody", "pages")
+
+    def press(*keys: str) -> None:
+        for key in keys:
+            ActionChains(page.driver, duration=0).send_keys(key).perform()
+
+    def focused() -> str:
+        return str(page.js("const at = document.activeElement; return at.textContent || at.id || at.tagName"))
+
+    press(Keys.TAB)
+    assert focused() == "Skip to the content"
+    press(Keys.ENTER)
+    assert page.js("return document.activeElement.id") == "main"
+    press(Keys.TAB, Keys.TAB, Keys.TAB)
+    assert focused() == "pages"
+    press(Keys.ENTER)
+    page.until(lambda: page.all(".race path.line"), "lines")
+    page.js("document.querySelector('.race').focus()")
+    press(Keys.ARROW_LEFT)
+    page.shows(".race .tooltip", "after")
+    press(Keys.ESCAPE)
+    assert page.js("return document.querySelector('.race .tooltip').hidden")
+    page.js("document.querySelector('.actions .danger').focus()")
+    press(Keys.ENTER)
+    page.shows("dialog", "Stop this study?")
+    assert focused() == "Cancel"
+    press(Keys.ESCAPE)
+    page.until(lambda: focused() == "Stop the study", "the focus where it was")
+    page.js("document.querySelector('#theme').focus()")
+    before = page.js("return document.documentElement.dataset.theme")
+    press(Keys.SPACE)
+    assert page.js("return document.documentElement.dataset.theme") != before
+    page.driver.refresh()
+    assert page.js("return document.documentElement.dataset.theme") != before
+    page.js("localStorage.clear()")
+
+
+def test_study_that_is_not_there(page: Page, live: str, studies: sb.Studies) -> None:
+    studies.create("pages", sample_instance(), 0.05)
+    page.open(at(live, "pages"))
+    page.shows(".state", "running")
+    studies.delete("pages")
+    page.shows(".verdict", 'The study "pages" was deleted.')
+    page.open(at(live, "other"))
+    page.shows(".verdict", 'There is no study "other".')
+    assert [each for each in page.complaints() if "404" not in each] == []

@@ -1,0 +1,91 @@
+"""Refusals: what they say, and how."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+import spectralbai as sb
+from spectralbai.service import make_app
+from spectralbai.service.limits import Limits
+from tests.study.contract import SCORES
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status", "kind", "words"),
+    [
+        ("GET", "/api/studies/none", None, 404, "not-found", 'holds no study "none"; spectralbai study list shows'),
+        ("GET", "/api/nothing", None, 404, "not-found", "there is nothing at /api/nothing"),
+        ("PUT", "/api/studies", None, 405, "no-such-method", "PUT is not possible here"),
+        ("POST", "/api/studies", {"name": "a"}, 422, "refused", "`instance` is missing; add it"),
+        ("POST", "/api/studies", {"nmae": "a", "instance": {}}, 422, "refused", "`name` is missing; add it"),
+        ("POST", "/api/studies", {"name": "a", "instance": {}}, 422, "refused", '$ lacks the key "format"'),
+        ("POST", "/api/studies/s/ask", {"m": 1}, 422, "refused", "`m` is not known here; remove it, or correct"),
+        ("POST", "/api/studies/s/tell", {"results": 5}, 422, "refused", "`results`: input should be a valid list"),
+        ("POST", "/api/studies/s/tell", {"results": [{}]}, 422, "refused", "`results[0].ticket` is missing; add it"),
+        ("POST", "/api/studies/s/withdraw", {"label": "\ud800"}, 404, "not-found", "is no label of an arm"),
+        ("GET", "/api/studies/s/results?limit=0", None, 422, "refused", "`limit`: input should be greater than"),
+    ],
+)
+def test_a_refusal_is_a_problem_with_one_sentence(
+    http: TestClient, studies: sb.Studies, method: str, path: str, body: Any, status: int, kind: str, words: str
+) -> None:
+    import json
+
+    studies.create("s", SCORES)
+    content = None if body is None else json.dumps(body)
+    answer = http.request(method, path, content=content, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.headers["content-type"]) == (status, "application/problem+json")
+    problem = answer.json()
+    assert (problem["status"], problem["kind"], problem["type"]) == (status, kind, f"urn:spectralbai:{kind}")
+    assert words in problem["detail"]
+
+
+def test_what_is_not_json_is_malformed(http: TestClient) -> None:
+    answer = http.post("/api/studies", content="{", headers={"Content-Type": "application/json"})
+    assert (answer.status_code, answer.json()["kind"]) == (400, "malformed")
+    assert answer.json()["detail"].startswith("the body is not JSON: ")
+
+
+def test_a_busy_database_says_when_to_try_again(http: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    def busy(self: object) -> None:
+        raise sb.Busy("others keep it locked")
+
+    monkeypatch.setattr(sb.Studies, "list", busy)
+    answer = http.get("/api/studies")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "1")
+    assert answer.json()["detail"] == "others keep it locked"
+
+
+def test_what_nobody_expected_says_nothing_of_the_inside(studies: sb.Studies, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: object) -> None:
+        raise RuntimeError("password")
+
+    monkeypatch.setattr(sb.Studies, "list", broken)
+    with TestClient(make_app(studies), base_url="http://localhost", raise_server_exceptions=False) as http:
+        answer = http.get("/api/studies")
+    assert (answer.status_code, answer.json()["kind"]) == (500, "unexpected")
+    assert "password" not in answer.text
+
+
+def test_a_body_that_is_too_large_is_refused_whatever_its_headers_say(studies: sb.Studies) -> None:
+    with TestClient(make_app(studies, limits=Limits(body=1000)), base_url="http://localhost") as http:
+        small, large = b'{"token": "a"}', b'{"token": "' + b"a" * 2000 + b'"}'
+        json = {"Content-Type": "application/json"}
+        assert http.post("/api/login", content=small, headers=json).status_code == 200
+        stated = http.post("/api/login", content=large, headers=json)
+        chunked = http.post("/api/login", content=iter([large[:900], large[900:]]), headers=json)
+    for answer in (stated, chunked):
+        assert (answer.status_code, answer.json()["kind"]) == (413, "too-large")
+        assert "at most 1,000 bytes" in answer.json()["detail"]
+
+
+def test_who_calls_too_often_is_told_when_to_go_on(studies: sb.Studies) -> None:
+    with TestClient(make_app(studies, limits=Limits(rate=0.001, burst=2)), base_url="http://localhost") as http:
+        statuses = [http.get("/api/session").status_code for _ in range(3)]
+        answer = http.get("/api/session")
+    assert statuses == [200, 200, 429]
+    assert int(answer.headers["retry-after"]) > 500
+    assert answer.json()["kind"] == "too-many"

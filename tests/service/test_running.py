@@ -1,0 +1,254 @@
+"""Services that run: events, results told together, clients whose connection is lost, several services at once."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from starlette.testclient import TestClient
+
+import spectralbai as sb
+from spectralbai.client import transport
+from spectralbai.service import make_app
+from spectralbai.service.sample import NAME, sample_instance, visitors
+from spectralbai.service.shelf import Shelf
+from spectralbai.service.tells import Tells
+from tests.service.running import running
+from tests.study.contract import SCORES, SIX, SLOW, drive
+
+
+def events(url: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields the kind and the data of server-sent events."""
+    connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=20)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    assert answer.headers["Content-Type"].startswith("text/event-stream")
+    kind = ""
+    try:
+        while line := answer.readline().decode():
+            name, _, value = line.rstrip("\n").partition(": ")
+            if name == "event":
+                kind = value
+            elif name == "data":
+                yield kind, json.loads(value)
+    finally:
+        answer.close()
+        connection.close()
+
+
+def test_listeners_are_told_of_every_change_and_of_the_end(studies: sb.Studies, serve: Callable[..., str]) -> None:
+    url = serve(studies, every=0.02)
+    study = studies.create("s", SLOW)
+    studies.create("other", SLOW)
+    heard = events(url, "/api/studies/s/events")
+    everything = events(url, "/api/events")
+    assert next(heard)[1] | {"version": ""} == {"study": "s", "results": 0, "state": "running", "version": ""}
+    assert [next(everything)[1]["study"] for _ in range(2)] == ["s", "other"]
+    ticket = study.ask()[0]
+    study.tell(ticket, 0.5)
+    assert next(heard)[1]["results"] == 1
+    study.stop()
+    assert next(each for _, each in heard if each["state"] == "ended")["results"] == 1
+    study.delete()
+    assert next(heard) == ("deleted", {"study": "s"})
+    assert list(heard) == []
+    assert any(kind == "deleted" for kind, _ in everything)
+
+
+def test_a_service_that_ends_ends_its_events(studies: sb.Studies) -> None:
+    studies.create("s", SLOW)
+    with running() as start:
+        heard = events(start(studies), "/api/events")
+        assert next(heard)[1]["study"] == "s"
+    assert list(heard) == []
+
+
+def test_results_that_come_at_once_are_told_together_each_by_itself(
+    studies: sb.Studies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = studies.create("s", SLOW)
+    tickets = study.ask(4) + study.ask(4) + study.ask(4)
+    shelf = Shelf(studies)
+    tells, entered, go_on = Tells(shelf), threading.Event(), threading.Event()
+    sizes: list[int] = []
+    whole = sb.Study.tell_batches
+
+    def slow(self: sb.Study, batches: Any, on_recorded: Any = None) -> Any:
+        sizes.append(len(batches))
+        entered.set()
+        assert go_on.wait(20)
+        return whole(self, batches, on_recorded)
+
+    monkeypatch.setattr(sb.Study, "tell_batches", slow)
+    with ThreadPoolExecutor(8) as pool:
+        first = pool.submit(tells.tell, "s", [(tickets[0].id, 0.5)])
+        assert entered.wait(20)
+        good = pool.submit(tells.tell, "s", [(tickets[1].id, 0.5), (tickets[2].id, 0.5)])
+        unknown = pool.submit(tells.tell, "s", [(tickets[3].id, 0.5), ("unknown", 0.5)])
+        twice = [pool.submit(tells.tell, "s", [(tickets[4].id, 0.25)]) for _ in range(2)]
+        while sum(len(each) for each in tells._waiting.values()) < 4:
+            pass
+        go_on.set()
+        assert (first.result(), good.result()) == (1, 2)
+        assert sorted(each.result() for each in twice) == [0, 1]
+        with pytest.raises(sb.NotFound, match='"unknown" is no ticket'):
+            unknown.result()
+    assert sizes == [1, 4]
+    assert tells._waiting == {}
+    assert {each.ticket for each in study.records().observations} == {tickets[i].id for i in (0, 1, 2, 4)}
+
+
+def test_what_fails_for_all_is_said_to_all(studies: sb.Studies) -> None:
+    tells = Tells(Shelf(studies))
+    for _ in range(2):
+        with pytest.raises(sb.NotFound, match='holds no study "none"'):
+            tells.tell("none", [("a", 0.5)])
+    assert tells._waiting == {}
+
+
+def test_a_study_created_anew_under_its_name_is_found(studies: sb.Studies) -> None:
+    shelf = Shelf(studies)
+    studies.create("s", SCORES)
+    assert shelf.use("s", lambda study: study.status().results) == 0
+    studies.delete("s")
+    with pytest.raises(sb.NotFound):
+        shelf.use("s", lambda study: study.status())
+    study = studies.create("s", SCORES)
+    study.tell(study.ask()[0], 0.5)
+    assert shelf.use("s", lambda study: study.status().results) == 1
+
+
+def test_two_services_on_one_database_are_one(postgresql: str, serve: Callable[..., str]) -> None:
+    with sb.Studies(postgresql) as one, sb.Studies(postgresql) as two:
+        first, second = sb.Client(serve(one)), sb.Client(serve(two))
+        study, same = first.create("s", SCORES), second.open("s")
+        tickets = study.ask(3, key="a")
+        assert [each.id for each in same.ask(3, key="a")] == [each.id for each in tickets]
+        with ThreadPoolExecutor(6) as pool:
+            told = [pool.submit(each.tell, ticket, 0.5) for ticket in tickets for each in (study, same)]
+            assert sum(each.result() for each in told) == len(tickets)
+        assert same.status().results == len(tickets)
+        assert study.join(SIX).startswith("1 option joined")
+        assert same.status().arms[-1].label == "coldest"
+        assert same.stop() is True
+        assert study.ask() == []
+        second.delete("s")
+        with pytest.raises(sb.NotFound):
+            study.status()
+
+
+class Loses:
+    """A connection whose answers are lost now and then: the request was done."""
+
+    lost = 0
+
+    def __init__(self, kind: type[http.client.HTTPConnection], every: int) -> None:
+        self._kind, self._every, self._count = kind, every, 0
+
+    def __call__(self, *args: Any, **kwargs: Any) -> http.client.HTTPConnection:
+        outer = self
+        connection = self._kind(*args, **kwargs)
+        whole = connection.getresponse
+
+        def getresponse() -> http.client.HTTPResponse:
+            answer = whole()
+            outer._count += 1
+            if outer._count % outer._every == 0:
+                answer.read()
+                outer.lost += 1
+                raise ConnectionResetError("lost")
+            return answer
+
+        connection.getresponse = getresponse  # type: ignore[method-assign]  # a stand-in for a bad line
+        return connection
+
+
+def test_nothing_is_done_twice_where_answers_are_lost(
+    studies: sb.Studies, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = serve(studies)
+    line = Loses(http.client.HTTPConnection, 2)
+    monkeypatch.setattr(transport.http.client, "HTTPConnection", line)
+    monkeypatch.setattr(transport, "PAUSE", 0.0001)
+    client = sb.Client(url)
+    for _ in range(2):
+        study = client.create("s", SCORES)
+        tickets = study.ask(3)
+        for ticket in tickets:
+            study.tell(ticket, 0.5)
+        assert study.add(["plain"], [0.5], "pilot") in (0, 1)
+        study.join(SIX)
+        study.stop()
+        local = studies.open("s")
+        records = local.records()
+        assert sorted(each.ticket or "" for each in records.observations) == ["", *sorted(each.id for each in tickets)]
+        assert len(records.tickets) == len(tickets)
+        assert local.status().state == "ended"
+        client.import_(study.export(), "copy")
+        study.delete()
+        client.delete("copy")
+        assert client.list() == []
+    assert line.lost > 10
+
+
+def test_a_service_that_is_not_there_is_busy(studies: sb.Studies) -> None:
+    with running() as start:
+        url = start(studies)
+    with pytest.raises(sb.Busy, match=f"{url} cannot be reached .*; once it can, do the same again"):
+        sb.Client(url, patience=0.2).list()
+
+
+@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x", "http://", "", None, "http://a:99999", "http://u:p@h"])
+def test_an_address_that_is_none_is_refused(url: Any) -> None:
+    with pytest.raises(sb.InvalidInput, match="`url` must"):
+        sb.Client(url)
+
+
+def test_a_client_of_what_is_no_service_says_so(studies: sb.Studies, serve: Callable[..., str]) -> None:
+    url = serve(studies)
+    with pytest.raises(sb.NotFound, match="there is nothing at /elsewhere/api/studies"):
+        sb.Client(f"{url}/elsewhere").list()
+
+
+def test_a_status_is_the_same_here_and_there(studies: sb.Studies, serve: Callable[..., str]) -> None:
+    study = studies.create("s", SCORES, 0.05, budget=1000)
+    drive(study, 40)
+    there = sb.Client(serve(studies)).open("s").status("cold").as_dict()
+    here = study.status("cold").as_dict()
+    assert {**there, "time": ""} == {**here, "time": ""}
+
+
+def test_metrics_count_requests_studies_and_results(studies: sb.Studies) -> None:
+    drive(studies.create("done", SCORES, 0.05))
+    studies.create('quoted "name"', SLOW).stop()
+    with TestClient(make_app(studies), base_url="http://localhost") as http_:
+        http_.get("/api/studies/done/status")
+        http_.get("/api/studies/none/status")
+        http_.get("/api/nothing")
+        text = http_.get("/metrics").text
+    lines = text.splitlines()
+    assert 'spectralbai_studies{state="decided"} 1' in lines
+    assert 'spectralbai_studies{state="ended"} 1' in lines
+    route = 'route="/api/studies/{name}/status"'
+    assert f'spectralbai_requests_total{{method="GET",{route},status="200"}} 1' in lines
+    assert f'spectralbai_requests_total{{method="GET",{route},status="404"}} 1' in lines
+    assert f'spectralbai_request_seconds_bucket{{{route},le="+Inf"}} 2' in lines
+    results = sum(each.results for each in studies.list())
+    assert f"spectralbai_results {results}" in lines
+
+
+def test_the_sample_study_moves_by_itself(studies: sb.Studies) -> None:
+    assert len(sample_instance().labels) == 12
+    for _ in range(2):  # the second time it is there already
+        before = studies.open(NAME).status().results if studies.list() else 0
+        with visitors(studies, pause=0.001):
+            while studies.list()[0].results < before + 20:
+                pass
+    with visitors(None):
+        pass

@@ -1,0 +1,276 @@
+"""What every study does, wherever it is: in a database of either kind, or behind a service.
+
+Who joins gives the fixture `studies`: an object with the methods of `Studies`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import pytest
+
+import spectralbai as sb
+from spectralbai.study import Failure
+
+LABELS = ("plain", "warm", "warmer", "cold", "colder")
+GRAPH = sb.Graph.from_edges(5, [(1, 2), (3, 4)])
+SCORES = sb.Instance(sb.Problem(GRAPH, R=0.01, sigma=0.05), labels=LABELS)
+CLICKS = sb.Instance(sb.Problem.bounded(GRAPH, R=0.01, binary=True), labels=LABELS)
+SLOW = sb.Instance(sb.Problem(GRAPH, R=0.01, sigma=1.0), labels=LABELS)
+"""So noisy that a few results decide nothing."""
+MEANS = dict(zip(LABELS, (0.9, 0.5, 0.51, 0.2, 0.2), strict=True))
+SIX, SIX_SLOW = (
+    sb.Instance(
+        sb.Problem(sb.Graph.from_edges(6, [(1, 2), (3, 4), (4, 5)]), R=0.01, sigma=sigma), labels=(*LABELS, "coldest")
+    )
+    for sigma in (0.05, 1.0)
+)
+
+
+def drive(study: Any, most: int = 10_000) -> int:
+    """Asks for five at a time and tells the mean of each arm; returns the number of results."""
+    told = 0
+    while told < most and (tickets := study.ask(5)):
+        study.tell_many((ticket, MEANS.get(ticket.label, 0.1)) for ticket in tickets)
+        told += len(tickets)
+    return told
+
+
+class StudyContract:
+    """The tests; a class that is collected derives from it."""
+
+    def test_a_study_asks_until_it_has_decided(self, studies: Any) -> None:
+        study = studies.create("honest", SCORES, 0.05)
+        told = drive(study)
+        status = study.status()
+        assert (status.state, status.best, status.results) == ("decided", "plain", told)
+        assert study.ask() == []
+        assert status.answer.startswith(f"Decided after {told} results: ")
+        assert sum(arm.results for arm in status.arms) == told
+        assert study.shares() == {label: float(label == "plain") for label in LABELS}
+
+    def test_a_ticket_says_what_to_try(self, studies: Any) -> None:
+        study = studies.create("tickets", SCORES, 0.05)
+        tickets = study.ask(3, worker="lab 3", lease=60)
+        assert 1 <= len(tickets) <= 3
+        for ticket in tickets:
+            assert (LABELS[ticket.arm], ticket.worker) == (ticket.label, "lab 3")
+            assert abs(ticket.expires - ticket.issued - 60) <= 1
+        assert {each.id for each in study.status().pending} == {each.id for each in tickets}
+        assert {each.id for each in study.pending()} == {each.id for each in tickets}
+
+    def test_an_ask_that_is_repeated_gets_the_same_tickets(self, studies: Any) -> None:
+        study = studies.create("twice", SCORES, 0.05)
+        first = study.ask(4, key="a")
+        assert [each.id for each in study.ask(4, key="a")] == [each.id for each in first]
+        assert [each.id for each in study.ask(1, key="a")] == [first[0].id]
+        other = study.ask(4, key="b")
+        assert not {each.id for each in other} & {each.id for each in first}
+        study.tell(first[0], 0.5)
+        assert [each.id for each in study.ask(4, key="a")] == [each.id for each in first]
+        assert len(study.records().tickets) == len(first) + len(other)
+
+    def test_keys_of_one_study_are_nothing_to_another(self, studies: Any) -> None:
+        one, two = (studies.create(name, SCORES, 0.05) for name in ("one", "two"))
+        assert one.ask(key="a")[0].id != two.ask(key="a")[0].id
+
+    def test_a_result_counts_once_however_often_it_is_told(self, studies: Any) -> None:
+        study = studies.create("once", SCORES, 0.05)
+        ticket = study.ask()[0]
+        assert study.tell(ticket, 0.25) is True
+        assert study.tell(ticket, 0.25) is False
+        assert study.tell(ticket.id, 0.25) is False
+        with pytest.raises(
+            sb.Conflict, match=f'"{ticket.id}" has the outcome 0.25 already, got 0.5; results are never'
+        ):
+            study.tell(ticket, 0.5)
+        assert [each.outcome for each in study.records().observations] == [0.25]
+
+    def test_many_results_are_told_all_or_none(self, studies: Any) -> None:
+        study = studies.create("all", SCORES, 0.05)
+        a, b = study.ask(2)
+        for bad in ([(a, 0.1), ("unknown", 0.2)], [(a, 0.1), (a, 0.2)], [(a, 0.1), (b, math.nan)], [(a, "much")]):
+            with pytest.raises(sb.InvalidInput):
+                study.tell_many(bad)
+            assert study.records().observations == ()
+        assert study.tell_many([(a, 0.1), (b, 0.2), (a, 0.1)]) == 2
+        assert study.tell_many([]) == 0
+        with pytest.raises(sb.InvalidInput, match="`results` must be pairs of a ticket and an outcome"):
+            study.tell_many([5])
+
+    def test_a_failed_trial_is_handed_out_again(self, studies: Any) -> None:
+        study = studies.create("failed", SCORES, 0.05)
+        ticket = study.ask()[0]
+        assert study.tell(ticket, Failure("the lamp broke")) is True
+        assert study.tell_many([(ticket, None)]) == 1
+        arm = next(arm for arm in study.status().arms if arm.label == ticket.label)
+        assert (arm.failures, arm.results) == (1, 0)
+        assert study.tell(ticket, 0.5) is True
+
+    def test_a_ticket_given_back_is_no_longer_pending(self, studies: Any) -> None:
+        study = studies.create("back", SCORES, 0.05)
+        a, b = study.ask(2)
+        study.abandon(a)
+        study.abandon(a.id)
+        assert [each.id for each in study.pending()] == [b.id]
+        with pytest.raises(sb.NotFound, match='"unknown" is no ticket of the study "back"'):
+            study.abandon("unknown")
+        study.tell(b, 0.5)
+        with pytest.raises(sb.Conflict, match="has its result already and cannot be given back"):
+            study.abandon(b)
+
+    def test_counts_under_one_id_count_once(self, studies: Any) -> None:
+        study = studies.create("clicks", CLICKS, 0.05)
+        day = {label: (20, round(20 * mean)) for label, mean in MEANS.items()}
+        assert study.tell_counts(day, "monday") == 100
+        assert study.tell_counts([(label, *pair) for label, pair in day.items()], "monday") == 0
+        with pytest.raises(sb.Conflict, match='results of the origin "monday" are recorded already, and differ'):
+            study.tell_counts({"plain": (1, 1)}, "monday")
+        with pytest.raises(sb.InvalidInput):
+            study.tell_counts({"plain": (1, 2)}, "tuesday")
+        assert study.tell_counts({"plain": (3, 1)}, "before", past=True) == 3
+        assert study.status().results == 103
+        assert abs(sum(study.shares().values()) - 1) < 1e-9
+
+    def test_past_results_of_an_origin_count_once(self, studies: Any) -> None:
+        study = studies.create("past", SCORES, 0.05)
+        assert study.add(["plain", "cold"], [0.9, 0.2], "pilot") == 2
+        assert study.add(["plain", "cold"], [0.9, 0.2], "pilot") == 0
+        with pytest.raises(sb.Conflict, match='results of the origin "pilot" are recorded already, and differ'):
+            study.add(["plain"], [0.1], "pilot")
+        with pytest.raises(sb.InvalidInput, match="`labels` and `outcomes` must be two lists of one length"):
+            study.add(["plain"], [], "other")
+
+    def test_an_arm_withdrawn_is_never_the_answer(self, studies: Any) -> None:
+        study = studies.create("withdrawn", SCORES, 0.05)
+        drive(study)
+        assert study.status().best == "plain"
+        assert study.withdraw("plain") is True
+        assert study.withdraw("plain") is False
+        drive(study, 30)
+        assert study.status().best != "plain"
+        assert study.status().risk == 0.1
+        with pytest.raises(sb.NotFound, match='"plan" is no label of an arm of this study; did you mean "plain"'):
+            study.withdraw("plan")
+
+    def test_options_join(self, studies: Any) -> None:
+        study = studies.create("grows", SCORES, 0.05)
+        drive(study, 20)
+        assert study.join(SIX).startswith("1 option joined (coldest)")
+        status = study.status()
+        assert (status.arms[-1].label, status.arms[-1].joined_at) == ("coldest", status.results)
+        assert study.definition.instance.labels == SIX.labels
+        with pytest.raises(sb.InvalidInput, match="the instance must hold new options after the 6 present ones"):
+            study.join(SIX)
+        drive(study)
+        assert study.status().best == "plain"
+
+    def test_a_study_that_is_stopped_hands_out_nothing_more(self, studies: Any) -> None:
+        study = studies.create("stopped", SLOW, 0.05)
+        drive(study, 10)
+        out = study.ask(2)
+        assert study.stop() is True
+        assert study.stop() is False
+        assert study.ask() == []
+        status = study.status()
+        assert status.state == "ended"
+        assert "without a decision" in status.answer
+        assert study.tell(out[0], MEANS[out[0].label]) is True
+        again = studies.open("stopped")
+        assert again.ask() == []
+        assert [each.state for each in studies.list()] == ["ended"]
+        with pytest.raises(sb.Conflict, match='the study "stopped" has ended, and nothing could be tried'):
+            study.join(SIX_SLOW)
+
+    def test_a_study_that_has_decided_cannot_be_stopped(self, studies: Any) -> None:
+        study = studies.create("done", SCORES, 0.05)
+        drive(study)
+        assert study.stop() is False
+        assert (study.status().state, study.definition.until) == ("decided", None)
+
+    def test_a_status_compares_with_the_control(self, studies: Any) -> None:
+        study = studies.create("compared", SCORES, 0.05)
+        drive(study)
+        status = study.status(control="cold")
+        by_label = {arm.label: arm for arm in status.arms}
+        assert (status.control, by_label["cold"].against) == ("cold", None)
+        assert by_label["plain"].against.verdict("max") == "better"
+        with pytest.raises(sb.NotFound, match='"colt" is no label of an arm of this study; did you mean "cold"'):
+            study.status(control="colt")
+
+    def test_a_report_has_everything(self, studies: Any) -> None:
+        study = studies.create("report", SCORES, 0.05)
+        drive(study)
+        report = study.report()
+        assert report.as_dict()["answer"] == study.status().answer
+        assert report.as_html().startswith("<!")
+        assert report.status.best == "plain"
+
+    def test_a_budget_and_a_time_are_limits(self, studies: Any) -> None:
+        study = studies.create("few", SCORES, 0.05, budget=3)
+        assert drive(study) == 3
+        assert study.status().state == "ended"
+        with pytest.raises(sb.InvalidInput, match="`until` must be in the future"):
+            studies.create("late", SCORES, 0.05, until=time.time() - 10)
+
+    def test_a_name_that_is_taken_is_refused(self, studies: Any) -> None:
+        studies.create("taken", SCORES, 0.05)
+        with pytest.raises(
+            sb.Conflict, match='there is a study "taken" already; choose another name, or go on with it'
+        ):
+            studies.create("taken", SCORES, 0.05)
+
+    @pytest.mark.parametrize("name", ["a/b", "50%", "%2F", "x?y=1#z", "ü 你好", "a&b+c", "."])
+    def test_names_may_hold_any_sign(self, studies: Any, name: str) -> None:
+        study = studies.create(name, SCORES, 0.05)
+        assert study.tell(study.ask()[0], 0.5) is True
+        assert studies.open(name).status().name == name
+        assert [each.name for each in studies.list()] == [name]
+
+    def test_what_is_deleted_is_gone(self, studies: Any) -> None:
+        study = studies.create("gone", SCORES, 0.05)
+        ticket = study.ask()[0]
+        again = studies.open("gone")
+        study.delete()
+        assert studies.list() == []
+        for call in (again.ask, again.status, lambda: again.tell(ticket, 0.5), lambda: studies.open("gone")):
+            with pytest.raises(sb.NotFound):
+                call()
+        studies.create("gone", SCORES, 0.05)
+        studies.delete("gone")
+        with pytest.raises(sb.NotFound):
+            studies.delete("gone")
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            ({"delta": 2.0}, "`delta` must"),
+            ({"goal": "most"}, "`goal` must be max or min, got 'most'"),
+            ({"stopping": "hope"}, "hope"),
+            ({"budget": 0}, "`budget` must"),
+            ({"failed_as": "much"}, "`failed_as` must"),
+            ({"name": "two\nlines"}, "`name` must be one line of 1 to 100 printable characters"),
+            ({"name": ""}, "`name` must be one line of 1 to 100 printable characters"),
+            ({"instance": None}, "`instance` must be a spectralbai.Instance, got NoneType"),
+        ],
+    )
+    def test_wrong_input_is_refused_in_a_sentence(self, studies: Any, change: dict[str, Any], words: str) -> None:
+        with pytest.raises(sb.InvalidInput, match=words):
+            studies.create(**{"name": "wrong", "instance": SCORES, **change})
+        assert studies.list() == []
+
+    def test_wrong_asks_are_refused_in_a_sentence(self, studies: Any) -> None:
+        study = studies.create("asks", SCORES, 0.05)
+        for arguments, words in (
+            ((0,), "`n` must"),
+            ((10_001,), "`n` must be at most 10000, got 10001; ask again for more"),
+            ((1, "a\nb"), "`worker` must be one line"),
+            ((1, "", -1.0), "`lease` must be a positive number of seconds"),
+        ):
+            with pytest.raises(sb.InvalidInput, match=words):
+                study.ask(*arguments)
+        with pytest.raises(sb.InvalidInput, match="`ticket` must be a ticket that ask gave, or its id, got '5'"):
+            study.tell(5, 0.5)
+        assert study.pending() == ()
