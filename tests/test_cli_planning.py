@@ -220,7 +220,7 @@ REFUSED_PLANS: list[tuple[tuple[str, ...], str]] = [
     (("i.json", "--R", "0", "--observations", "pilot.csv"), "`R` must be positive to plan from observations, got 0"),
     (("scores.json", "--observations", "pilot.csv"), 'pilot.csv: line 3, column "y": an outcome must lie in [0, 1]'),
     (("i.json", "--budget", "0"), "--budget"),
-    (("i.json", "--budget", "100", "--quick"), "--quick skips the simulation that --budget rests on"),
+    (("i.json", "--budget", "100", "--quick"), "--quick skips the simulation that --budget needs"),
     (("i.json", "--plot", "new/b.png"), "--plot shows what a budget can find; give --budget too"),
     (("i.json", "--budget", "100", "--plot", "new/b.txt"), '--plot must name a PNG file, such as budget.png, got "new'),
     (("i.json", "--budget", "100", "--plot", "b.png", "--observations", "none.csv"), "none.csv"),

@@ -255,7 +255,7 @@ def test_the_storage_may_come_from_the_environment(
         (("tell", "pages", "TICKET", "0.5", "--id", "day"), "--id and --past go with --counts"),
         (("tell", "pages", "TICKET", "0.5", "--past"), "--id and --past go with --counts"),
         (("tell", "pages", "TICKET", "--counts", "past.csv", "--id", "x"), "--counts replaces the ticket"),
-        (("tell", "pages", "--counts", "past.csv"), "--id is needed: a name of its own for these counts"),
+        (("tell", "pages", "--counts", "past.csv"), "--id is needed: a unique name for these counts"),
         (("tell", "pages", "--counts", "none.csv", "--id", "x"), "none.csv: No such file or directory"),
         (("tell", "pages", "--counts", "past.csv", "--id", "x"), "past.csv: counts need the columns label, trials"),
         (("tell", "pages", "--counts", "more.csv", "--id", "x"), "more.csv: line 2: 3 clicks of 2 visitors"),

@@ -114,7 +114,7 @@ def test_R_zero_gives_the_precision_weighted_mean_of_each_component(seed: int, z
 def test_R_infinite_ignores_the_graph() -> None:
     problem = Problem(Graph.from_edges(3, [(0, 1), (1, 2)]), math.inf)
     np.testing.assert_array_equal(estimate(problem, [1, 2, 3], [5.0, -5.0, 7.0]), [5.0, -5.0, 7.0])
-    with pytest.raises(InvalidInput, match="got none in that of arm 1"):
+    with pytest.raises(InvalidInput, match="got none in the one with arm 1"):
         estimate(problem, [1, 0, 3], [5.0, -5.0, 7.0])
 
 
@@ -146,7 +146,7 @@ def test_nan_will_do_only_where_nothing_was_seen() -> None:
 def test_a_component_without_observation_is_refused_by_the_name_of_an_arm_in_it() -> None:
     problem = Problem(Graph.from_edges(5, [(0, 2), (1, 3), (3, 4)]), 1.0)
     with pytest.raises(
-        InvalidInput, match="`counts` must have an observation in each component.*that of arm 1; pull it once"
+        InvalidInput, match="`counts` must have an observation in each component.*the one with arm 1; pull it once"
     ):
         estimate(problem, [1, 0, 1, 0, 0], np.zeros(5))
     assert estimate(problem, [1, 0, 0, 0, 1], np.arange(5.0)).tolist() == [0.0, 4.0, 0.0, 4.0, 4.0]

@@ -289,5 +289,5 @@ def test_a_join_that_cannot_be_is_refused() -> None:
     with pytest.raises(sb.InvalidInput, match="must belong to the policy whose method `joined`"):
         policy.join(policy.init())
     other = sb.SpectralTaS(sb.Problem(graph, R, 0.5), 0.05, "mixture")
-    with pytest.raises(sb.InvalidInput, match="only in the race"):
+    with pytest.raises(sb.InvalidInput, match="only in a race"):
         other.joined(sb.Problem(larger, R, 0.5)).join(other.init())

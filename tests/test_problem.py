@@ -181,7 +181,7 @@ def test_an_R_for_each_component_bounds_each_of_them() -> None:
     assert problem.components.tolist() == [0, 1, 0, 2, 3, 0]  # without a bound, arms are on their own
     assert problem.roughness(np.array([0.0, 7.0, 1.0, 9.0, 5.0, 1.5])).tolist() == [1.25, 4.0, 0.0]
     assert problem.smooth(np.array([0.0, 7.0, 0.5, 9.0, 5.0, 0.5]))
-    with pytest.raises(InvalidInput, match=r"S\(mu\) = 1.25 and R = 1 in component 0, that of arm 0; raise R"):
+    with pytest.raises(InvalidInput, match=r"S\(mu\) = 1.25 and R = 1 in component 0, which has arm 0; raise R"):
         problem.check_smooth([0.0, 7.0, 1.0, 9.0, 5.0, 1.5])
     assert Problem(graph, [0.0, 1.0, 1.0]).rigid
     assert Problem(graph, [math.inf, math.inf, 1.0]).unstructured

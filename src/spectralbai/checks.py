@@ -36,7 +36,7 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def check_kind(name: str, value: Any, known: Mapping[str, T]) -> T:
-    """Returns what is registered under the "kind" of an object in a file; `known` holds it by kind."""
+    """Returns the entry of `known` for the "kind" of an object in a file; raises InvalidInput if there is none."""
     if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
         raise InvalidInput(f'{subject(name)} must be an object with a "kind", got {reprlib.repr(value)}')
     kind = value["kind"]

@@ -1,4 +1,4 @@
-"""How documents for people and programs write numbers that JSON does not have."""
+"""How JSON documents represent numbers that JSON does not have: infinity and NaN."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any
 
 
 def plain(value: Any) -> Any:
-    """Returns a value as JSON can hold it, the same way in every document.
+    """Returns a value in a form that JSON can represent, the same in every document.
 
-    Infinite numbers become "inf" and "-inf", as in instance files, and NaN, which stands for "not known", becomes None.
-    Arrays and tuples become lists, dataclasses and mappings objects.
+    Infinite numbers become "inf" and "-inf", as in instance files, and NaN, which means "not known", becomes None.
+    Arrays and tuples become lists; dataclasses and mappings become objects.
     """
-    if hasattr(value, "tolist"):  # of numpy, which the command line does not load for every answer
+    if hasattr(value, "tolist"):  # an array of numpy; numpy itself is not imported, so that commands start fast
         return plain(value.tolist())
     if isinstance(value, float):
         return value if math.isfinite(value) else None if math.isnan(value) else str(value)

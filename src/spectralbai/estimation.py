@@ -36,8 +36,8 @@ def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
     if unseen.any():
         arm = int(np.argmax(unseen))
         raise InvalidInput(
-            f"`counts` must have an observation in each component of the graph, got none in that of arm {arm}; pull "
-            "it once"
+            f"`counts` must have an observation in each component of the graph, got none in the one with arm {arm}; "
+            "pull it once"
         )
     with suppress(TypeError, ValueError):  # ragged, which check_vector reports
         given = np.asarray(means)

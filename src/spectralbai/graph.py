@@ -67,11 +67,11 @@ def check_edges(
 Reader = Callable[[Mapping[str, Any], int], "Graph"]
 """Takes the object in a file and the number of arms, and returns the graph."""
 READERS: dict[str, Reader] = {}
-"""What reads each kind of geometry that `register_geometry` was told of."""
+"""The function that reads each kind of geometry, as given to `register_geometry`."""
 
 
 def register_geometry(kind: str, read: Reader) -> None:
-    """Lets instance files hold a further kind of graph.
+    """Adds a kind of graph that instance files can hold.
 
     Its `as_dict` returns {"geometry": {"kind": kind, ...}}, and `read` takes that inner object and the number of arms.
     """

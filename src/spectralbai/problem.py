@@ -207,7 +207,7 @@ class Problem:
         if not self.smooth(mu):
             rough = self.roughness(mu)
             c = int(np.argmax(rough > self.radii * (1 + ROUNDING)))
-            where = f" in component {c}, that of arm {int(np.argmax(self.graph.components == c))}"
+            where = f" in component {c}, which has arm {int(np.argmax(self.graph.components == c))}"
             raise InvalidInput(
                 f"`mu` must satisfy S(mu) <= R, got S(mu) = {rough[c]:.6g} and R = {self.radii[c]:.6g}"
                 f"{where if self.by_component else ''}; raise R or smooth mu"

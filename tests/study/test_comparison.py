@@ -151,7 +151,7 @@ def test_data_that_contradict_R_leave_nothing_to_compare_by(tmp_path: Path) -> N
             study.tell_many([(ticket, float(ticket.arm % 2) * 5) for ticket in tickets])
         report = study.report("1")
     assert report.status.state == "inconsistent"
-    assert report.status.compared == "there are no intervals to tell by"
+    assert report.status.compared == "not known without intervals"
     for arm in report.status.arms:
         if arm.against is not None:
             assert arm.against.difference_low is arm.against.lift is None

@@ -80,7 +80,7 @@ def test_a_budget_that_will_not_do_is_said_so(storage: str) -> None:
         for _ in range(4):
             study.tell_many((ticket, 0.5 * rng.standard_normal()) for ticket in study.ask(10))
         (sentence,) = study.status().advice
-        assert "the budget of 60 trials will not do" in sentence and study.report().status.advice == (sentence,)
+        assert "the budget of 60 trials is not enough" in sentence and study.report().status.advice == (sentence,)
 
 
 def test_failed_trials_are_handed_out_again_and_three_of_them_bring_advice(storage: str) -> None:

@@ -107,7 +107,7 @@ def test_an_R_for_each_component_is_shown_and_refuted_in_words(tmp_path: Path) -
             study.tell_many((each, mu[int(each.label)] + 0.5 * rng.standard_normal()) for each in tickets)
         status, page = study.status(), Page(study.report().as_html()).text
     assert status.state == "inconsistent"
-    assert "The data contradict R = 0.01 to 0.5, one per component, as they would" in status.answer
+    assert "The data contradict R = 0.01 to 0.5, one per component. This was found after" in status.answer
     assert "smoothness R0.01 to 0.5, one per component" in page
 
 

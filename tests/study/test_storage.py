@@ -243,7 +243,7 @@ def test_opening_what_is_not_there_makes_nothing(tmp_path: Path, server: Callabl
 def test_files_that_cannot_serve_are_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("not a database at all, but long enough to look at" * 100)
     for create in (False, True):
-        with pytest.raises(StorageError, match="text.db: this is no database of SQLite; give another storage"):
+        with pytest.raises(StorageError, match="text.db: this is not an SQLite database; give another storage"):
             Storage(f"sqlite:///{tmp_path / 'text.db'}", create=create)
     with pytest.raises(
         StorageError, match="the file cannot be opened; does its directory exist, and may you write there?"
@@ -353,7 +353,7 @@ def test_a_connection_lost_in_the_middle_of_a_tell_leaves_nothing_and_a_retry_is
             return claimed
 
         monkeypatch.setattr(study._upkeep, "append", cut)
-        with pytest.raises(StorageError, match="the connection was lost; do the same again: a result is counted once"):
+        with pytest.raises(StorageError, match="the connection was lost; try again: a result is counted once"):
             study.tell(ticket, 0.3)
         monkeypatch.undo()
         assert study.records().observations == ()
@@ -383,7 +383,7 @@ def test_a_worker_that_keeps_the_row_is_given_up_on(server: Callable[[], str], m
     with sb.Study.create("a", INSTANCE, 0.05, url) as study, study._upkeep.storage.writing() as holder:
         holder.execute(select(studies).with_for_update()).all()
         with pytest.raises(
-            StorageError, match="another worker has kept the study locked for [0-9]+ seconds; do the same again"
+            StorageError, match="another worker has kept the study locked for [0-9]+ seconds; try again"
         ):
             study.ask()
 

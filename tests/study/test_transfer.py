@@ -90,7 +90,7 @@ def test_a_broken_export_is_refused_and_nothing_is_written(
 
 
 def test_a_result_or_a_ticket_twice_is_refused(exported: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
-    for key, message in (("observations", "at most one result for each ticket"), ("tickets", "an id of its own")):
+    for key, message in (("observations", "at most one result for each ticket"), ("tickets", "a different id")):
         document = copy.deepcopy(exported[0])
         document[key]["rows"].append(document[key]["rows"][-1])
         with pytest.raises(sb.InvalidInput, match=message):

@@ -81,7 +81,7 @@ def test_the_last_option_stays_and_unknown_ones_are_refused(storage: str) -> Non
         check_replay(study)
     with (
         sb.Study.create("old", INSTANCE, 0.05, storage, stopping="mixture") as study,
-        pytest.raises(sb.InvalidInput, match="only the race with betting can"),
+        pytest.raises(sb.InvalidInput, match="only a race with the rule betting can"),
     ):
         study.withdraw(LABELS[0])
 

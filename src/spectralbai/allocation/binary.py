@@ -49,8 +49,8 @@ class Responses(NamedTuple):
 
 
 def binary(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None, enough: float) -> Outcome:
-    """Returns an allocation with certified bounds of 1/T*, like `interior_point`, but for relative entropy (theory
-    15.2)."""
+    """Returns an allocation with certified bounds of 1/T*, like `interior_point`, but for relative entropy
+    (theory 15.2)."""
     game = BinaryGame.of(oracle)
     omega = opening_allocation(oracle) if start is None else 0.9 * start + 0.1 / start.size
     responses = game.respond(omega)

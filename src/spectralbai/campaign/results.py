@@ -125,8 +125,8 @@ class Results:
             if begun.schema != SCHEMA:
                 connection.close()
                 raise InvalidInput(
-                    f"{path} was begun by version 0.1.0, whose policies pull and stop otherwise: its runs can be read "
-                    "but not added to; choose another directory with --out"
+                    f"{path} was begun by version 0.1.0, whose policies pull and stop differently: its runs can be "
+                    "read, but no runs can be added; choose another directory with --out"
                 )
         results = cls(connection, path)
         changed = _difference(results.definition, definition)

@@ -1,8 +1,8 @@
-"""The command `spectralbai`: parse, call, print. Numerical modules are imported inside the commands, so that it starts
-at once.
+"""The command `spectralbai`: it parses arguments, calls the library and prints. Numerical modules are imported inside
+the commands, so that it starts fast.
 
-Exit codes: 0 done, 1 refused, 2 usage, 3 honest but unfinished, 130 interrupted, 141 nobody reads the answer. stdout
-carries the answer, stderr the rest.
+Exit codes: 0 done, 1 refused, 2 wrong usage, 3 valid but unfinished, 130 interrupted, 141 nobody reads the output. The
+answer goes to stdout, everything else to stderr.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ EXIT_CODES = {"refused": REFUSED, "not-found": REFUSED, "conflict": REFUSED, "br
 
 
 class Interrupted(Exception):
-    """Ctrl-C; what is kept, if anything."""
+    """Ctrl-C was pressed; its argument, if any, says what is kept."""
 
 
 class NoReader(Exception):
-    """The pipe that takes the answer is closed, as `head` does when it has enough."""
+    """The pipe that takes the answer was closed by its reader, as `head` does when it has enough."""
 
 
 class Commands(TyperGroup):
-    """All commands. What typer would end by itself is left to `main`."""
+    """All commands. Interrupts and closed pipes, which typer would handle, are passed on to `main`."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -96,9 +96,9 @@ def _options(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command line and exits; every refusal becomes one line on stderr here, and only here.
+    """Runs the command line and exits; every error becomes one line on stderr here, and only here.
 
-    Without arguments they are those of the process, which is then the command's own.
+    Without `arguments`, those of the process are used, and the whole process belongs to the command.
     """
     own = arguments is None
     try:

@@ -34,7 +34,7 @@ def compare(
 ) -> None:
     """Compares policies: samples, errors, and how far from the lower bound.
 
-    Intervals are of 95 %: that of the mean by Student's t, that of the error rate exact.
+    All intervals have 95 % confidence: by Student's t for means, exact for error rates.
     """
     if as_csv and as_json:
         raise InvalidInput("--csv and --json are both given; keep one")

@@ -1,4 +1,4 @@
-"""Reading the files that users write, every refusal naming the file and the place in it."""
+"""Reading the files that users write; every error message names the file and the place in it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def read_instance(file: str, has_noise: bool = True) -> Instance:
-    """Returns the instance in a JSON file; "-" reads standard input. One that does not say how outcomes vary is
-    refused, unless the caller says that otherwise."""
+    """Returns the instance in a JSON file; "-" reads standard input. With `has_noise`, a file that does not say how
+    much outcomes vary is refused."""
     if file == "-":
         return _instance("standard input", read_stdin(), has_noise)
     return read_instance_file(Path(file), has_noise)
@@ -32,7 +32,7 @@ def read_stdin() -> bytes:
 
 
 def read_instance_file(file: Path, has_noise: bool = True) -> Instance:
-    """Returns the instance in a JSON file, as `read_instance` does."""
+    """Returns the instance in a JSON file, like `read_instance`."""
     try:
         content = file.read_bytes()
     except ValueError as error:  # a NUL in the name
@@ -71,7 +71,7 @@ def read_text(file: Path) -> str:
 
 def _text(content: bytes) -> str:
     try:
-        # utf-8-sig: editors of some systems put a byte-order mark first
+        # utf-8-sig, because some editors write a byte-order mark at the beginning
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
         raise InvalidInput(f"line {_line(content, error.start)}: not UTF-8 text; save the file as UTF-8") from None
@@ -79,7 +79,7 @@ def _text(content: bytes) -> str:
 
 @contextmanager
 def read_table(file: Path | str) -> Iterator[CsvTable]:
-    """Yields the table of a CSV file, "-" being standard input; refusals inside the context name the file."""
+    """Yields the table of a CSV file, or of standard input for "-"; errors raised inside the context name the file."""
     from spectralbai.inputs.table import CsvTable
 
     try:
@@ -94,7 +94,7 @@ def _line(content: bytes, position: int) -> int:
 
 def _parse(content: bytes) -> Any:
     try:
-        # utf-8-sig: editors of some systems put a byte-order mark first
+        # utf-8-sig, because some editors write a byte-order mark at the beginning
         return json.loads(
             content.decode("utf-8-sig"), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant
         )

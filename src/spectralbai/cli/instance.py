@@ -32,8 +32,8 @@ def instance(
     neighbors: Annotated[
         int | None,
         typer.Option(
-            help="Join each option to so many nearest ones, in --features; log2 of the options, at most 5, if not "
-            "given.",
+            help="Join each option to its N nearest ones, by --features; by default log2 of the number of options, at "
+            "most 5.",
             metavar="N",
         ),
     ] = None,
@@ -41,7 +41,7 @@ def instance(
     by: Annotated[
         str | None,
         typer.Option(
-            help="Column of --arms with categories: the options of one are alike. Each gets an R of its own.",
+            help="Column of --arms with categories, whose options are alike. Each category gets an R.",
             metavar="COLUMN",
         ),
     ] = None,
@@ -52,7 +52,7 @@ def instance(
         str | None, typer.Option(help="Column of --arms with guesses of the mean outcomes.", metavar="COLUMN")
     ] = None,
     R: Annotated[float | None, typer.Option("--R", help="Bound on the roughness S(mu) of the means.")] = None,
-    step: Annotated[float | None, typer.Option(help="Instead of --R: neighbours differ by at most so much.")] = None,
+    step: Annotated[float | None, typer.Option(help="Instead of --R: neighbours differ by at most this.")] = None,
     sigma: Annotated[float | None, typer.Option(help="Standard deviation of one outcome of one option.")] = None,
     observations: Annotated[
         Path | None,
@@ -79,10 +79,11 @@ def instance(
       spectralbai instance --edges similar.csv --R 0.01 --binary
       spectralbai instance --arms catalogue.csv --by category --step 0.02 --binary
 
-    With --by, --R is the bound of every category, and --step says how far two options of one differ, as the root of the
-    mean square over all its pairs; with neither, --observations of some options tells it.
+    With --by, --R is the bound for every category, and --step says how far two options of one category differ (root
+    mean square over all pairs). With neither, this is estimated from --observations of some options.
 
-    Every feature counts the same: numbers and dates get standard deviation 1, and categories as much variance.
+    All features have the same weight: numbers and dates are scaled to standard deviation 1, categories to the same
+    variance.
     """
     from spectralbai.inputs.from_tables import Choices, instance_from
 

@@ -1,4 +1,4 @@
-"""Writing files: none that somebody else made is replaced unasked, and none is ever written in part."""
+"""Writing files: a file of another kind is never replaced without --force, and no file is ever written in part."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from spectralbai.errors import InvalidInput
 Force = Annotated[bool, typer.Option("--force", help="Replace files that are there, whatever they hold.")]
 
 HEAD = 1024
-"""Bytes at the beginning of a file by which it is recognised."""
+"""Number of bytes at the beginning of a file by which its kind is recognised."""
 DESCRIPTOR = re.compile(r"/dev/(?P<name>stdout|stderr)|/(?:dev|proc/self)/fd/(?P<number>\d+)")
 DESCRIPTORS = {"stdout": 1, "stderr": 2}
 
 
 class Kind(NamedTuple):
-    """What a file holds."""
+    """A kind of file."""
 
     name: str
     mark: bytes | None
-    """What the beginning of every such file matches; none if they cannot be recognised."""
+    """Pattern that the beginning of every such file matches; None if files of this kind cannot be recognised."""
 
 
 def _json(name: str, format_: str) -> Kind:
@@ -45,10 +45,10 @@ TABLE = Kind("a table", None)
 
 @dataclass(frozen=True)
 class Output:
-    """A file that is to be written, checked when made: before any work."""
+    """A file that will be written. It is checked when this object is made, before any work is done."""
 
     option: str
-    """That named it."""
+    """The option that named the file."""
     path: Path
     kind: Kind
     force: bool
@@ -58,12 +58,12 @@ class Output:
 
     @property
     def is_stream(self) -> bool:
-        """Whether it is a pipe or a device, which is written into, and beside which no other file has a place."""
+        """Whether it is a pipe or a device: it is written to directly, and no second file can be put next to it."""
         return _descriptor(self.path) is not None or (self.path.exists() and not self.path.is_file())
 
     def write(self, content: bytes) -> None:
-        """Writes the file, or leaves what was there; the target of a link, or into a pipe or device."""
-        self._check()  # somebody may have been here meanwhile
+        """Writes the file completely, or leaves the old one; writes the target of a link, or into a pipe or device."""
+        self._check()  # another program may have made a file there meanwhile
         descriptor = _descriptor(self.path)
         if descriptor is not None:
             with open(os.dup(descriptor), "wb") as stream:
@@ -76,7 +76,7 @@ class Output:
 
     @property
     def _target(self) -> Path:
-        """The file itself, where the path is a link to it."""
+        """The file that the path leads to, if it is a link; otherwise the path."""
         return Path(os.path.realpath(self.path)) if self.path.is_symlink() else self.path
 
     def _check(self) -> None:
@@ -99,7 +99,7 @@ class Output:
             self._check_own(mode)
 
     def _mode(self) -> int | None:
-        """Returns what is there, links followed, or none: a link may lead to a file that is not there yet."""
+        """Returns the mode of the file that the path leads to; None if there is no such file yet."""
         try:
             return self.path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
@@ -124,7 +124,7 @@ class Output:
 
 
 def check_folder(option: str, folder: Path) -> None:
-    """Refuses a folder that is not there, or in which no files can be made."""
+    """Raises InvalidInput if a folder does not exist, or if no files can be created in it."""
     try:
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -137,7 +137,7 @@ def check_folder(option: str, folder: Path) -> None:
 
 
 def make_folder(option: str, folder: Path) -> None:
-    """Makes the folder that a command fills, if it is not there, and says so; never those above it."""
+    """Creates the folder that a command fills, if it does not exist, and says so; its parent folder must exist."""
     if not os.path.lexists(folder):
         check_folder(option, folder.parent)
         folder.mkdir()
@@ -146,7 +146,7 @@ def make_folder(option: str, folder: Path) -> None:
 
 
 def _write_whole(path: Path, content: bytes) -> None:
-    """Puts a new file in the place of the old one, whose permissions it gets, when all of it is written."""
+    """Writes a new file and, when it is complete, replaces the old one by it; the permissions stay the same."""
     part = path.with_name(f".spectralbai-{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as file:
@@ -159,7 +159,7 @@ def _write_whole(path: Path, content: bytes) -> None:
 
 
 def _descriptor(path: Path) -> int | None:
-    """Returns the number of the open file that a path such as /dev/stdout stands for."""
+    """Returns the number of the open file that a path such as /dev/stdout refers to; None for other paths."""
     found = DESCRIPTOR.fullmatch(os.path.abspath(path))
     if found is None:
         return None

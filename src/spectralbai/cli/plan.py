@@ -32,13 +32,13 @@ def plan(
     observations: Annotated[
         Path | None, typer.Option(help="CSV of label and outcome, from a pilot or the past.", metavar="FILE")
     ] = None,
-    R: Annotated[float | None, typer.Option("--R", help="Plan with this R instead of that of the file.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Plan with this sigma instead of that of the file.")] = None,
+    R: Annotated[float | None, typer.Option("--R", help="Plan with this R instead of the one in the file.")] = None,
+    sigma: Annotated[float | None, typer.Option(help="Plan with this sigma instead of the one in the file.")] = None,
     tolerance: Annotated[
-        float | None, typer.Option(help="Plan with this tolerance instead of that of the file.")
+        float | None, typer.Option(help="Plan with this tolerance instead of the one in the file.")
     ] = None,
     budget: Annotated[
-        int | None, typer.Option(help="Instead of a plan: what so many trials can find.", metavar="N")
+        int | None, typer.Option(help="Instead of a plan: what this many trials can find.", metavar="N")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(help="With --budget: a picture of the chances, by tolerance.", metavar="FILE")
@@ -46,7 +46,8 @@ def plan(
     runs: Annotated[
         int | None,
         typer.Option(
-            help="Most simulated runs, 100 if not given; with --budget those of each tolerance, 40.", metavar="N"
+            help="Most simulated runs, by default 100; with --budget the runs for each tolerance, by default 40.",
+            metavar="N",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers, whatever --jobs.")] = 0,
@@ -57,11 +58,11 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     force: Force = False,
 ) -> None:
-    """How many trials will this take, is the graph worth it, and what should R be? Or, with --budget, what can so many
-    trials find?
+    """How many trials will this take, is the graph worth it, and what should R be? Or, with --budget, what can this
+    many trials find?
 
-    The means planned with are those of --observations, smoothed to R; else the guess "mu" in the file; else random
-    smooth signals as rough as R allows. Expected trials are those of simulated runs of the default rule.
+    The plan assumes the means of --observations, smoothed to R; else the guess "mu" in the file; else random smooth
+    signals as rough as R allows. Expected trials come from simulated runs of the default rule.
     """
     from spectralbai.checks import check_delta, check_integer
 
@@ -72,7 +73,7 @@ def plan(
     if budget is not None:
         check_integer("--budget", budget, 1)
         if quick:
-            raise InvalidInput("--quick skips the simulation that --budget rests on; leave out one of them")
+            raise InvalidInput("--quick skips the simulation that --budget needs; leave out one of them")
     if plot is not None:
         if budget is None:
             raise InvalidInput("--plot shows what a budget can find; give --budget too, a number of trials")
@@ -115,7 +116,7 @@ def plan(
         made = theory() if quick else simulated()
         typer.echo(json.dumps(made.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
         return
-    made = theory()  # it takes seconds: no need to wait for the simulation
+    made = theory()  # this takes only seconds, so it is printed before the simulation starts
     print_plain(*_setting(made), *_scores(made), "", _theory(made), "", *_history(made), made.advice, least_width=100)
     if not quick:
         made = simulated()
@@ -126,7 +127,7 @@ def plan(
 
 
 def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance: float | None) -> Instance:
-    """Returns the instance with other choices."""
+    """Returns the instance with the given R, sigma and tolerance in place of its own."""
     from spectralbai.instance import Instance
     from spectralbai.problem import Problem
 
@@ -134,8 +135,8 @@ def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance
     if sigma is not None:
         if problem.outcome_range is not None:
             raise InvalidInput(
-                f"--sigma is not for {problem.noise.described()}, as the file has it: their spread is learnt; leave it "
-                "out"
+                f"--sigma cannot be used with {problem.noise.described()}, as in the file, since their spread is "
+                "learnt; leave it out"
             )
         problem = Problem(problem.graph, problem.R, sigma, problem.tolerance)
     if R is not None:
@@ -166,7 +167,7 @@ def _setting(made: Plan) -> Iterator[str]:
 
 
 def _scores(made: Plan) -> Iterator[str]:
-    """Says what is known of the spread of scores in a range, and what follows."""
+    """Yields sentences about the spread of scores in a range, and what follows from it."""
     problem, pilot = made.instance.problem, made.pilot
     if problem.noise.divergence is not None or problem.outcome_range is None:
         return
@@ -191,7 +192,7 @@ def _scores(made: Plan) -> Iterator[str]:
 
 
 def _range(made: Plan) -> Iterator[str]:
-    """Says where the expected number of trials lies, as far as a pilot tells."""
+    """Yields sentences about the range of the expected number of trials, if there is a pilot."""
     found = made.range
     if found is None or made.pilot is None:
         return
@@ -281,7 +282,7 @@ def _history(made: Plan) -> Iterator[str]:
         advice = (
             f"round up: {rounded_up(each.high):g} or more"
             if each.sigma > 0
-            else "outcomes never vary: it cannot be told"
+            else "outcomes never vary, so it cannot be estimated"
         )
         yield f"sigma from {each.observations} observations: {each.sigma:.3g} ({interval}); {advice}"
     if pilot.roughness is not None and made.instance.problem.graph.n_edges:

@@ -16,22 +16,22 @@ from spectralbai.errors import SpectralBAIError
 INTERRUPTED, NO_READER = 130, 141
 """Exit codes that shells give for SIGINT and SIGPIPE."""
 PATIENCE = 0.8
-"""Seconds in which a command that looks for Ctrl-C between its steps has to end by itself."""
+"""Seconds that a command which checks for Ctrl-C between its steps has to end by itself."""
 SHOW_CURSOR = "\r\x1b[2K\x1b[?25h"
-"""What a terminal is told where a bar was cut off: clear the line, show the cursor."""
+"""Sent to a terminal if a progress bar was interrupted: clears the line and shows the cursor."""
 
 _asked, _looked_for, _said = threading.Event(), threading.Event(), threading.Event()
 _ending = threading.Lock()
-"""Whoever has it may end the process, or keep it from ending."""
+"""The thread that holds this lock may end the process, or keep it from ending."""
 
 
 def own_process() -> None:
     """Prepares the process for the whole command.
 
-    Compiled code may compute for minutes, during which Python raises no KeyboardInterrupt; one that is raised while its
-    result is converted crashes the process. So none is: a thread waits for Ctrl-C and ends the process. Databases undo
-    what was not committed, files are put in place whole, and workers end with their parent. The thread can run since
-    compiled code lets go of Python's lock.
+    Compiled code may compute for minutes, during which Python raises no KeyboardInterrupt; and one that is raised while
+    the result of compiled code is converted crashes the process. So none is raised: a thread waits for Ctrl-C and ends
+    the process. This is safe: databases undo what was not committed, files are replaced completely or not at all, and
+    workers end with their parent. The thread can run because compiled code releases Python's lock.
     """
     _fill_closed_streams()
     woken, waking = os.pipe()
@@ -39,7 +39,7 @@ def own_process() -> None:
     signal.set_wakeup_fd(waking, warn_on_full_buffer=False)
     signal.signal(signal.SIGINT, lambda *_: None)
     threading.Thread(target=_watch, args=(woken,), daemon=True).start()
-    # The process that clears up after multiprocessing need not say so; it is started with these.
+    # Multiprocessing starts a process that cleans up at the end; these options suppress its warnings.
     sys.warnoptions.append("ignore:resource_tracker:UserWarning")
 
 
@@ -51,7 +51,7 @@ def _watch(woken: int) -> None:
         time.sleep(PATIENCE)
     while not _ending.acquire(timeout=0.05):
         if select.select([woken], [], [], 0)[0] and signal.SIGINT in os.read(woken, 1):
-            break  # Ctrl-C twice: whoever pressed it does not want to wait
+            break  # Ctrl-C was pressed twice: do not wait any longer
     if not _said.is_set():
         clear = SHOW_CURSOR if os.isatty(2) else ""
         os.write(2, f"{clear}interrupted\n".encode())  # not through sys.stderr, which the main thread may hold
@@ -59,7 +59,8 @@ def _watch(woken: int) -> None:
 
 
 def between_steps() -> None:
-    """Raises KeyboardInterrupt if Ctrl-C was pressed: called twice a second or so, where a command can end in order."""
+    """Raises KeyboardInterrupt if Ctrl-C was pressed. Commands call it about twice a second, where they can end
+    cleanly."""
     _looked_for.set()
     if _asked.is_set():
         raise KeyboardInterrupt
@@ -67,8 +68,8 @@ def between_steps() -> None:
 
 @contextmanager
 def held_back() -> Iterator[Callable[[], None]]:
-    """Yields what to call when, from here on, Ctrl-C has to wait for the end of the context, where KeyboardInterrupt is
-    raised then. Ctrl-C twice ends the process all the same."""
+    """Yields a function. After it is called, Ctrl-C takes effect only at the end of the context, where
+    KeyboardInterrupt is raised. Pressing Ctrl-C twice ends the process at once."""
     holds = False
 
     def hold() -> None:
@@ -81,19 +82,19 @@ def held_back() -> Iterator[Callable[[], None]]:
         asked = holds and _asked.is_set()
         if holds and not asked:
             _ending.release()
-    if asked:  # kept: the main thread ends the process, and says so
+    if asked:  # the lock is kept, so that the main thread ends the process and prints the message
         raise KeyboardInterrupt
 
 
 def say_interrupted(*details: object) -> None:
-    """Says so on stderr, in one line."""
+    """Prints on stderr, in one line, that the command was interrupted."""
     _said.set()
     print(": ".join(("interrupted", *map(str, details))), file=sys.stderr, flush=True)
 
 
 def _fill_closed_streams() -> None:
-    """Makes closed standard streams lead nowhere, so that no file that is opened takes their place; an answer that
-    nobody gets is refused before any work."""
+    """Connects closed standard streams to the null device, so that no file that is opened later takes their numbers. If
+    stdout is closed, raises an error before any work is done."""
     closed = sys.stdout is None
     while (null := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
@@ -106,12 +107,12 @@ def _fill_closed_streams() -> None:
 
 
 def restore_default() -> None:
-    """Lets Ctrl-C end the process without a word from here on: its work is done."""
+    """Makes Ctrl-C end the process silently from now on, because its work is done."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def discard_output() -> None:
-    """Lets what is still to be written to stdout lead nowhere: Python would try again when it ends, and complain."""
+    """Sends the rest of stdout to the null device: otherwise Python would try to write it at exit, and complain."""
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     os.close(null)

@@ -48,10 +48,10 @@ def reproduce(
 ) -> None:
     """The paper's experiment: what a tighter bound R on the roughness of the means saves.
 
-    Three arms of means 0.9, 0.5 and 0.6, the last two joined by an edge, noise of standard deviation 1. The smaller R,
-    the more the graph says. The race aims its samples at the arms not yet ruled out and stops by betting, a rule whose
-    risk is proved. SpectralTaS samples as the paper says, and three rules are read off its runs: betting; the one
-    printed in the paper ("paper-printed"); and the same with the statistic that the graph constrains ("paper").
+    There are three arms with means 0.9, 0.5 and 0.6, the last two joined by an edge, and noise of standard deviation 1.
+    The smaller R is, the more the graph helps. The race aims its samples at the arms not yet eliminated and stops by
+    betting, a rule whose risk is proved. SpectralTaS samples as in the paper, and three rules are read on its runs:
+    betting; the rule printed in the paper ("paper-printed"); and the same with a constrained statistic ("paper").
     """
     from spectralbai.checks import check_delta, check_integer
 

@@ -27,7 +27,7 @@ UNFINISHED = 3
 
 
 class Answer(NamedTuple):
-    """Everything that is printed."""
+    """All results that are printed."""
 
     instance: Instance
     mu: Vector
@@ -54,16 +54,16 @@ def solve(
 ) -> None:
     """What the graph saves, and how to share the samples.
 
-    T_R* is the least expected number of samples per unit of log(1/delta) when the means are known to be smooth
-    on the graph, T_inf* when the graph is ignored; both come with certified bounds. For scores in a range they are
-    those of Gaussian outcomes whose sigma is half of the range, and no lower bound on the samples.
+    T_R* is the least expected number of samples per unit of log(1/delta) if the means are known to be smooth on the
+    graph, T_inf* if the graph is ignored; both come with certified bounds. For scores in a range they are computed for
+    Gaussian outcomes whose sigma is half of the range, and give no lower bound on the samples.
 
     \b
     Example:
       echo '{"format": "spectralbai-instance/1", "n_arms": 3, "edges": [[1, 2, 1.0]],
              "mu": [0.9, 0.5, 0.6], "R": 0.01, "sigma": 1.0}' | spectralbai solve -
 
-    Exits with 3 if the bounds are further apart than --tol; they are valid all the same.
+    The exit code is 3 if the bounds are further apart than --tol; they are still valid then.
     """
     instance = read_instance(file)
     problem, mu = instance.problem, instance.mu

@@ -1,6 +1,6 @@
 """`spectralbai study`: live studies from a shell.
 
-stdout carries what a script needs, stderr what a person may want to know.
+stdout gets what a script needs, stderr what a person may want to know.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from spectralbai.report.tables import TextTable
     from spectralbai.study import Status, Study
 
-app = typer.Typer(no_args_is_help=True, help="Live studies. Ask what to try, tell what came out, until it says stop.")
+app = typer.Typer(no_args_is_help=True, help="Live studies. Ask what to try, tell the outcomes, until it says stop.")
 
 MOST_CATEGORIES = 30
-"""Categories that a status shows, unless all are wanted."""
+"""Most categories that a status shows without --all."""
 
 Name = Annotated[str, typer.Argument(help="Name of the study.", metavar="NAME")]
 StorageUrl = Annotated[
@@ -81,7 +81,7 @@ def create(
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Begins a study of the options in an instance file."""
+    """Creates a study of the options in an instance file."""
     end = None if until is None else _time(until)
     instance = read_instance(file)
     from spectralbai.study import Study
@@ -109,11 +109,11 @@ def ask(
 ) -> None:
     """Says what to try next.
 
-    A line per trial: its ticket, then its label. Nothing, with exit code 0, once the study has decided.
+    Prints a line per trial: its ticket, then its label. Prints nothing, with exit code 0, once the study has decided.
     """
     with _open(name, storage) as study, held_back() as hold:
         with progress("choosing trials"):
-            tickets = study.ask(n, worker, lease, on_give=hold)  # who does not see a ticket cannot give it back
+            tickets = study.ask(n, worker, lease, on_give=hold)  # Ctrl-C must wait until the tickets are printed
         if not tickets:
             typer.echo(study.status().answer, err=True)
         if as_json:
@@ -123,7 +123,7 @@ def ask(
         written = 0
         try:
             for line in lines:
-                typer.echo(line, nl=False)  # at once: what a closed pipe does not take is known line by line
+                typer.echo(line, nl=False)  # one by one, to know which lines were written if the pipe is closed
                 written += 1
         except BaseException:
             if tickets:
@@ -131,7 +131,7 @@ def ask(
             raise
 
 
-@app.command(context_settings={"ignore_unknown_options": True})  # an outcome may be negative, and is no option then
+@app.command(context_settings={"ignore_unknown_options": True})  # so that a negative outcome is not taken for an option
 def tell(
     name: Name,
     ticket: Annotated[
@@ -158,7 +158,7 @@ def tell(
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Records what came out. To tell the same again does no harm: do so whenever in doubt.
+    """Records outcomes. Telling the same again does no harm: do so whenever in doubt.
 
     A ticket without an outcome is a failed trial: it is handed out again, or counts as the study's --failed-as.
     """
@@ -166,7 +166,7 @@ def tell(
         if ticket is not None:
             raise InvalidInput(f'--counts replaces the ticket and the outcome, got "{ticket}" too; leave it out')
         if id_ is None:
-            raise InvalidInput("--id is needed: a name of its own for these counts, such as --id 2026-05-17")
+            raise InvalidInput("--id is needed: a unique name for these counts, such as --id 2026-05-17")
         _tell_counts(name, counts, id_, past, storage, as_json)
         return
     if id_ is not None or past:
@@ -215,7 +215,7 @@ def shares(
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Says how to split the next traffic. Tell what came of it by tell --counts."""
+    """Says how to split the next traffic. Tell the results with tell --counts."""
     from spectralbai.checks import check_integer
 
     if n is not None:
@@ -241,7 +241,7 @@ def shares(
 
 
 def _whole(split: list[float], n: int) -> list[int]:
-    """Returns n in whole numbers closest to these shares: rounded down, the largest remainders one up."""
+    """Returns n split into whole numbers by these shares: rounded down, and one more for the largest remainders."""
     whole = [int(share * n) for share in split]
     by_remainder = sorted(range(len(split)), key=lambda arm: whole[arm] - split[arm] * n)
     for arm in by_remainder[: n - sum(whole)]:
@@ -256,7 +256,7 @@ def abandon(
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Gives a ticket back whose trial will not be done."""
+    """Gives back a ticket whose trial will not be done."""
     with _open(name, storage) as study:
         study.abandon(ticket)
     _answer(as_json, {"abandoned": ticket}, "given back")
@@ -269,10 +269,10 @@ def withdraw(
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Takes an option out of a study, out of stock or unsafe, say.
+    """Takes an option out of a study, for example because it is out of stock or unsafe.
 
-    It is never asked for again and never the answer; if it was, the study goes on. The risk of all answers together is
-    then at most 2 delta, if options are not withdrawn because of their outcomes.
+    It is never tried again and never the answer; if it was the answer, the study goes on. The risk of all answers
+    together is then at most 2 delta, if options are not withdrawn because of their outcomes.
     """
     with _open(name, storage) as study, progress("weighing results"):
         new = study.withdraw(label)
@@ -293,10 +293,11 @@ def join(
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Takes further options into a running study.
+    """Adds options to a study.
 
-    The study races on, decided or not; options that are out stay out. Noise and tolerance must be the same; graph and R
-    may be others. Each answer is wrong with probability at most delta, if options do not join because of outcomes.
+    The race goes on, even if the study had decided; options that are out stay out. Noise and tolerance must be the
+    same; graph and R may differ. Each answer is wrong with probability at most delta, if options do not join because of
+    outcomes.
     """
     instance = read_instance(file)
     with _open(name, storage) as study, progress("weighing results"):
@@ -326,9 +327,7 @@ def stop(name: Name, storage: StorageUrl = None, as_json: Json = False) -> None:
 def status(
     name: Name,
     control: Control = None,
-    every: Annotated[
-        bool, typer.Option("--all", help="Show all arms; of more than 100, the top if not given.")
-    ] = False,
+    every: Annotated[bool, typer.Option("--all", help="Show all arms, even if there are more than 100.")] = False,
     category: Annotated[
         str | None, typer.Option(help="Show the arms of this category, all of them.", metavar="NAME")
     ] = None,
@@ -338,10 +337,10 @@ def status(
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Shows where a study stands.
+    """Shows the status of a study.
 
-    The arms with estimates and intervals, the evidence, what is pending, how far there is to go. Of thousands of arms
-    it shows the categories, if there are any, and the top.
+    It shows the arms with estimates and intervals, the evidence, pending tickets and a forecast. If there are more than
+    100 arms, it shows the categories, if there are any, and the top.
     """
     chosen = category is not None or search is not None
     if every and chosen:
@@ -350,7 +349,7 @@ def status(
         seen = study.status(control)
     arms = seen.select(category, search) if chosen or every else seen.top
     if as_json:
-        # Programs got all arms before there were categories, and still do where there are none.
+        # Without categories the JSON has all arms, as in earlier versions.
         _print_json(seen.as_dict(arms if chosen or seen.categories is not None else None))
         return
     from spectralbai.report.tables import arms_of
@@ -402,7 +401,7 @@ def report(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and write no file.")] = False,
     force: Force = False,
 ) -> None:
-    """Writes the record of a study. One HTML page with its pictures inside, to attach to a decision, and JSON."""
+    """Writes the report of a study: one HTML page with pictures, to attach to a decision, and JSON."""
     beside = out.with_suffix(".json") if out.name else out
     if not as_json and beside == out:
         raise InvalidInput(
@@ -455,11 +454,11 @@ def export(
 @app.command()
 def delete(
     name: Name,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask whether that is meant.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Deletes a study, with all that was asked and told. It cannot be brought back, except from an export."""
+    """Deletes a study with all its tickets and results. It cannot be restored, except from an export."""
     from spectralbai.wording import in_words
 
     with _open(name, storage) as study:
@@ -495,7 +494,7 @@ def import_(
     """Reads an exported study, or past results. A JSON file becomes the study NAME; the results in a CSV file are added
     to it.
 
-    Give all past results of an origin, not those that look good. The same file again does no harm.
+    Give all past results of an origin, not only those that look good. Importing the same file again does no harm.
     """
     if file.suffix == ".csv":
         _import_results(name, file, origin, storage, as_json)
@@ -545,7 +544,7 @@ def _open(name: str, storage: str | None) -> Study:
 
 
 def _time(text: str) -> float:
-    """Returns the seconds since 1970 of a date, whose end is meant, or of a date and time; in UTC if not said."""
+    """Returns the seconds since 1970 of the end of a date, or of a date and time; in UTC unless it has a time zone."""
     from contextlib import suppress
     from datetime import UTC, date, datetime, timedelta
 
@@ -567,7 +566,7 @@ def _number(cell: str) -> float:
 
 
 def _lines(content: bytes, extra: str | None) -> Iterator[tuple[str, float | Failure | None]]:
-    """Yields (ticket, outcome) of each line of standard input; the last line must be whole."""
+    """Yields (ticket, outcome) of each line of standard input; the last line must end with a line break."""
     if extra is not None:
         raise InvalidInput('"-" reads tickets and outcomes from standard input; leave the outcome out')
     try:
@@ -599,7 +598,7 @@ def _evidence(status: Status) -> Iterator[str]:
     if status.joined:
         yield status.joined
     if status.unweighed:
-        yield f"results not weighed yet, while a worker computes: {status.unweighed:,}"
+        yield f"results not yet processed, while a worker computes: {status.unweighed:,}"
 
 
 def _categories(status: Status, only: str | None, every: bool) -> Iterator[str | Table]:
@@ -638,7 +637,7 @@ def _compared(status: Status, arms: Sequence[ArmStatus]) -> Iterator[str | Table
 
 
 def _filled(content: TextTable) -> str | Table:
-    """Returns a table of text as the terminal shows it."""
+    """Returns a table of text in the form for the terminal."""
     if len(content.rows) > MOST_FITTED:
         return as_text(content.headings, content.rows)
     table = _table(*content.headings)
@@ -679,5 +678,5 @@ def _as_json(document: Any, indent: int | None = 1) -> str:
         isinstance(document, dict)
         and len(document.get("arms", document.get("status", {}).get("arms", ()))) > MOST_FITTED
     ):
-        indent = None  # many times as fast, and a third smaller
+        indent = None  # without indentation writing is many times faster, and the text a third smaller
     return json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"

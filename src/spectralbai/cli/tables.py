@@ -1,4 +1,4 @@
-"""How answers are laid out."""
+"""How answers are printed: text and tables."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 MOST_FITTED = 200
-"""Rows of a table that is fitted to the terminal; longer ones are written as wide as they are, which is much faster."""
+"""Tables with more rows than this are not fitted to the width of the terminal, which is much faster."""
 
 
 def print_plain(*parts: RenderableType, least_width: int = 0, err: bool = False) -> None:
-    """Prints strings and tables below one another, strings as they are: no markup, for they may hold a user's words.
+    """Prints strings and tables, one below the other. Strings are printed without markup, since users may have written
+    them.
 
-    Tables are fitted to the terminal, but not below `least_width`; strings are left to it. They go to stderr if `err`.
+    Tables are fitted to the width of the terminal, but are at least `least_width` wide; the terminal breaks long
+    strings. With `err` everything goes to stderr.
     """
     from rich.console import Console
 
@@ -28,17 +30,17 @@ def print_plain(*parts: RenderableType, least_width: int = 0, err: bool = False)
     with console.capture() as captured:
         for part in parts:
             console.print(part, soft_wrap=isinstance(part, str))
-    # echo replaces what the terminal cannot show, where print would raise
+    # echo replaces characters that the terminal cannot show, while print would raise an error
     typer.echo("\n".join(line.rstrip() for line in captured.get().rstrip("\n").split("\n")), err=err)
 
 
 def empty_table(
     *headings: str, left: Collection[str] = (), folded: Collection[str] = (), least: Mapping[str, int] | None = None
 ) -> Table:
-    """Returns a table without rows, whose cells stand to the right and on one line each.
+    """Returns a table without rows; cells are aligned right and take one line each.
 
-    Columns `left` are of words and stand to the left; those `folded` may take several lines where the terminal is
-    narrow; `least` says how wide columns are at least.
+    Columns in `left` hold words and are aligned left; cells of columns in `folded` may take several lines if the
+    terminal is narrow; `least` gives the least width of columns.
     """
     from rich import box
     from rich.table import Table
@@ -56,8 +58,8 @@ def empty_table(
 
 
 def as_text(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Returns a table as text: its first column to the left, the others to the right, nothing folded."""
-    from rich.cells import cell_len  # signs of some scripts are two columns wide
+    """Returns a table as text: the first column is aligned left, the others right, and no cell takes several lines."""
+    from rich.cells import cell_len  # characters of some scripts are two columns wide
 
     columns = [[heading, *cells] for heading, cells in zip(headings, zip(*rows, strict=True), strict=True)]
     lengths = [[len(cell) if cell.isascii() else cell_len(cell) for cell in column] for column in columns]

@@ -1,4 +1,4 @@
-"""Long work: the processes or the cluster that do it, the bar that shows it, the line that says what it waits for."""
+"""Long computations: the processes or the cluster that do them, the progress bar, and the message about compiling."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 KEPT = b"kept"
-"""What a worker sends when it compiles code that will be kept; nothing in it otherwise."""
+"""What a worker sends when it compiles code that will be kept on disk; if it will not be kept, an empty message."""
 
 
 CONNECTING = 10
-"""Seconds in which a scheduler must answer."""
+"""Seconds within which a scheduler must answer."""
 BEFORE_BAR = 1.0
-"""Seconds of work after which a bar is shown."""
+"""Seconds of work after which a progress bar is shown."""
 
 
 def cores() -> int:
-    """Returns the number of cores this process may use, as far as Python tells."""
-    return getattr(os, "process_cpu_count", os.cpu_count)() or 1  # Python 3.13 counts those this process may use
+    """Returns the number of cores that this process may use, as far as Python knows."""
+    return getattr(os, "process_cpu_count", os.cpu_count)() or 1  # process_cpu_count is new in Python 3.13
 
 
 @contextmanager
 def processes(jobs: int) -> Iterator[Executor | None]:
-    """Yields an executor of that many processes, or None for one; an interrupt ends them at once."""
+    """Yields an executor with that many processes, or None for one process; an interrupt ends them at once."""
     if jobs == 1:
         yield None
         return
@@ -47,9 +47,9 @@ def processes(jobs: int) -> Iterator[Executor | None]:
     reader, writer = context.Pipe(duplex=False)
     threading.Thread(target=_hear, args=(reader,), daemon=True).start()
     executor = ProcessPoolExecutor(jobs, context, initializer=_follow_parent, initargs=(writer,))
-    # Ctrl-C reaches the whole group, and is the parent's to deal with: workers are born deaf to it.
+    # Ctrl-C reaches all processes of the group, but only the parent shall handle it: workers start with it blocked.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    for _ in range(jobs):  # the workers start now, while the caller prepares what it wants of them
+    for _ in range(jobs):  # start the workers now, while the caller prepares their tasks
         executor.submit(_get_ready)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     try:
@@ -65,25 +65,25 @@ def processes(jobs: int) -> Iterator[Executor | None]:
         raise
     finally:
         writer.close()  # the thread ends with the last worker
-    executor.shutdown(wait=False)  # the workers end by themselves, while the caller shows what they found
+    executor.shutdown(wait=False)  # the workers end by themselves, while the caller shows the results
 
 
 def _get_ready() -> None:
-    """Imports what simulations need."""
+    """Imports the modules that simulations need."""
     import spectralbai.simulate  # noqa: F401
 
 
 def _hear(reader: Connection) -> None:
-    """Passes on what workers say of compiling, until all have ended."""
+    """Passes on the messages of workers that they compile, until all workers have ended."""
     with suppress(EOFError, OSError):
         while True:
             compiling(reader.recv_bytes() == KEPT)
 
 
 def _follow_parent(writer: Connection) -> None:
-    """Makes a worker end with its parent, even one killed.
+    """Makes a worker end when its parent ends, even if the parent is killed.
 
-    It says nothing itself when it compiles: `writer` tells the parent.
+    When it compiles, it does not print a message, but tells the parent through `writer`.
     """
     import multiprocessing
     from multiprocessing.connection import wait
@@ -144,8 +144,8 @@ def _version_there() -> str | None:
 
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], object]]:
-    """Yields what to call with (done, total), if that is known; from the second second on, a bar on stderr shows it, if
-    that is a terminal."""
+    """Yields a function to call with (done, total), if these are known. After the first second, a progress bar is shown
+    on stderr, if that is a terminal."""
     bar = _Bar(what)
     if not (sys.stderr is not None and sys.stderr.isatty()):
         yield bar.update
@@ -166,7 +166,7 @@ def saying_that_it_compiles() -> Iterator[None]:
     first = threading.Lock()
 
     def say(kept: bool) -> None:
-        if first.acquire(blocking=False):  # and never released: one line is enough
+        if first.acquire(blocking=False):  # never released, so that only one line is printed
             how_often = (
                 "later commands find them kept"
                 if kept
@@ -186,7 +186,7 @@ def saying_that_it_compiles() -> Iterator[None]:
 
 
 class _Bar:
-    """How far some work is."""
+    """A progress bar."""
 
     def __init__(self, what: str) -> None:
         self._what = what
@@ -196,7 +196,7 @@ class _Bar:
         self._done, self._total = done, total
 
     def show(self, done: threading.Event) -> None:
-        """Shows the bar until the work is done, unless it soon is."""
+        """Shows the bar until the work is done; shows nothing if the work is done soon."""
         if done.wait(BEFORE_BAR):
             return
         from rich.console import Console

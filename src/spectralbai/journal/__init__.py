@@ -1,1 +1,1 @@
-"""What is written down of a study: what it is about, what was asked and what was told."""
+"""The records of a study: its definition, the trials handed out, and the results told."""

@@ -1,6 +1,6 @@
-"""What a study is about: its instance, risk, goal and stopping rule, and their JSON form.
+"""The definition of a study: its instance, risk, goal and stopping rule, and their JSON form.
 
-All is fixed when the study is created, but that further options may join.
+Everything is fixed when the study is created, except that more options may join later.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 FORMAT = "spectralbai-study/3"
 FORMAT_1, FORMAT_2 = "spectralbai-study/1", "spectralbai-study/2"
-"""Written by version 0.1.0, whose studies all sampled as SpectralTaS does, and 0.2.0, which knew no limits."""
+"""Written by version 0.1.0, whose studies all sampled like SpectralTaS, and by 0.2.0, which had no limits."""
 
 Goal = Literal["max", "min"]
 
 
 @dataclass(frozen=True, eq=False)
 class Definition:
-    """What is asked: which arm of `instance` has the largest (or least) mean outcome, at risk `delta`.
+    """The question of a study: which arm of `instance` has the largest (or least) mean outcome, at risk `delta`?
 
-    The policy maximises. Where the goal is "min" it is told outcomes with their sign changed; everything that people
-    see and everything on disk but the policy's state has the user's sign.
+    The policy always maximises. If the goal is "min", it is told outcomes multiplied by -1. Everything that people see,
+    and everything on disk except the policy's state, has the user's sign.
 
     Examples:
         >>> import spectralbai as sb
@@ -48,13 +48,13 @@ class Definition:
     goal: Goal
     stopping: str
     budget: int | None = None
-    """Trials after which the study ends without a decision, if there is a limit."""
+    """Number of trials after which the study ends even without a decision, if there is a limit."""
     until: float | None = None
-    """When it ends, in seconds since 1970, if there is a limit."""
+    """Time at which it ends, in seconds since 1970, if there is a limit."""
     failed_as: float | None = None
-    """The outcome that a failed trial counts as; None: it does not count, and is handed out again."""
+    """The outcome that a failed trial counts as; if None, it does not count, and is handed out again."""
     before: Definition | None = None
-    """What the study was about before options last joined, if any did; not part of the JSON form."""
+    """The definition before options last joined, if any did; not part of the JSON form."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Instance):
@@ -78,13 +78,14 @@ class Definition:
 
     @property
     def sign(self) -> float:
-        """What outcomes are multiplied by for the policy."""
+        """The factor by which outcomes are multiplied before the policy is told them."""
         return 1.0 if self.goal == "max" else -1.0
 
     @cached_property
     def policy(self) -> Policy:
-        """The race for the rule that bets; SpectralTaS for the other rules, which cannot steer a race."""
-        from spectralbai.policy import SpectralRace, SpectralTaS  # compiled code: not needed to tell most results
+        """The policy: the race for the rule betting, SpectralTaS for other rules, with which a race is not possible."""
+        # Imported here, because it loads compiled code that most calls of `tell` do not need.
+        from spectralbai.policy import SpectralRace, SpectralTaS
 
         problem = self.instance.problem
         if self.goal == "min":
@@ -95,34 +96,34 @@ class Definition:
 
     @cached_property
     def history(self) -> tuple[Definition, ...]:
-        """What the study was about at first and after each join; the last is this one."""
+        """The definitions at first and after each join; the last is this one."""
         return (self,) if self.before is None else (*self.before.history, self)
 
     def of(self, state: State) -> Definition:
-        """Returns what the study was about when it had that state."""
+        """Returns the definition that the study had at the time of that state."""
         return self.history[len(state.joined)]
 
     def since(self, earlier: Iterable[Instance]) -> Definition:
-        """Returns the definition with its history: the instances before each join."""
+        """Returns the definition with its history, made from the instances before each join."""
         before = None
         for instance in earlier:
             before = replace(self, instance=instance, before=before)
         return replace(self, before=before)
 
     def joined(self, instance: Instance) -> Definition:
-        """Returns the definition once options have joined; `instance` holds all, the present ones first."""
+        """Returns the definition after options have joined; `instance` has all options, the present ones first."""
         if not isinstance(instance, Instance):
             raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
         if self.stopping != "betting":
-            raise InvalidInput(f"options can join a study that races with betting, and this one has {self.stopping}")
+            raise InvalidInput(f"options can join only if the stopping rule is betting, and here it is {self.stopping}")
         known, given = self.instance.labels, instance.labels
         moved = next((place for place, label in enumerate(known) if given[place : place + 1] != (label,)), None)
         if moved is not None:
             label = known[moved]
             if label not in given:
                 raise InvalidInput(
-                    f'the instance must hold all options, the present ones first, and "{label}" is missing; withdraw '
-                    "options that are out"
+                    f'the instance must hold all options, the present ones first, and "{label}" is missing; to remove '
+                    "options, withdraw them"
                 )
             raise InvalidInput(
                 f'the present options must come first and in their order, got "{given[moved]}" where "{label}" is now; '
@@ -131,7 +132,7 @@ class Definition:
         if len(given) == len(known):
             raise InvalidInput(f"the instance must hold new options after the {len(known)} present ones, got none")
         new = replace(self, instance=instance, before=self)
-        assert new.policy  # refuses another noise or tolerance
+        assert new.policy  # making it raises InvalidInput if the noise or the tolerance changed
         return new
 
     @property
@@ -150,15 +151,15 @@ class Definition:
         return "; ".join(words)
 
     def over(self, results: int, now: float) -> bool:
-        """Returns whether the study has come to its limit, with so many results at that time."""
+        """Returns whether the study has reached its budget or its end, with this many results at this time."""
         return (self.budget is not None and results >= self.budget) or (self.until is not None and now >= self.until)
 
     def check_outcome(self, outcome: Any) -> float:
-        """Returns an outcome as a number that the instance allows."""
+        """Returns an outcome as a number; raises InvalidInput if the instance does not allow it."""
         return self.instance.problem.noise.check_outcome("outcome", outcome)
 
     def check_arm(self, label: Any) -> int:
-        """Returns the arm of a label."""
+        """Returns the arm with that label; raises NotFound if there is none."""
         arm = self._arm_of.get(label) if isinstance(label, str) else None
         if arm is None:
             remedy = did_you_mean(str(label), self.instance.labels, f'the first is "{self.instance.labels[0]}"')
@@ -170,7 +171,7 @@ class Definition:
         return {label: arm for arm, label in enumerate(self.instance.labels)}
 
     def rewards(self, outcomes: list[float]) -> Vector:
-        """Returns outcomes as the policy is told them."""
+        """Returns outcomes in the form that the policy is told."""
         return self.sign * np.array(outcomes, dtype=np.float64)
 
     def as_dict(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What a study hands out: tickets, results, checks, and summaries of itself."""
+"""The entries of a study's records: tickets, results, checks, and summaries."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Ticket:
     worker: str
     issued: float
     expires: float
-    """When it stops counting as pending, in seconds since 1970; its result is welcome even later."""
+    """When it stops counting as pending, in seconds since 1970; its result is accepted even later."""
     block: int | None = None
-    """Number of the block that it is a slot of; None where pulls do not come in blocks."""
+    """Number of its block; None if pulls do not come in blocks."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the ticket, JSON-ready, with times as text."""
@@ -59,7 +59,7 @@ class Ticket:
 
 @dataclass(frozen=True)
 class Failure:
-    """What is told instead of an outcome where a trial failed.
+    """Told instead of an outcome if a trial failed.
 
     Examples:
         >>> import spectralbai as sb
@@ -79,7 +79,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Check:
-    """What the stopping rule saw at one time."""
+    """What the stopping rule said at one reading."""
 
     samples: int
     arm: int
@@ -88,18 +88,18 @@ class Check:
     threshold: float | None
     """None before the rule has one."""
     candidates: tuple[int, ...] | None = None
-    """The arms that could still be best; None for rules that keep no such set."""
+    """The candidates; None for rules that do not eliminate arms."""
     lacking: tuple[float, ...] | None = None
-    """What the account against each arm lacked to eliminate it, in nats, 0 once it did; None with the candidates."""
+    """What the account against each arm lacked, in nats; 0 for eliminated arms. None if `candidates` is."""
 
 
 @dataclass(frozen=True)
 class Opening:
-    """A block of pulls, as opened."""
+    """The record of the opening of a block."""
 
     number: int
     results: int
-    """Results that the state held when the block was there."""
+    """Number of results in the state when the block was opened."""
     opened: float
     arms: tuple[int, ...]
     """The arm of each slot."""
@@ -107,26 +107,26 @@ class Opening:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A study at one instant: everything that a status is made of."""
+    """A study at one instant: everything that a status needs."""
 
     name: str
     created: float
     definition: Definition
-    """What the study was about then; see `Definition.of`."""
+    """The definition at that time; see `Definition.of`."""
     time: float
     state: State
     unweighed: int
-    """Results told that wait for a worker to bring the state up to date."""
+    """Number of results told that are not yet processed: a worker must update the stored state first."""
     pending: tuple[Ticket, ...]
     checks: tuple[Check, ...]
     failures: tuple[int, ...]
-    """Failed trials of each arm."""
+    """Number of failed trials of each arm."""
     joins: tuple[Join, ...]
 
 
 @dataclass(frozen=True)
 class Observation:
-    """A result, as told."""
+    """The record of a result."""
 
     arm: int
     outcome: float
@@ -135,7 +135,7 @@ class Observation:
     origin: str | None
     """Where a result without a ticket comes from."""
     block: int | None = None
-    """Number of the block that it is of, where it has no ticket but counts that make up blocks."""
+    """Number of its block, if it came from counts without tickets that were cut into blocks."""
 
 
 @dataclass(frozen=True)
@@ -160,17 +160,17 @@ class Result:
 
 @dataclass(frozen=True)
 class Told:
-    """Results in their order, as a policy is told them: one entry of each list per result."""
+    """Results in the order told: each list has one entry per result."""
 
     arms: list[int]
     outcomes: list[float]
     blocks: list[int]
-    """Number of the block that the pull was of; -1 for results without one."""
+    """Number of the block of the pull; -1 for results without a block."""
 
 
 @dataclass(frozen=True)
 class TicketRecord:
-    """A ticket, as given."""
+    """The record of a ticket."""
 
     id: str
     arm: int
@@ -185,36 +185,36 @@ class TicketRecord:
 
 @dataclass(frozen=True)
 class Withdrawal:
-    """An arm that was withdrawn."""
+    """The record of a withdrawal."""
 
     arm: int
     results: int
-    """Results that the state held then."""
+    """Number of results at that time."""
     opened: int
-    """Blocks that the state had opened then."""
+    """Number of blocks opened before."""
     withdrawn: float
 
 
 @dataclass(frozen=True)
 class Join:
-    """Arms that joined."""
+    """The record of a time that arms joined."""
 
     results: int
-    """Results that the state held then."""
+    """Number of results at that time."""
     opened: int
-    """Blocks that the state had opened then."""
+    """Number of blocks opened before."""
     withdrawn: int
-    """Arms withdrawn before."""
+    """Number of arms withdrawn before."""
     joined: float
     blocks: tuple[int, ...]
-    """Numbers of the blocks that stayed open; of the others nobody had a trial."""
+    """Numbers of the blocks that stayed open; no trial of the other blocks was handed out."""
     before: dict[str, Any]
-    """The instance before, in its JSON form."""
+    """The instance before the join, in its JSON form."""
 
 
 @dataclass(frozen=True)
 class Records:
-    """Everything ever told, in its order, asked, opened, withdrawn and joined."""
+    """All records of a study: results in the order told, tickets, blocks, withdrawals and joins."""
 
     observations: tuple[Observation, ...]
     tickets: tuple[TicketRecord, ...]
@@ -225,7 +225,7 @@ class Records:
 
 @dataclass(frozen=True)
 class Summary:
-    """A study in a line.
+    """A study in one line of a list.
 
     Examples:
         >>> import spectralbai as sb
@@ -244,7 +244,7 @@ class Summary:
     delta: float
     results: int
     state: str
-    """At the last check: "running", "decided", "inconsistent"; or "doubted": decided, but later results contradict
-    R."""
+    """"running", "decided" or "inconsistent" at the last check; "doubted" if it is decided but later results contradict
+    R; "ended" if a limit was reached before."""
     best: str | None
-    """Label of the arm recommended then, if any."""
+    """Label of the arm recommended at the last check, if any."""

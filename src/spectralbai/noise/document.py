@@ -16,11 +16,11 @@ KEYS = ("sigma", "low", "high", "binary")
 Reader = Callable[[Mapping[str, Any], int], Noise]
 """Takes the object in a file and the number of arms, and returns the noise."""
 READERS: dict[str, Reader] = {}
-"""What reads each kind of noise that `register_noise` was told of."""
+"""The function that reads each kind of noise, as given to `register_noise`."""
 
 
 def register_noise(kind: str, read: Reader) -> None:
-    """Lets instance files hold a further kind of noise.
+    """Adds a kind of noise that instance files can hold.
 
     Its `as_dict` returns {"noise": {"kind": kind, ...}}, and `read` takes that inner object and the number of arms.
     """

@@ -107,8 +107,8 @@ class Plan:
             return f"The graph helps: {numbers}, {self.saving:.0%} fewer."
         verdict = "does not pay here" if self.saving <= -0.1 else "hardly helps"
         return (
-            f"The graph {verdict} ({numbers}): what makes this hard is a few arms close to the best. Leave it out, "
-            f"with R = inf: nothing then rests on R.{self._what_helps}"
+            f"The graph {verdict} ({numbers}): this is hard because a few arms are close to the best. Leave the graph "
+            f"out with R = inf; then the answer does not depend on R.{self._what_helps}"
         )
 
     @property

@@ -71,20 +71,20 @@ class Policy(Schedule):
         self._check_state(state)
         arm = check_arm("arm", arm, self.problem.n_arms)
         if not self.in_blocks:
-            raise InvalidInput("this policy cannot go on without an arm; only the race with betting can")
+            raise InvalidInput("this policy cannot go on without an arm; only a race with the rule betting can")
         if arm in state.withdrawn:
             return state
         if len(state.withdrawn) + 2 > self.problem.n_arms:
             raise InvalidInput(
-                "all other arms are withdrawn; the last one cannot be, since nothing would be left to find"
+                "all other arms are withdrawn; the last one must stay, since otherwise there would be nothing to find"
             )
         withdrawn = (*state.withdrawn, arm)
         left = np.delete(np.arange(self.problem.n_arms), withdrawn)
         mates = self.problem.components == self.problem.components[arm]
         if not mates[left].any() and not state.data.counts[mates].any():
             raise InvalidInput(
-                "neither the arm nor one connected with it has a result that is seen, and there would be none to try; "
-                "tell its first trial before, or begin without it"
+                "without the arm, its component would have no arm to try, and it has no result that is seen yet; tell "
+                "the first trial of the arm before you withdraw it"
             )
         kept = tuple(block for block in state.blocks if arm not in block.arms)
         informing = state.informing
@@ -137,8 +137,8 @@ class Policy(Schedule):
         better is still there. Bets on open blocks do not change. Of the open blocks, those whose numbers are in `kept`
         stay open (all if it is None); the results of the others only inform. Which arms join, and when, may depend on
         seen results but not on sealed ones. The best arm is eliminated with probability at most delta if this choice
-        does not depend on results at all, and otherwise at most delta for each arm that was best at some time (theory
-        12.16, 12.17).
+        does not depend on results at all, and otherwise at most delta for each arm that was best at some time
+        (theory 12.16, 12.17).
         """
         n_arms = self.problem.n_arms
         if not self.earlier or state.n_arms != self.earlier[-1].n_arms:
@@ -246,7 +246,9 @@ class Policy(Schedule):
         if blocks is not None:
             numbers = np.atleast_1d(np.asarray(blocks))
             if numbers.dtype.kind not in "iu" or numbers.shape != pulled.shape:
-                raise InvalidInput(f"`blocks` must be one whole number per arm, got {blocks!r}; use those of ask_slots")
+                raise InvalidInput(
+                    f"`blocks` must be one whole number per arm, got {blocks!r}; use the numbers that ask_slots returns"
+                )
         return self._fill(state, pulled, outcomes, numbers)
 
     def verdict(self, state: State, watch: int = 0) -> Verdict:
@@ -258,10 +260,10 @@ class Policy(Schedule):
         rule number `watch`.
 
         With probability 1 - delta the intervals contain all means at all times. For a rule that bets, this risk comes
-        in addition to the risk of its decisions, and the intervals start with the first result of a component (theory,
-        section 14). They use all results received, also those that only inform; these must not have been chosen by
-        their values. For other rules, intervals and decisions are right together with probability 1 - delta. There are
-        no intervals for rules that are not proved, nor if the data contradict R.
+        in addition to the risk of its decisions, and the intervals start with the first result of a component
+        (theory, section 14). They use all results received, also those that only inform; these must not have been
+        chosen by their values. For other rules, intervals and decisions are right together with probability 1 - delta.
+        There are no intervals for rules that are not proved, nor if the data contradict R.
         """
         self._check_state(state)
         seen, (rule, delta) = state.watches[watch], self._watched[watch]

@@ -1,4 +1,4 @@
-"""The settings of a policy and its stopping rules: what they say of the results seen."""
+"""The settings of a policy, and how its stopping rules are read on the results seen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Readings = tuple[Verdict, ...]
 
 @dataclass(frozen=True, eq=False)
 class RuleReader:
-    """The settings of a policy, and its rules read on what is seen."""
+    """The settings of a policy, and the methods that read its rules on the results seen."""
 
     ignores_graph: ClassVar[bool] = False
     """Whether the policy ignores the graph: its problem is then changed to R = inf."""
@@ -55,8 +55,8 @@ class RuleReader:
             object.__setattr__(self, "problem", self.problem.without_graph())
         if self.problem.rigid:
             raise InvalidInput(
-                "`R` must be positive, got 0; the arms of a component are then equal: keep one of each, with R = "
-                "math.inf"
+                "`R` must be positive, got 0, which makes all means of a component equal; keep one arm of each "
+                "component and set R = math.inf"
             )
         for rule, delta in ((self.stopping, self.delta), *self.watching):
             if not isinstance(rule, StoppingRule) and (not isinstance(rule, str) or rule not in RULES):
@@ -251,6 +251,6 @@ class RuleReader:
         found, expected = (state.data.counts.size, len(state.watches)), (self.problem.n_arms, len(self._watched))
         if found != expected:
             raise InvalidInput(
-                f"`state` must be of this policy, with {expected[0]} arms and {expected[1]} stopping rules, "
+                f"`state` must belong to this policy, with {expected[0]} arms and {expected[1]} stopping rules, "
                 f"got {found[0]} and {found[1]}; start from policy.init()"
             )

@@ -1,4 +1,4 @@
-"""When results become seen: blocks of pulls for rules that bet, growing intervals for the others."""
+"""The schedule of a policy: when results become seen, in blocks for rules that bet, at growing intervals for others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def next_reading(samples: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Schedule(RuleReader):
-    """Opens blocks, fills their slots with results, and has the rules read when a block closes."""
+    """Opens blocks, fills their slots with results, and reads the rules when a block closes."""
 
     def open(self, state: State) -> State:
         """Returns the state with one more open block, planned from what is seen now.
@@ -128,9 +128,10 @@ class Schedule(RuleReader):
     def _after_closing(self, block: Block, closed: Block, before: Data, state: State) -> Block:
         """Returns an open block after one that was opened earlier has closed; its bets may now use those results too.
 
-        The bets stay fair, because the closed block was fixed before this one (theory 12.1). The pulls of the block do
-        not change. `before` holds the results seen until now. If it has results that only inform and became seen after
-        this block was opened, its bets must not use them: they may have been chosen by looking at its results.
+        The bets stay fair, because bets may depend on all results of blocks that were opened earlier (theory 12.1). The
+        pulls of the block do not change. `before` holds the results seen until now. If it has results that only inform
+        and became seen after this block was opened, its bets must not use them: they may have been chosen by looking at
+        its results.
         """
         if block.n_arms < state.n_arms:  # arms joined since: its leader must be one of the arms at its opening
             return replace(block, data=block.data.plus(closed.arms, closed.outcomes))

@@ -1,6 +1,6 @@
-"""Documents about a study, and how they look: where it stands, its record, its page.
+"""Documents about a study: its status, its report, and the web page of the report.
 
-They are made from what is written down (`journal`), and know nothing of databases.
+They are made from the records of the study (`journal`), and do not access databases.
 """
 
 from spectralbai.report.by_category import CategoryStatus

@@ -1,4 +1,4 @@
-"""The arms of a study by category: what people look at where there are thousands of arms."""
+"""The arms of a study by category: the overview for studies with thousands of arms."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CategoryStatus:
-    """One category of a study. Numbers are None where nothing is known.
+    """One category of a study. Unknown numbers are None.
 
     Examples:
         >>> import spectralbai as sb
@@ -29,44 +29,44 @@ class CategoryStatus:
 
     name: str
     arms: int
-    """How many there are."""
+    """Number of arms."""
     results: int
     share: float
-    """Of all results."""
+    """Share of all results."""
     pending: int
     candidates: int | None
-    """How many of its arms may still be best; None where the study says so of no arm."""
+    """How many of its arms are candidates; None if the study keeps no candidates."""
     best: str | None
-    """Label of its best arm so far: the arm recommended, or that of the best estimate among those that may be best, or
-    among all once none may be. None before there is an estimate."""
+    """Label of its best arm so far: the recommended arm if it is in this category, else the candidate with the best
+    estimate or, if it has no candidates, the arm with the best estimate. None before there is an estimate."""
     estimate: float | None
     low: float | None
     high: float | None
-    """Of the mean of that arm."""
+    """Ends of the interval for the mean of that arm."""
     omega: float | None
-    """Its share in the pulls to come."""
+    """Share of the category in future pulls."""
     rival: str | None
-    """Label of the arm whose account lacks most, the arm recommended aside; None where there is no such account."""
+    """Label of the arm whose account lacks most, other than the recommended one; None if there is no such account."""
     lacking: float | None
-    """What that account lacks, in nats; 0 once all of its arms are beaten."""
+    """What that account lacks, in nats; 0 once all arms of the category are beaten."""
     out_at: int | None
-    """Results when the last of its arms was eliminated; None while one is not."""
+    """Number of results when the last of its arms was eliminated; None while it has a candidate."""
     withdrawn: int
-    """Arms that were taken out of the study."""
+    """Number of its arms that were withdrawn."""
 
 
 def summarised(
     listed: Iterable[ArmStatus], best: str | None, candidates: frozenset[str] | None
 ) -> list[CategoryStatus]:
-    """Returns the categories, that of the first arm listed first, those whose arms are all out last.
+    """Returns the categories in the order of their first arms in `listed`; those without candidates come last.
 
-    `listed` has the best arm first, `best` is the label of the arm recommended.
+    `listed` has the best arm first; `best` is the label of the recommended arm.
     """
     members: dict[str, list[ArmStatus]] = {}
     for arm in listed:
         members.setdefault(arm.category or "", []).append(arm)
     found = [_summary(name, arms, best, candidates) for name, arms in members.items()]
-    return sorted(found, key=lambda category: category.candidates == 0)  # stable: the best estimate first in each part
+    return sorted(found, key=lambda category: category.candidates == 0)  # a stable sort keeps the order in each part
 
 
 def _summary(
@@ -97,8 +97,8 @@ def _summary(
 
 
 def most_lacking(lacking: Matrix, of_arm: Indices) -> Matrix:
-    """Returns the largest of each row of `lacking` (times, arms) in each category, (times, categories); NaN where there
-    is no account."""
+    """Returns the largest value of `lacking` (times, arms) in each category, (times, categories); NaN if there is no
+    account."""
     most = np.full((len(lacking), int(of_arm.max()) + 1), -np.inf)
     rows = np.arange(len(lacking))[:, None]
     np.maximum.at(most, (rows, of_arm[None, :]), np.where(np.isnan(lacking), -np.inf, lacking))
@@ -106,8 +106,11 @@ def most_lacking(lacking: Matrix, of_arm: Indices) -> Matrix:
 
 
 def lacking_of(checks: Sequence[Check], withdrawn: Sequence[bool], leaders: bool) -> Matrix:
-    """Returns what each account lacked at each time, (times, arms); NaN against withdrawn arms since they were out,
-    against arms that had not joined yet and, if `leaders`, against whoever led then."""
+    """Returns what the account against each arm lacked at each time, (times, arms).
+
+    It is NaN for withdrawn arms after they were out, for arms that had not joined yet and, if `leaders`, for the leader
+    at that time.
+    """
     lacking = np.full((len(checks), len(withdrawn)), np.nan)
     for row, check in zip(lacking, checks, strict=True):
         row[: len(check.lacking or ())] = check.lacking

@@ -1,4 +1,4 @@
-"""An arm against the control: difference and lift, with limits that follow from the intervals of the two means."""
+"""Comparison of an arm with the control: difference and lift, with limits from the intervals of the two means."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from spectralbai.wording import finite
 
 @dataclass(frozen=True)
 class Comparison:
-    """An arm less the control, and over it. Numbers are None where nothing is known.
+    """The difference of an arm and the control, and their ratio. Unknown numbers are None.
 
-    The limits hold for all arms at all times at once whenever the intervals of the means do: they add no risk.
+    Whenever the intervals of the means hold, so do the limits, for all arms at all times at once: they add no risk.
     """
 
     difference: float | None
-    """The estimate of the arm less that of the control."""
+    """The estimate of the arm minus that of the control."""
     difference_low: float | None
     difference_high: float | None
     lift: float | None
-    """The estimate of the arm over that of the control, less 1; known only where the control is above 0 for sure."""
+    """The estimate of the arm divided by that of the control, minus 1; None unless the interval of the control is above
+    0."""
     lift_low: float | None
     lift_high: float | None
 
@@ -36,14 +37,14 @@ class Comparison:
         difference = (estimate - base, low - base_high, high - base_low)
         lift = (math.nan,) * 3
         if base_low > 0:
-            # A quotient is least at the largest divisor, unless it is negative.
+            # A positive quotient is smallest at the largest divisor, a negative one at the smallest.
             least = low / (base_high if low >= 0 else base_low)
             most = high / (base_low if high >= 0 else base_high)
             lift = (estimate / base - 1, least - 1, most - 1)
         return cls(*map(finite, difference), *map(finite, lift))
 
     def verdict(self, goal: Literal["max", "min"]) -> str:
-        """Returns "better" or "worse" where the limits of the difference say so for sure, else "open"."""
+        """Returns "better" or "worse" if both limits of the difference are on that side of 0, else "open"."""
         above = self.difference_low is not None and self.difference_low > 0
         below = self.difference_high is not None and self.difference_high < 0
         if not above and not below:

@@ -1,4 +1,4 @@
-"""The page of a report: its frame and style, and pictures inside it."""
+"""The web page of a report: its HTML frame and style, and its pictures."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; backgro
 
 
 def figure(png: bytes, caption: str) -> str:
-    """Returns a picture with its caption, the PNG inside."""
+    """Returns a picture with its caption as HTML; the PNG is embedded."""
     data = b64encode(png).decode()
     return (
         f'<figure><img alt="{escape(caption)}" '

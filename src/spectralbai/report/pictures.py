@@ -1,4 +1,5 @@
-"""The pictures of a study. Of many arms they show the categories, or the arms at the top where there are none."""
+"""The pictures of a study. If there are many arms, they show the categories, or the first arms if there are no
+categories."""
 
 from __future__ import annotations
 
@@ -15,13 +16,13 @@ from spectralbai.report.by_category import lacking_of, most_lacking
 from spectralbai.report.status import MANY_ARMS, ArmStatus, Status, categories_in
 
 MOST_ROWS = 60
-"""Rows and lines of a picture."""
+"""Most rows or lines of a picture."""
 STARS = {"decided": "decided for", "running": "ahead", "ended": "ahead at the end", "inconsistent": "best estimate"}
 """What the star of a picture marks, by the state of the study."""
 
 
 class Shown(NamedTuple):
-    """A category, or an arm, as pictures show it; NaN where nothing is known."""
+    """A category, or an arm, as pictures show it; unknown numbers are NaN."""
 
     name: str
     results: int
@@ -29,7 +30,7 @@ class Shown(NamedTuple):
     estimate: float
     low: float
     high: float
-    """Of the arm, or of the best one in the category."""
+    """Estimate and ends of the interval of the arm, or of the best arm in the category."""
 
 
 def pictures(status: Status, definition: Definition, checks: Sequence[Check]) -> Iterator[tuple[bytes, str]]:
@@ -87,7 +88,7 @@ def pictures(status: Status, definition: Definition, checks: Sequence[Check]) ->
         tolerant = instance.problem.tolerance > 0
         lacking = lacking_of(raced, [arm.withdrawn for arm in status.arms], leaders=tolerant)
         best = None if status.best is None else labels.index(status.best)
-        # With a tolerance an arm need not be out: to be beaten by whoever leads is enough.
+        # With a tolerance, the study decides when the leader has beaten all others; they need not be eliminated.
         end = "beaten" if tolerant else "out"
         ax = plot.plot_race(
             [check.samples for check in raced],
@@ -113,7 +114,7 @@ def pictures(status: Status, definition: Definition, checks: Sequence[Check]) ->
 def _pictures_of_many(status: Status, definition: Definition, checks: Sequence[Check]) -> Iterator[tuple[bytes, str]]:
     """Yields (PNG, caption) for a study with results.
 
-    The graph is left out: its dots would be too small to tell apart.
+    There is no picture of the graph, because its dots would be too small to distinguish.
     """
     from spectralbai import plot
 
@@ -156,12 +157,12 @@ def _race(status: Status, definition: Definition, raced: Sequence[Check], every:
     names = labels
     if categories is not None:
         lacking, names = most_lacking(lacking, categories.of_arm), categories.categories
-    # Those that are still far from the end, then those that reached it last.
+    # First the ones whose accounts lack most, then those that were beaten last.
     last = np.nan_to_num(lacking[-1])
     under_way = (np.nan_to_num(lacking) > 0).sum(axis=0)
     shown = [each for each in np.lexsort([-under_way, -last]).tolist() if np.isfinite(lacking[:, each]).any()]
     shown = shown[:MOST_ROWS]
-    # With a tolerance an arm need not be out: to be beaten by whoever leads is enough.
+    # With a tolerance, the study decides when the leader has beaten all others; they need not be eliminated.
     end = "beaten" if tolerance > 0 else "out"
     ax = plot.plot_race(
         [check.samples for check in raced],
@@ -181,7 +182,7 @@ def _race(status: Status, definition: Definition, raced: Sequence[Check], every:
 
 
 def _rows(status: Status) -> Iterator[Shown]:
-    """Yields what pictures show, that of the arm recommended first."""
+    """Yields the rows of a picture: categories or arms, the recommended one first."""
     found = status.listed if status.categories is None else status.categories
     for each in found[:MOST_ROWS]:
         name = each.label if isinstance(each, ArmStatus) else each.name
@@ -189,7 +190,7 @@ def _rows(status: Status) -> Iterator[Shown]:
 
 
 def _others(status: Status, names: Sequence[str]) -> list[list[float]]:
-    """Returns the estimates of the arms of each of these categories, the best aside."""
+    """Returns, for each of these categories, the estimates of its arms except the best one."""
     of_row = {name: row for row, name in enumerate(names)}
     best = {each.best for each in status.categories or ()}
     estimates: list[list[float]] = [[] for _ in names]
@@ -200,7 +201,7 @@ def _others(status: Status, names: Sequence[str]) -> list[list[float]]:
 
 
 def _words(status: Status, rows: int) -> tuple[str, str]:
-    """Returns what lines are of, and what to add where rows are not of all."""
+    """Returns words for the lines of a picture, and words to add if rows do not show all arms or categories."""
     if status.categories is None:
         return f"the {rows} arms that lack most", f", for {rows} of {len(status.arms):,} arms"
     if rows == len(status.categories):

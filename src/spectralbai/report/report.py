@@ -1,5 +1,4 @@
-"""The record of a study: what was asked, what is known, how it came about. As JSON, or as one page with its pictures
-inside."""
+"""The report of a study: its question, what is known, and its history, as JSON or as one web page with pictures."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ FORMAT = "spectralbai-report/2"
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """Everything one would attach to a decision.
+    """The report of a study: everything that one would attach to a decision.
 
     Examples:
         >>> import spectralbai as sb
@@ -47,13 +46,13 @@ class Report:
     created: float
     first: float | None
     last: float | None
-    """When the first and the last result were told."""
+    """Times when the first and the last result were told."""
     workers: dict[str, int]
-    """Results by worker."""
+    """Number of results of each worker."""
     origins: dict[str, int]
-    """Results told without a ticket, by origin."""
+    """Number of results without a ticket, by origin."""
     tickets: dict[str, int]
-    """Tickets given, told and given back."""
+    """Numbers of tickets handed out, told, given back, and pending."""
     checks: tuple[Check, ...]
     reference: str
     """Where the stopping rule comes from."""
@@ -62,9 +61,9 @@ class Report:
 
     @classmethod
     def of(cls, at: Snapshot, records: Records, versions: dict[str, str], control: int | None) -> Report:
-        """Returns the report of a study at an instant, its arms compared with the arm `control`.
+        """Returns the report of a study at an instant; its arms are compared with the arm `control`, if given.
 
-        `versions` are those of the software that created the study.
+        `versions` are the versions of the software that created the study.
         """
         from spectralbai.stopping import RULES
 
@@ -110,8 +109,8 @@ class Report:
         }
 
     def as_html(self) -> str:
-        """Returns one page that needs nothing else. All that users typed is escaped; there is no script in it, unless
-        there are many arms, whose table then turns its pages by one."""
+        """Returns one HTML page that needs no other files. All text from users is escaped. The page has no script
+        unless there are many arms; then a script turns the pages of their table."""
         status = self.status
         return PAGE.format(
             title=escape(status.name),
@@ -136,12 +135,12 @@ class Report:
 
     @property
     def _many(self) -> bool:
-        """Whether tables show a page of arms at a time."""
+        """Whether there are many arms, so that tables show some of them at a time."""
         return len(self.status.arms) > MANY_ARMS
 
     def _check(self, check: Check) -> dict[str, Any]:
-        """Returns a check, JSON-ready; where there are categories, with a number for each of them in place of one for
-        each arm."""
+        """Returns a check, JSON-ready; in a study with categories, it has numbers for each category instead of each
+        arm."""
         graph = categories_in(self.definition)
         if graph is None or check.candidates is None or check.lacking is None:
             return dict(vars(check))
@@ -159,7 +158,8 @@ class Report:
         }
 
     def _definition(self) -> dict[str, Any]:
-        """Returns the definition; without what its tables show of every one of many arms."""
+        """Returns the definition; if there are many arms, without their labels and categories, which are in the
+        table."""
         document = self.definition.as_dict()
         if self._many:
             instance = document["instance"]
@@ -175,10 +175,10 @@ class Report:
         shown = table(*content) if len(content.rows) <= MANY_ARMS else paged(*content)
         words = "* has the arm recommended. " if self.status.best is not None else ""
         if self.status.candidates:
-            words += "May be best: how many of its arms. "
-        words += "Its best: of those that may be best, the arm of the best estimate; estimate and interval are of it."
+            words += "May be best: how many of its arms may be the best. "
+        words += "Its best: the arm with the best estimate of those that may be best; estimate and interval are of it."
         if self.status.candidates:
-            words += " Least account: of the arm in it that is furthest from being out."
+            words += " Least account: the account against the arm that is furthest from being out."
         return "<h2>Categories</h2>\n" + shown + paragraph(words)
 
     def _rows(self, made: Callable[[Status, Sequence[ArmStatus]], TextTable]) -> str:
@@ -193,16 +193,12 @@ class Report:
         status = self.status
         words = ["The best estimate first."]
         if self._many and status.candidates:
-            words = ["First the arm recommended, then those that may be best, then the others, by their estimates."]
+            words = ["First the recommended arm, then those that may be best, then the others, by their estimates."]
         if status.best is not None:
             words.append(f"* is the answer{'' if status.state == 'decided' else ' as it would be now'}.")
         words.append(
-            "An estimate differs from what its own results say on average where "
-            + (
-                "neighbours in the graph inform it."
-                if status.categories is None
-                else "others of its category inform it."
-            )
+            "An estimate can differ from the average of the arm's results, because it also uses the results of "
+            + ("neighbours in the graph." if status.categories is None else "other arms of its category.")
         )
         words.append(status.about_intervals)
         return " ".join(words)
@@ -214,8 +210,8 @@ class Report:
             words = (
                 f"A difference {'above' if status.goal == 'max' else 'below'} 0 is good. The limits follow from the "
                 f"intervals of the means: all hold together, at all times at once, at a risk of {status.delta:g}. A "
-                "lift is given where the mean of the control is above 0 for sure. Open: the limits are on both sides "
-                "of 0. The answer does not rest on these limits, and may be decided all the same."
+                "lift is given if the interval of the control is above 0. Open: the limits are on both sides of 0. "
+                "The answer does not depend on these limits: a study can decide while comparisons are open."
             )
         heading = f'Against the control "{control}"'
         return f"<h2>{escape(heading)}</h2>\n" + self._rows(comparisons_of) + paragraph(words)
@@ -248,7 +244,7 @@ class Report:
         yield "best arm" + ("" if status.state == "decided" else " so far"), status.best or "-"
         yield (
             "results",
-            f"{status.results:,}" + (f", of which {status.unweighed:,} not weighed yet" if status.unweighed else ""),
+            f"{status.results:,}" + (f", {status.unweighed:,} of them not yet processed" if status.unweighed else ""),
         )
         if status.candidates is not None and status.state != "inconsistent":
             few = len(status.candidates) <= MOST_NAMED
@@ -258,7 +254,7 @@ class Report:
         yield "evidence", status.evidence
         yield "do the data agree with R?", status.agreement
         if status.state == "running":
-            unknown = "cannot be told yet, or arms look tied"
+            unknown = "not known yet, or arms look tied"
             yield "trials to come (forecast)", unknown if status.remaining is None else f"about {status.remaining:,.0f}"
 
     def _came(self) -> Iterable[tuple[str, str]]:

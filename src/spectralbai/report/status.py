@@ -1,4 +1,4 @@
-"""Where a study stands: decision, evidence, estimates with intervals, forecast, tickets."""
+"""The status of a study: decision, evidence, estimates with intervals, forecast, tickets."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ from spectralbai.wording import MOST_NAMED, as_time, finite, in_words
 
 FORMAT = "spectralbai-status/1"
 MOST_ROWS = 30
-"""Arms, and categories, that a notebook shows."""
+"""Most arms, and most categories, that a notebook shows."""
 MANY_ARMS = 100
-"""Arms up to which a terminal and a page show all of them; of more they show the top first."""
+"""With more arms than this, a terminal and a page do not show all at once."""
 TOP = 20
-"""Arms that are shown of many."""
+"""How many arms are shown if there are many."""
 
 MANY_FAILURES = 3
-"""Failed trials of an arm from which on people are advised to withdraw it."""
+"""After this many failed trials of an option, people are advised to withdraw it."""
 
 
 @dataclass(frozen=True)
 class ArmStatus:
-    """One arm of a study. Numbers are None where nothing is known.
+    """One arm of a study. Unknown numbers are None.
 
     Examples:
         >>> import spectralbai as sb
@@ -55,34 +55,34 @@ class ArmStatus:
     label: str
     results: int
     share: float
-    """Of all results."""
+    """Share of all results."""
     pending: int
     mean: float | None
     """The plain average of its results; None before the first."""
     hits: int | None
-    """How many of its results were the larger of the two outcomes that there are; None where there are more than
-    two."""
+    """If there are only two possible outcomes, how many of its results were the larger one; otherwise None."""
     estimate: float | None
-    """Of the mean outcome: the smooth means closest to all results."""
+    """Estimate of the mean outcome: the smooth means closest to all results."""
     low: float | None
     high: float | None
     """The intervals of all arms hold at all times at once with probability 1 - delta; see `policy.Estimates`."""
     omega: float | None
-    """Its share in the pulls to come, as planned when rules were last read; None before, and once none are to come."""
+    """Its share of future pulls, as planned when rules were last read; None before the first reading, and once no more
+    pulls are planned."""
     out_at: int | None
-    """Results when it was eliminated: it is not the best arm. None while it may be, for rules that keep no candidates,
-    and where the data contradict R."""
+    """Number of results when it was eliminated. None for candidates, for rules that do not eliminate arms, and if the
+    data contradict R."""
     lacking: float | None
     """What the account against it still lacks, in nats; 0 once it is beaten. None for rules without accounts, for the
-    arm recommended, before the first reading, and where the data contradict R."""
+    recommended arm, before the first reading, and if the data contradict R."""
     failures: int
-    """Trials that failed."""
+    """Number of its trials that failed."""
     joined_at: int | None
-    """Results when it joined; None for the arms of the beginning."""
+    """Number of results when it joined; None for arms that were there from the beginning."""
     withdrawn: bool
-    """Whether it was taken out of the study: it is not tried any more, and not the answer."""
+    """Whether it was withdrawn: it is not tried any more, and never the answer."""
     against: Comparison | None
-    """It against the control; None for the control itself, and where there is none."""
+    """Its comparison with the control; None for the control itself, and if there is no control."""
     category: str | None
     """Its category; None in a study without categories."""
 
@@ -109,43 +109,43 @@ class Status:
     time: str
     state: Literal["running", "decided", "ended", "inconsistent"]
     """"ended": the budget is used up or the time is over, and nothing is decided. "inconsistent": the data contradict
-    R, at risk delta; nothing is decided then."""
+    R, at risk delta; then nothing is decided."""
     goal: Goal
     delta: float
     R: float | tuple[float, ...] | None
-    """One for all components, or one for each; None where the graph is not used: R infinite, or no edges."""
+    """One R for all components, or one for each; None if the graph is not used: R is infinite, or there are no
+    edges."""
     tolerance: float
     stopping: str
     proved: bool
     """Whether the risk of the stopping rule is proved."""
     best: str | None
-    """Label of the arm recommended: the answer if decided, what it would be now if not; None before there is an
-    estimate, and
-    where the data contradict R."""
+    """Label of the recommended arm: the answer if the study has decided, otherwise what it would answer now; None
+    before there is an estimate, and if the data contradict R."""
     results: int
     budget: int | None
-    """Trials after which the study ends, if there is a limit."""
+    """Number of trials after which the study ends, if there is a limit."""
     until: str | None
-    """When it ends, if there is a limit."""
+    """Time at which the study ends, if there is a limit."""
     room: float | None
-    """Trials that are left at most: of the budget, or until the end at the pace so far; None without a limit."""
+    """How many trials can still be done: in the budget, or until the end at the pace so far; None without a limit."""
     unweighed: int
-    """Results told that the last check has not seen because a worker is still computing."""
+    """Number of results told that are not yet processed, because a worker is still computing."""
     stopped_at: int | None
-    """Results when the decision fell, or when the data contradicted R."""
+    """Number of results at the decision, or when the data were found to contradict R."""
     statistic: float | None
-    """Evidence against the challenger least beaten, at the last check; None if no challenger can win."""
+    """Evidence against the challenger that is closest to winning, at the last check; None if no challenger can win."""
     threshold: float | None
     """What the statistic must exceed; None before the rule has one."""
     consistent: bool | None
-    """Whether the data agree with R so far, also those told since a decision; None where the rule does not test it,
-    or not yet."""
+    """Whether the data agree with R so far, including those told after a decision; None if the rule does not test R, or
+    not yet."""
     remaining: float | None
-    """Forecast of the trials to come, at the present estimate; None if too early or if arms look tied."""
+    """Forecast of the trials still needed, at the present estimate; None if it is too early or arms look tied."""
     candidates: tuple[str, ...] | None
-    """Labels of the arms that may still be best: at all times at once the best arm is among them with probability
-    1 - delta. None for rules that keep no such set, before the first reading, and where the data contradict R; empty
-    where every arm was eliminated, which contradicts the hypotheses too."""
+    """Labels of the arms that may still be best: with probability 1 - delta the best arm is among them at all times at
+    once. None for rules that do not eliminate arms, before the first reading, and if the data contradict R; empty if
+    every arm was eliminated, which contradicts the hypotheses too."""
     rates: bool
     """Whether outcomes are 0 or 1, so that means are rates."""
     control: str | None
@@ -155,8 +155,8 @@ class Status:
 
     @property
     def risk(self) -> float:
-        """The proved bound on the probability of a wrong answer since arms last joined: delta, twice that once arms
-        were withdrawn; if neither depends on outcomes."""
+        """The proved bound on the probability of a wrong answer since arms last joined: delta, or 2 delta if arms were
+        withdrawn. It holds if joins and withdrawals do not depend on outcomes."""
         return min(2 * self.delta, 1.0) if any(arm.withdrawn for arm in self.arms) else self.delta
 
     @property
@@ -167,15 +167,15 @@ class Status:
             return (
                 f"Every arm is eliminated after {in_words(self.stopped_at or 0, 'result')}, which has probability at "
                 f"most {self.delta:g} if all hypotheses hold. Nothing is decided: perhaps outcomes change with time, "
-                "or the noise is larger than promised. Find out why, and start anew."
+                "or the noise is larger than promised. Find out why, and start a new study."
             )
         if self.state == "inconsistent":
+            after = in_words(self.stopped_at or 0, "result")
             return (
-                f"The data contradict {self._smoothness}, as they would with probability at most {self.delta:g} if it "
-                "were right, "
-                f"after {in_words(self.stopped_at or 0, 'result')}. Nothing is decided: the means are rougher than "
-                "promised. "
-                "Start anew with a larger R, or with R = inf; these results, imported there, inform its plans."
+                f"The data contradict {self._smoothness}. This was found after {after}; if R were right, it would "
+                f"happen with probability at most {self.delta:g}. Nothing is decided: the means are rougher than "
+                "promised. Start a new study with a larger R, or with R = inf; you can import these results there, to "
+                "inform its plans."
             )
         within = f", or is within {self.tolerance:g} of it" if self.tolerance else ""
         if self.state == "decided":
@@ -187,7 +187,7 @@ class Status:
             doubt = (
                 ""
                 if self.consistent is not False
-                else f" But results told since contradict {self._smoothness}, without which no risk holds."
+                else f" But results told since contradict {self._smoothness}, so this risk is no longer guaranteed."
             )
             after = in_words(self.stopped_at or 0, "result")
             of_left = " of the arms not withdrawn" if self.risk > self.delta else ""
@@ -201,7 +201,7 @@ class Status:
         after = f"Not decided after {in_words(self.results, 'result')}"
         if self.best is None:
             return f"{after}: " + (
-                "they are being weighed." if self.unweighed else "the first trials are not complete yet."
+                "they are being processed." if self.unweighed else "the first trials are not complete yet."
             )
         rest = (
             ""
@@ -215,7 +215,7 @@ class Status:
 
     @property
     def _ended(self) -> str:
-        """What is known at the end of a study that came to no decision."""
+        """The answer of a study that ended without a decision."""
         limit = f"at {self.until}" if self.budget is None or self.results < self.budget else "with the budget"
         ended = f"Ended {limit}, after {in_words(self.results, 'result')}, without a decision."
         if self.best is None:
@@ -232,8 +232,8 @@ class Status:
         within = number.interval(gap.difference_low, gap.difference_high)
         unit = " points" if self.rates else ""
         return (
-            f'{ended}{left} Recommended: "{best.label}"; its mean less that of "{next_best.label}", the next, is about '
-            f"{number(gap.difference)}{unit}" + (f" ({within})." if within else ".")
+            f'{ended}{left} Recommended: "{best.label}"; its mean minus that of "{next_best.label}", the next, is '
+            f"about {number(gap.difference)}{unit}" + (f" ({within})." if within else ".")
         )
 
     @property
@@ -247,7 +247,7 @@ class Status:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """What to mind, in sentences."""
+        """Sentences of advice: a limit that is too small, options whose trials fail."""
         sentences = []
         if self.state == "running" and self.room is not None and self.remaining is not None:
             if self.remaining > self.room:
@@ -255,7 +255,7 @@ class Status:
                     f"the budget of {self.budget:,} trials" if self.budget is not None else f"the time to {self.until}"
                 )
                 sentences.append(
-                    f"At the present pace {which} will not do: about {in_words(round(self.remaining), 'trial')} more "
+                    f"At the present pace {which} is not enough: about {in_words(round(self.remaining), 'trial')} more "
                     f"are needed, and {round(self.room):,} are left."
                 )
         failing = [arm for arm in self.arms if arm.failures >= MANY_FAILURES and not arm.withdrawn]
@@ -266,7 +266,7 @@ class Status:
                     f"spectralbai study withdraw {shlex.quote(self.name)} {shlex.quote(arm.label)}"
                 )
             if len(failing) > MOST_NAMED:
-                sentences.append(f"So did trials of {in_words(len(failing) - MOST_NAMED, 'further arm')}.")
+                sentences.append(f"So did trials of {in_words(len(failing) - MOST_NAMED, 'other arm')}.")
         return tuple(sentences)
 
     @property
@@ -306,7 +306,7 @@ class Status:
         return f"{self.statistic:.4g}, {needed}"
 
     def account(self, arm: ArmStatus) -> str:
-        """Where the account against an arm stands, in words."""
+        """Returns the state of the account against an arm, in words."""
         if arm.withdrawn:
             return "withdrawn"
         if arm.out_at is not None:
@@ -318,7 +318,7 @@ class Status:
         return self._holds(arm.lacking)
 
     def account_of(self, category: CategoryStatus) -> str:
-        """Where the account that lacks most in a category stands, in words."""
+        """Returns the state of the account that lacks most in a category, in words."""
         if category.withdrawn == category.arms:
             return "withdrawn"
         if category.out_at is not None:
@@ -349,14 +349,14 @@ class Status:
 
     @property
     def ranked(self) -> tuple[ArmStatus, ...]:
-        """The arms, that of the best estimate first; those without one last, in their order."""
+        """The arms, by their estimates, the best first; arms without an estimate come last, in their order."""
         sign = 1.0 if self.goal == "max" else -1.0
         return tuple(sorted(self.arms, key=lambda arm: math.inf if arm.estimate is None else -sign * arm.estimate))
 
     @cached_property
     def listed(self) -> tuple[ArmStatus, ...]:
-        """The arms as lists of many have them: the one recommended, those that may be best, the others; in each part
-        the best estimate first and, of equal ones, that of most results."""
+        """The arms in the order for long lists: the recommended one, then the other candidates, then the rest. In each
+        part the best estimate comes first and, of equal estimates, the one with most results."""
         may_be = self._may_be_best
         sign = 1.0 if self.goal == "max" else -1.0
 
@@ -369,15 +369,16 @@ class Status:
 
     @property
     def top(self) -> tuple[ArmStatus, ...]:
-        """What is shown first: all arms, the best estimate first, or of many the first that are `listed`, and the
-        control."""
+        """The arms that are shown at first: all, the best estimate first; if there are many, the first of `listed`, and
+        the control."""
         if len(self.arms) <= MANY_ARMS:
             return self.ranked
         return self.listed[:TOP] + tuple(arm for arm in self.listed[TOP:] if arm.label == self.control)
 
     @cached_property
     def categories(self) -> tuple[CategoryStatus, ...] | None:
-        """The categories, that of the arm recommended first, those without candidates last; None in a study without."""
+        """The categories, that of the recommended arm first, those without candidates last; None if the study has
+        none."""
         if self.arms[0].category is None:
             return None
         return tuple(summarised(self.listed, self.best, self._may_be_best))
@@ -387,8 +388,8 @@ class Status:
         return None if self.candidates is None else frozenset(self.candidates)
 
     def select(self, category: str | None = None, search: str | None = None) -> tuple[ArmStatus, ...]:
-        """Returns the arms of a category, those with a text in their labels, in capitals or not, or both; as
-        `listed`."""
+        """Returns the arms of a category, or those whose labels contain a text (ignoring case), or both; in the order
+        of `listed`."""
         if category is not None:
             if self.categories is None:
                 raise NotFound(f'the study "{self.name}" has no categories; look for a part of a label instead')
@@ -404,18 +405,18 @@ class Status:
         )
 
     def about(self, shown: Sequence[ArmStatus]) -> str:
-        """Returns which of all arms the top is, in a sentence."""
+        """Returns a sentence that says which of all arms are shown."""
         of_all = f"{len(shown):,} of {len(self.arms):,} arms"
         if len(self.arms) <= MANY_ARMS:
-            return f"{of_all}, those of the best estimates."
+            return f"{of_all}, those with the best estimates."
         which = "the best estimates"
         if self.candidates:
-            which = "the one recommended, those that may be best, then the others, by their estimates"
+            which = "the recommended one, those that may be best, then the others, by their estimates"
         return f"{of_all}: {which}{'' if self.control is None else '; and the control'}."
 
     @property
     def has_intervals(self) -> bool:
-        """Whether anything is claimed about a mean."""
+        """Whether there is an interval for some mean."""
         return any(arm.low is not None or arm.high is not None for arm in self.arms)
 
     @property
@@ -433,9 +434,9 @@ class Status:
 
     @property
     def compared(self) -> str:
-        """How many arms are better or worse than the control for sure, in words."""
+        """How many arms are certainly better or worse than the control (at risk delta), in words."""
         if not self.has_intervals:
-            return "there are no intervals to tell by"
+            return "not known without intervals"
         verdicts = [arm.against.verdict(self.goal) for arm in self.arms if arm.against is not None]
         counted = ", ".join(f"{verdicts.count(each):,} {each}" for each in ("better", "worse", "open"))
         return f"{counted} (all at once, at a risk of {self.delta:g})"
@@ -470,7 +471,7 @@ class Status:
         )
 
     def as_dict(self, arms: Iterable[ArmStatus] | None = None) -> dict[str, Any]:
-        """Returns everything, JSON-ready; of the arms those given, if so, in the order of the study."""
+        """Returns everything, JSON-ready; if `arms` is given, only these arms, in the order of the study."""
         kept = None if arms is None else {arm.label for arm in arms}
         shown = [arm.as_dict() for arm in self.arms if kept is None or arm.label in kept]
         return {
@@ -494,7 +495,7 @@ def _arm_from(d: Mapping[str, Any]) -> ArmStatus:
 
 
 def status_of(at: Snapshot, control: int | None = None) -> Status:
-    """Returns the status of a study at an instant, its arms compared with the arm `control`."""
+    """Returns the status of a study at an instant; its arms are compared with the arm `control`, if given."""
     state, definition = at.state, at.definition.of(at.state)
     policy, labels = definition.policy, definition.instance.labels
     verdict = policy.verdict(state)
@@ -505,7 +506,7 @@ def status_of(at: Snapshot, control: int | None = None) -> Status:
     consistent = None if seen.consistent is None else verdict.consistent and not verdict.doubted
     candidates, lacking, out_at = verdict.candidates, verdict.lacking, _eliminated(at.checks, len(labels))
     joined_at = _joined(state.joined, at.joins, len(labels))
-    still = {*state.withdrawn, *(candidates or ())}  # since a withdrawal candidates may have come back
+    still = {*state.withdrawn, *(candidates or ())}  # after a withdrawal, eliminated arms may be candidates again
     out_at = [None if arm in still else when for arm, when in enumerate(out_at)]
     if consistent is False:  # nothing is claimed
         low, high = low - np.inf, high + np.inf
@@ -575,13 +576,13 @@ def status_of(at: Snapshot, control: int | None = None) -> Status:
 
 
 def categories_in(definition: Definition) -> Categories | None:
-    """Returns the categories of the arms of a study, None where it has none."""
+    """Returns the categories of the arms of a study; None if it has none."""
     graph = definition.instance.problem.graph
     return graph if isinstance(graph, Categories) else None
 
 
 def _room(definition: Definition, results: int, created: float, now: float) -> float | None:
-    """Returns how many trials are left at most, None without a limit or a pace."""
+    """Returns how many trials can still be done; None without a limit, or if the pace is not known yet."""
     left = [] if definition.budget is None else [float(max(definition.budget - results, 0))]
     if definition.until is not None and now > created and results:
         left.append(max(definition.until - now, 0.0) * results / (now - created))
@@ -599,7 +600,7 @@ def _mean(arm: ArmStatus) -> tuple[float | None, float | None, float | None]:
 
 
 def _joined(before: tuple[int, ...], joins: tuple[Join, ...], n_arms: int) -> list[int | None]:
-    """Returns the number of results when each arm joined; None for those of the beginning."""
+    """Returns the number of results when each arm joined; None for arms that were there from the beginning."""
     when: list[int | None] = [None] * n_arms
     for first, join in zip(before, joins, strict=True):
         when[first:] = [join.results] * (n_arms - first)
@@ -607,12 +608,13 @@ def _joined(before: tuple[int, ...], joins: tuple[Join, ...], n_arms: int) -> li
 
 
 def _eliminated(checks: tuple[Check, ...], n_arms: int) -> list[int | None]:
-    """Returns the number of results when each arm was eliminated; None for those that were not."""
+    """Returns the number of results when each arm was eliminated; None for arms that are not eliminated."""
     out_at = np.zeros(n_arms, dtype=np.intp)
     for check in checks:
         if check.candidates is not None:
             out = np.zeros(n_arms, dtype=bool)
-            out[: n_arms if check.lacking is None else len(check.lacking)] = True  # others have joined since
+            out[: n_arms if check.lacking is None else len(check.lacking)] = True  # later arms had not joined yet
             out[list(check.candidates)] = False
-            out_at = np.where(out, np.where(out_at > 0, out_at, check.samples), 0)  # withdrawals may bring arms back
+            # An arm that is not out now has 0: a withdrawal may have brought it back.
+            out_at = np.where(out, np.where(out_at > 0, out_at, check.samples), 0)
     return [when or None for when in out_at.tolist()]

@@ -1,4 +1,4 @@
-"""What a status shows of its arms, as text in tables: the same in a terminal, on a page and in a notebook."""
+"""Tables of the arms in a status, as text: the same in a terminal, on a page and in a notebook."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TextTable(NamedTuple):
 
 
 def categories_of(status: Status) -> TextTable:
-    """Returns the categories, that of the arm recommended first, with a star, those that are out last."""
+    """Returns the categories: that of the recommended arm first, with a star, those without candidates last."""
     mean = means_of(status)
 
     def cells(category: CategoryStatus) -> Iterator[str]:
@@ -44,8 +44,8 @@ def categories_of(status: Status) -> TextTable:
 
 
 def arms_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> TextTable:
-    """Returns these arms or, if none are given, all of them, that of the best estimate first; the arm recommended has a
-    star."""
+    """Returns the table of these arms or, if none are given, of all arms, the best estimate first; a star marks the
+    recommended arm."""
     mean = means_of(status)
     rate = mean if status.rates else percent
     counted = any(arm.hits is not None for arm in status.arms)
@@ -76,7 +76,7 @@ def arms_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> TextTabl
 
 
 def comparisons_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> TextTable:
-    """Returns these arms, or all, against the control, whose own row is blank."""
+    """Returns the table that compares these arms, or all, with the control, whose row is blank."""
     mean = means_of(status)
     against = [arm.against for arm in status.arms if arm.against is not None]
     difference = Decimals.of(

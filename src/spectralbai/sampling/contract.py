@@ -86,11 +86,11 @@ class SamplingRule(ABC, Generic[M]):
 
     def without(self, memory: M, arm: int) -> M:
         """Returns the memory after an arm is withdrawn: it must not be pulled any more."""
-        raise InvalidInput("this sampling rule cannot go on without an arm; only the race can")
+        raise InvalidInput("this sampling rule cannot go on without an arm; only a race can")
 
     def join(self, memory: M, n_arms: int) -> M:
         """Returns the memory after new arms have joined at the end, `n_arms` in all."""
-        raise InvalidInput("no arm can join under this sampling rule; only in the race")
+        raise InvalidInput("no arm can join with this sampling rule; only in a race")
 
     def shares(self, memory: M, view: View) -> Vector:
         """Returns the shares of the arms in future pulls, as far as they are known: here the shares so far."""

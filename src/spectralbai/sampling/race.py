@@ -57,8 +57,8 @@ class Racing(SamplingRule[RacePlan]):
 
     r_i is what the account against arm i still lacks, in nats. So pulls go where wealth is missing; an eliminated arm
     is pulled only if its results also say something about others. A part of the pulls goes to the rival with the
-    highest upper bound, as long as that exceeds the leader's mean: otherwise, if the leader is wrong, similar arms
-    might never be pulled enough to overtake it.
+    highest upper bound, as long as that exceeds the leader's mean: otherwise, with a wrong leader in a group of similar
+    arms, nearly all pulls would go to that group, and hardly any to the other arms.
     """
 
     uses_delta: ClassVar[bool] = True

@@ -61,11 +61,11 @@ class StoppingRule(ABC, Generic[M]):
 
     def withdraw(self, memory: M, arm: int) -> M:
         """Returns the memory after an arm is withdrawn: from then on the question is which of the others is best."""
-        raise InvalidInput(f"the rule {self.name} cannot go on without an arm; only the race with betting can")
+        raise InvalidInput(f"the rule {self.name} cannot go on without an arm; only a race with the rule betting can")
 
     def join(self, memory: M, problem: Problem, before: Problem) -> M:
         """Returns the memory after arms have joined: `problem` has them at the end, after the arms of `before`."""
-        raise InvalidInput(f"no arm can join under the rule {self.name}; only in the race with betting")
+        raise InvalidInput(f"no arm can join with the rule {self.name}; only in a race with the rule betting")
 
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
         """Returns how much the statistic gains per trial at means `mu` and an allocation (n_arms,); nan if it does not

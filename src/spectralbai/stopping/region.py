@@ -21,9 +21,9 @@ EXTREME = 1e12
 
 
 def number_of_tests(sizes: Indices) -> Indices:
-    """Returns the number of tests that can go wrong if the best arm is in each component (theory 6.7).
+    """Returns, for each component, the number of tests that can go wrong if the best arm is in it (theory 6.7).
 
-    For more than two components.
+    It is for graphs with more than two components.
     """
     tests: Indices = sizes.size - 1 + (sizes >= 2)
     return tests

@@ -117,8 +117,8 @@ class Storage:
             others = _first_table(connection) if found is None and self.sqlite else None
         if create and others:
             raise InvalidInput(
-                f'{self.name} is a database of another program: it has the table "{others}" and no studies; give a '
-                "file of its own, such as sqlite:///studies.db"
+                f'{self.name} is a database of another program: it has the table "{others}" and no studies; give '
+                "another file, such as sqlite:///studies.db"
             )
         if found is None and create:
             self._log_ahead()
@@ -300,15 +300,15 @@ REASONS = (
         StorageError,
         "the file, or its directory, cannot be written to; change its permissions, or give another storage",
     ),
-    ("file is not a database", StorageError, "this is no database of SQLite; give another storage"),
+    ("file is not a database", StorageError, "this is not an SQLite database; give another storage"),
     ("malformed", StorageError, "the file is damaged; restore a copy, or an export"),
-    ("disk is full", StorageError, "the disk is full; make room and do the same again: nothing told before is lost"),
+    ("disk is full", StorageError, "the disk is full; make room and try again: nothing told before is lost"),
     (
         "database is locked",
         Busy,
-        f"another process has kept the file locked for {PATIENCE:g} seconds; end it, and do the same again",
+        f"another process has kept the file locked for {PATIENCE:g} seconds; end it, and try again",
     ),
-    ("lock timeout", Busy, f"another worker has kept the study locked for {PATIENCE:g} seconds; do the same again"),
+    ("lock timeout", Busy, f"another worker has kept the study locked for {PATIENCE:g} seconds; try again"),
 )
 """Parts of messages of the drivers, the class of error to raise for each, and the message to give instead."""
 
@@ -318,12 +318,12 @@ def _trouble(name: str, error: exc.SQLAlchemyError) -> StorageError:
     original = getattr(error, "orig", None)
     reason = " ".join(str(original or error).split())
     if isinstance(error, exc.DBAPIError) and error.connection_invalidated:
-        again = "do the same again: a result is counted once, however often it is told"
+        again = "try again: a result is counted once, however often it is told"
         return Busy(f"{name}: the connection was lost; {again}")
     for sign, kind, sentence in REASONS:
         if sign in reason:
             return kind(f"{name}: {sentence}")
     of_server = type(original).__module__.startswith("psycopg")
     if of_server and isinstance(error, exc.OperationalError) and getattr(original, "sqlstate", None) is None:
-        return Busy(f"{name}: the database cannot be reached ({reason}); once it can, do the same again")
+        return Busy(f"{name}: the database cannot be reached ({reason}); try again later")
     return StorageError(f"{name}: {reason}")

@@ -486,8 +486,8 @@ class Study:
         and tolerance. Its graph and R may differ, and must hold for the means from the beginning. Eliminated options
         stay out, and trials that are handed out count as before. Which options join, and when, must not depend on
         results; then later answers are wrong with probability at most delta, as before. If it depends on what `status`
-        says about completed blocks, the risk is at most delta for each option that was the best at some time (theory
-        12.16, 12.17).
+        says about completed blocks, the risk is at most delta for each option that was the best at some time
+        (theory 12.16, 12.17).
         """
         while True:
             self._upkeep.catch_up()

@@ -41,8 +41,8 @@ class Counts:
         problem = definition.instance.problem
         if problem.outcome_range is None:
             raise InvalidInput(
-                "counts of successes need outcomes of two values, and these are any numbers; create the study from an "
-                "instance with --binary, or tell single outcomes"
+                "counts of successes need outcomes of two values, but here outcomes are any numbers; create the study "
+                "from an instance with --binary, or tell single outcomes"
             )
         rows: Iterable[Any] = (
             [(label, *pair) for label, pair in counts.items()] if isinstance(counts, Mapping) else counts
@@ -64,8 +64,8 @@ class Counts:
                 raise InvalidInput(f'"{label}" has {succeeded} successes in {tried} trials; there cannot be more')
         if not 0 < trials.sum() <= MOST_TRIALS:
             raise InvalidInput(
-                f"there must be 1 to {MOST_TRIALS:,} trials in all, got {int(trials.sum()):,}; tell parts under ids of "
-                "their own"
+                f"there must be 1 to {MOST_TRIALS:,} trials in all, got {int(trials.sum()):,}; tell them in parts, "
+                "each with a different id"
             )
         return cls(trials, successes, problem.outcome_range)
 

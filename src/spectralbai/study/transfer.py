@@ -186,7 +186,7 @@ def _records(document: Mapping[str, Any], definition: Definition) -> Records:
     withdrawn = [_withdrawal(path, row, definition) for path, row in _rows(document, "withdrawals", Withdrawal)]
     by_id = {ticket.id: ticket for ticket in asked}
     if len(by_id) < len(asked):
-        raise InvalidInput(f"$.tickets must have an id of its own for each ticket; {REMEDY}")
+        raise InvalidInput(f"$.tickets must have a different id for each ticket; {REMEDY}")
     told_for = [each.ticket for each in told if each.ticket is not None]
     if len(set(told_for)) < len(told_for):
         raise InvalidInput(f"$.observations must have at most one result for each ticket; {REMEDY}")
