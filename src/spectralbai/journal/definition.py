@@ -83,7 +83,7 @@ class Definition:
 
     @cached_property
     def policy(self) -> Policy:
-        """The race for the rule that bets; SpectralTaS for the other rules, which cannot steer a race."""
+        """The race for rules that bet; SpectralTaS for the other rules, which cannot steer a race."""
         from spectralbai.policy import SpectralRace, SpectralTaS  # compiled code: not needed to tell most results
 
         problem = self.instance.problem
@@ -91,7 +91,14 @@ class Definition:
             problem = replace(problem, noise=problem.noise.negated())
         if self.before is not None:
             return self.before.policy.joined(problem)
-        return (SpectralRace if self.stopping == "betting" else SpectralTaS)(problem, self.delta, self.stopping)
+        return (SpectralRace if self.races else SpectralTaS)(problem, self.delta, self.stopping)
+
+    @property
+    def races(self) -> bool:
+        """Whether the study races: its stopping rule bets."""
+        from spectralbai.stopping import RULES  # compiled code, as above
+
+        return self.stopping in RULES and RULES[self.stopping].bets
 
     @cached_property
     def history(self) -> tuple[Definition, ...]:
@@ -113,7 +120,7 @@ class Definition:
         """Returns the definition once options have joined; `instance` holds all, the present ones first."""
         if not isinstance(instance, Instance):
             raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
-        if self.stopping != "betting":
+        if not self.races:
             raise InvalidInput(f"options can join a study that races with betting, and this one has {self.stopping}")
         known, given = self.instance.labels, instance.labels
         moved = next((place for place, label in enumerate(known) if given[place : place + 1] != (label,)), None)
