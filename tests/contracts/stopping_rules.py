@@ -40,7 +40,7 @@ CLEAR, EQUAL = np.array([3.0, 0.0, 0.3, 0.5]), np.zeros(4)
 class Moment(NamedTuple):
     """What a rule knows at one time."""
 
-    memory: Memory
+    memory: Any
     evidence: Evidence
     block: Block | None
 
