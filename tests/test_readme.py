@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from warm import CLIENT
 
 import spectralbai as sb
 from spectralbai.campaign import Campaign
 from spectralbai.cli.files import read_instance
 from spectralbai.policy import Policy
 from spectralbai.sampling import Tracker, View
+from tests.warm import CLIENT
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
