@@ -62,7 +62,9 @@ def measured(size: int, spread: float) -> Measured:
         study = sb.Study.create("shop", sb.Instance(made.problem), delta=0.01, storage=f"sqlite:///{file}")
         tickets = study.ask(1)
         first = time.perf_counter() - started
-        asked, told, closed = [], [], []
+        asked: list[float] = []
+        told: list[float] = []
+        closed: list[float] = []
         for _ in range(TRIALS):
             outcome = mean_of[tickets[0].label] + float(rng.standard_normal())
             before = study.snapshot().state.data.samples

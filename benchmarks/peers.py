@@ -71,7 +71,8 @@ def paper_oracle(problem: sb.Problem, mu: np.ndarray, omega: np.ndarray) -> np.n
             lam = response(high)
         responses.append(merge @ lam)
     costs = [float(omega @ (mu - lam) ** 2) / 2 for lam in responses]
-    return responses[int(np.argmin(costs))]
+    cheapest: np.ndarray = responses[int(np.argmin(costs))]
+    return cheapest
 
 
 def paper_algorithm(problem: sb.Problem, mu: np.ndarray, iterations: int) -> np.ndarray:

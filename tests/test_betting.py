@@ -16,7 +16,7 @@ import pytest
 from scipy.stats import beta
 
 from spectralbai import Graph, Problem, SpectralRace, simulate
-from spectralbai.checks import Matrix, Vector
+from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.outlook import Outlook, separable
@@ -204,13 +204,15 @@ def rows_of(tight: Null, counts: tuple[int, int], outcomes: Vector) -> tuple[Vec
     seen = []
 
     class Watched(BetTable):
-        def _settle(self, lam: Matrix, gap: Matrix, size: Vector, slack: Vector) -> Vector:
+        def _settle(
+            self, lam: Matrix, gap: Matrix, size: Vector, slack: Vector, arms: Indices | slice = slice(None)
+        ) -> Vector:
             n, variances = self.block.counts, self.outlook.variances
             h = np.where(n > 0, gap / variances, 0.0)
             if not tight.gaussian:
                 size = bets._fit(h, lam, n, variances, 0.0, 1.0, size)
             seen.append((h[0] * size[0], lam[0]))
-            return super()._settle(lam, gap, size, slack)
+            return super()._settle(lam, gap, size, slack, arms)
 
     table = tight.table(counts, outcomes, tight.seen())
     Watched(table.block, table.outlook).against_arms(1, 0.0)
@@ -313,9 +315,11 @@ def test_the_account_against_R_crosses_about_as_often_as_it_may_where_the_means_
 class Recorded(BetTable):
     """A table that keeps what it settles."""
 
-    def _settle(self, lam: Matrix, gap: Matrix, size: Vector, slack: Vector) -> Vector:
+    def _settle(
+        self, lam: Matrix, gap: Matrix, size: Vector, slack: Vector, arms: Indices | slice = slice(None)
+    ) -> Vector:
         self.__dict__["rows"] = (lam, gap, size, slack)
-        return super()._settle(lam, gap, size, slack)
+        return super()._settle(lam, gap, size, slack, arms)
 
 
 GRAPHS = {
@@ -458,7 +462,8 @@ def test_bets_with_the_benefit_of_the_doubt_stay_valid() -> None:
 def test_no_result_at_either_end_of_the_range_pays_less_than_a_tenth(
     binary: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rng, least, kernel = np.random.default_rng(3), [], bets._bounded_payoffs
+    rng, kernel = np.random.default_rng(3), bets._bounded_payoffs
+    least: list[Vector] = []
 
     def watched(h, lam, *rest):  # type: ignore[no-untyped-def]  # as the kernel
         used = table.block.counts > 0
@@ -557,8 +562,8 @@ def test_nobody_needs_to_beat_an_arm_that_cannot_be_better_by_the_tolerance() ->
 def test_a_tolerance_that_smooth_means_just_reach_is_no_reason_to_go_on_for_ever() -> None:
     """Neighbours of neighbours differ by at most 1 here, up to rounding: nobody can bet against them any more."""
     problem = Problem(GRAPHS["path"], R=0.5, tolerance=1.0)
-    assert not separable(problem)[0, 2] and not separable(problem)[2, 4]
-    assert separable(problem)[0, 3]
+    assert not separable(problem)[0][2] and not separable(problem)[2][4]
+    assert separable(problem)[0][3]
     run = simulate.run(SpectralRace(problem, 0.1), [0.0, 0.3, 0.6, 0.3, 0.0], 0, max_samples=100)
     assert (run.status, run.correct) == ("decided", True)
 

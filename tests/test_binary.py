@@ -140,7 +140,7 @@ def test_random_instances_are_certified_and_renumbering_their_arms_changes_nothi
     graph = Graph.from_edges(problem.n_arms, [(int(new[a]), int(new[b]), float(w)) for (a, b), w in edges])
     moved = np.empty_like(mu)
     moved[new] = mu
-    one, other = solve_allocation(problem, mu), solve_allocation(clicks(graph, problem.R), moved)
+    one, other = solve_allocation(problem, mu), solve_allocation(clicks(graph, float(problem.R)), moved)
     assert_certified(one)
     assert_certified(other)
     assert_same(one, other)

@@ -14,7 +14,9 @@ from spectralbai import Graph, InvalidInput, Problem, SpectralTaS, simulate
 from spectralbai.checks import Indices, Vector
 from spectralbai.evidence.blocks import Block, Data, fill
 from spectralbai.evidence.evidence import Evidence
+from spectralbai.noise import Binary, Bounded
 from spectralbai.policy import LUCB, OracleSampling, Policy, SpectralRace, State, TopTwo, TrackAndStop, Uniform
+from spectralbai.policy.reading import Readings
 from spectralbai.stopping import Betting
 from spectralbai.stopping.accounts import Accounts
 
@@ -167,7 +169,8 @@ def test_asking_only_reads_and_hands_out_each_free_slot_once(case: str) -> None:
     free = np.concatenate([block.arms[block.free] for block in state.blocks])
     assert policy.horizon(state) == free.size
     np.testing.assert_array_equal(policy.ask(state, 1000), free)
-    pending, handed = np.zeros(policy.problem.n_arms), []
+    pending = np.zeros(policy.problem.n_arms)
+    handed: list[int] = []
     while True:
         n = len(handed) % 3 + 1
         got = policy.ask(state, n, pending=pending)
@@ -303,7 +306,8 @@ def test_a_common_shift_of_all_outcomes_changes_nothing(case: str) -> None:
     if problem.outcome_range is None:
         shifted = policy
     else:
-        moved = replace(problem.noise, low=shift, high=shift + 1.0)  # type: ignore[call-arg]  # a range
+        assert isinstance(problem.noise, Bounded | Binary)
+        moved = replace(problem.noise, low=shift, high=shift + 1.0)
         shifted = replace(policy, problem=replace(problem, noise=moved))
     here = policy.tell(policy.init(), arms, rewards)
     there = shifted.tell(shifted.init(), arms, rewards + shift)
@@ -381,7 +385,8 @@ def test_several_risks_and_rules_read_off_one_run_agree_with_runs_of_their_own()
             assert (run.rule, run.delta, run.proved) == ("betting", delta, True)
             assert (run.status, run.tau, run.arm) == (alone.status, alone.tau, alone.arm)
     mixed = SpectralTaS(PAPER, 0.1, watching=(("mixture", 0.1),))
-    state, readings = mixed.init(), []
+    state = mixed.init()
+    readings: list[Readings] = []
     rng, mu_ = np.random.default_rng(0), np.array([1.9, 0.5, 0.6])
     while (arms := mixed.ask(state, 1000)).size:
         state, said = mixed.advance(state, arms, mu_[arms] + rng.standard_normal(arms.size))
@@ -500,7 +505,8 @@ def overtaking(named: bool, seed: int) -> bool:
     """Returns whether one of two tied arms is eliminated, results of four open blocks arriving the good ones first for
     one arm and the bad ones first for the other."""
     policy = Uniform(Problem(Graph.from_edges(2, []), math.inf), 0.2)
-    rng, state, out = np.random.default_rng(seed), policy.init(), []
+    rng, state = np.random.default_rng(seed), policy.init()
+    out: list[tuple[int, int, float]] = []
     while state.samples < 500 and policy.verdict(state).stopped_at is None:
         while len(state.blocks) < 4:
             state = policy.open(state)
@@ -546,7 +552,7 @@ def test_weights_over_many_orders_of_magnitude_make_no_arm_a_winner_without_evid
     ("edges", "R"), [([(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)], 0.25), ([(0, 1), (0, 2), (0, 3)], 0.25)]
 )
 def test_at_the_limit_where_arms_can_differ_by_the_tolerance_runs_end(
-    kind: type[Policy], edges: list[tuple[int, int]], R: float
+    kind: type[SpectralRace] | type[SpectralTaS], edges: list[tuple[int, int]], R: float
 ) -> None:
     problem = Problem(Graph.from_edges(4, edges), 2 * R, tolerance=math.sqrt(2 * R * 0.5))
     assert simulate.run(kind(problem, 0.1), [0.0] * 4, 1, max_samples=2000).status == "decided"

@@ -11,6 +11,7 @@ import pytest
 import spectralbai as sb
 from spectralbai.planning import Budget, Chance, budget
 from spectralbai.plot import plot_budget
+from tests.means import mu_of
 
 LINE = sb.Instance(
     sb.Problem(sb.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)]), 9.0, 1.0), [0.0, 1.0, 2.4, 2.8], labels=list("abcd")
@@ -26,7 +27,7 @@ def test_chances_are_those_of_races_cut_short(found: Budget) -> None:
     seeds = [int(np.random.SeedSequence((0, number)).generate_state(1, np.uint64)[0]) for number in range(6)]
     for chance in (found.curve[0], found.curve[-1]):
         policy = sb.SpectralRace(sb.Problem(LINE.problem.graph, 9.0, 1.0, chance.tolerance), 0.1)
-        runs = [sb.simulate.run(policy, LINE.mu, seed, max_samples=100) for seed in seeds]
+        runs = [sb.simulate.run(policy, mu_of(LINE), seed, max_samples=100) for seed in seeds]
         assert chance.decided == sum(run.status == "decided" for run in runs)
         if chance.tolerance == 0:
             left = [len(run.candidates) for run in runs if run.status != "decided" and run.candidates is not None]
@@ -56,7 +57,7 @@ def test_the_smallest_tolerance_is_one_above_which_all_are_decided() -> None:
 
 def test_from_a_pilot_every_run_has_other_means() -> None:
     arms = np.repeat(np.arange(4), 5)
-    outcomes = LINE.mu[arms] + np.random.default_rng(0).standard_normal(20)
+    outcomes = mu_of(LINE)[arms] + np.random.default_rng(0).standard_normal(20)
     seen: list[tuple[int, int]] = []
     made = budget(
         LINE, 30, 0.1, arms=arms, outcomes=outcomes, runs=4, on_run=lambda done, most: seen.append((done, most))
@@ -78,8 +79,10 @@ def test_the_picture_shows_the_curve_and_what_is_decided(found: Budget) -> None:
     ax = plot_budget(found)
     curve = ax.lines[0]
     shown = [each for each in found.curve if each.tolerance > 0]
-    np.testing.assert_allclose(curve.get_xdata(), [each.tolerance for each in shown])
-    np.testing.assert_allclose(curve.get_ydata(), [each.share for each in shown])
+    np.testing.assert_allclose(np.asarray(curve.get_xdata()), [each.tolerance for each in shown])
+    np.testing.assert_allclose(np.asarray(curve.get_ydata()), [each.share for each in shown])
     assert "100 trials" in ax.get_ylabel()
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    legend = ax.get_legend()
+    assert legend is not None
+    texts = [text.get_text() for text in legend.get_texts()]
     assert any(text.startswith("80%: tolerance") for text in texts)

@@ -11,11 +11,11 @@ import spectralbai as sb
 from spectralbai.allocation.catalogue import layout_of, shift_bound
 from spectralbai.allocation.category_responses import Answers, Layout, pooled, respond
 from spectralbai.allocation.category_system import System
-from spectralbai.checks import Vector
+from spectralbai.checks import Indices, Vector
 from spectralbai.oracle import Oracle
 
 
-def layout(problem: sb.Problem, mu: Vector) -> tuple[Oracle, Vector, Layout]:
+def layout(problem: sb.Problem, mu: Vector) -> tuple[Oracle, Indices, Layout]:
     """Returns the oracle of a problem, its arms in the order of the solver, and how they lie there."""
     oracle = Oracle(problem, mu, int(np.argmax(mu)))
     assert oracle.catalogue is not None

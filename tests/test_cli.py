@@ -41,7 +41,7 @@ def refusal(result: Any) -> str:
     """Returns the message of a refusal, having checked its form."""
     assert (result.code, result.stdout) == (1, "")
     assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1 and result.stderr.endswith("\n")
-    return result.stderr
+    return str(result.stderr)
 
 
 def test_solve_prints_times_saving_certificate_and_allocation(run: Run, tmp_path: Path) -> None:

@@ -379,7 +379,7 @@ def test_every_command_has_help_and_json_where_it_answers() -> None:
         "delete",
     }
     for name in set(names) - {"export"}:  # which prints JSON anyway
-        assert "as_json" in names[name].callback.__annotations__  # type: ignore[union-attr]
+        assert "as_json" in names[name].callback.__annotations__
 
 
 def test_telling_loads_no_compiled_code_unless_a_check_is_due(study: Callable[..., Any]) -> None:
@@ -417,7 +417,8 @@ def test_at_a_terminal_deleting_asks_first(study: Callable[..., Any], answer: by
     os.write(ours, answer + b"\n")
     command = [sys.executable, "-m", "spectralbai.cli", "study", "delete", "pages"]
     done = subprocess.run(command, stdin=theirs, capture_output=True, text=True, timeout=60)
-    os.close(ours), os.close(theirs)
+    os.close(ours)
+    os.close(theirs)
     assert done.returncode == code
     assert done.stderr.startswith('The study "pages" has 0 results. Type its name, or y, to delete it for good: ')
     assert len(answers(study("list", "--json"))) == code

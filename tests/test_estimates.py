@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem, SpectralTaS, estimate
+from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.intervals import graph_intervals, plain_widths
 from spectralbai.oracle import Oracle
 from spectralbai.policy import GRUB, LUCB, Estimates, Policy, State, TopTwo, Uniform
+from spectralbai.sampling.tracking import Tracked
 from spectralbai.stopping import RULES
+from spectralbai.stopping.mixture import Split
 
 PAPER = Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01)
 THREE_COMPONENTS = Problem(
@@ -38,6 +41,13 @@ def assert_unknown(found: Estimates) -> None:
     np.testing.assert_array_equal(found.high, np.inf)
 
 
+def split_of(state: State) -> Data | None:
+    """Returns the results before the split; None if there was none yet."""
+    memory = state.stopping["mixture"]
+    assert isinstance(memory, Split)
+    return memory.data
+
+
 # Estimates.
 
 
@@ -53,7 +63,7 @@ def test_nothing_is_known_at_first_and_no_mean_before_every_component_has_a_resu
 def test_before_the_split_there_are_means_and_no_intervals() -> None:
     policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
     state = policy.tell(policy.init(), [0, 1, 2], [5.1, 5.0, 5.02])
-    assert state.stopping["mixture"].data is None
+    assert split_of(state) is None
     found = policy.estimates(state)
     expected = estimate(PAPER, state.counts, np.array([5.1, 5.0, 5.02]))
     np.testing.assert_allclose(found.mean, expected)
@@ -77,7 +87,7 @@ def test_estimates_are_those_of_all_results_in_the_units_of_the_outcomes(problem
     arms = rng.integers(problem.n_arms, size=303)
     rewards = np.array(mu)[arms] + problem.sigma[arms] * rng.standard_normal(303)
     state = policy.tell(policy.init(), arms, rewards)
-    assert state.stopping["mixture"].data is not None and state.next_reading != 304
+    assert split_of(state) is not None and state.next_reading != 304
     found = policy.estimates(state)
     means = np.bincount(arms, rewards) / state.counts
     np.testing.assert_allclose(found.mean, estimate(problem, state.counts, means), rtol=1e-6, atol=1e-9)
@@ -201,12 +211,14 @@ def test_the_forecast_is_what_is_missing_over_what_a_trial_brings() -> None:
     state = next(
         state
         for state in states(policy, [0.9, 0.5, 0.6], seed=3)
-        if state.samples >= 150 and state.stopping["mixture"].data is not None
+        if state.samples >= 150 and split_of(state) is not None
     )
-    assert state.samples == state.sampling.base, "a reading, so that the verdict is of the present data"
+    tracked = state.sampling
+    assert isinstance(tracked, Tracked)
+    assert state.samples == tracked.base, "a reading, so that the verdict is of the present data"
     verdict = policy.verdict(state)
     mu = estimate(PAPER, state.counts, state.data.means)
-    growth = Oracle(PAPER, mu, state.best).respond(state.sampling.rate).value
+    growth = Oracle(PAPER, mu, state.best).respond(tracked.rate).value
     assert policy.remaining(state) == pytest.approx((verdict.threshold - verdict.statistic) / growth)
     assert policy.remaining(state) > 10
 
@@ -217,7 +229,7 @@ def test_the_forecast_is_zero_once_settled_and_infinite_where_arms_tie() -> None
     assert policy.verdict(end).decided and policy.remaining(end) == 0
     tied = Uniform(FREE, 0.1, stopping="mixture")
     state = tied.tell(tied.init(), np.tile([0, 1, 2], 20), np.tile([3.0, 1.0, 1.0], 20))
-    assert state.stopping["mixture"].data is not None
+    assert split_of(state) is not None
     short = int(state.counts[0] * 2)
     state = replace(state, watches=tied.init().watches, next_reading=10**6)
     state = tied.tell(state, np.full(short, 0), np.zeros(short))
@@ -256,7 +268,7 @@ def test_forecasts_fall_and_at_half_time_are_right_within_a_factor_of_three_on_a
     for seed in range(8):
         seen = states(policy, mu, seed)
         tau = seen[-1].samples
-        half, late = (min(seen, key=lambda state, part=part: abs(state.samples - part * tau)) for part in (0.5, 0.9))
+        half, late = (seen[int(np.argmin([abs(each.samples - part * tau) for each in seen]))] for part in (0.5, 0.9))
         forecasts = [policy.remaining(state) for state in (half, late)]
         if math.isfinite(forecasts[0]):
             log_ratio.append(math.log(forecasts[0] / (tau - half.samples)))

@@ -10,12 +10,13 @@ from scipy.stats import binomtest, chi2
 
 from spectralbai import Graph, InvalidInput, instances
 from spectralbai.inputs.history import implied_R, implied_radii, roughness_from, sigma_from, step_inside
+from tests.means import mu_of
 
 PAIR = Graph.from_edges(3, [(1, 2, 2.0)])
 GRAPHS = {
     "a pair": (PAIR, np.array([0.9, 0.5, 0.6])),
     **{
-        name: (made.problem.graph, made.mu)
+        name: (made.problem.graph, mu_of(made))
         for name, made in {
             "path": instances.path(15),
             "ring": instances.ring(12),

@@ -147,7 +147,7 @@ def raw_wealth(outcomes: list[float], mean: float, stake: float) -> float:
     price = -math.log(1 - stake) - stake
     x = np.array(outcomes)
     gain = stake * float((x - mean).sum())
-    return quad(lambda c: math.exp(gain - price * float(((x - c) ** 2).sum())), 0, 1)[0]
+    return float(quad(lambda c: math.exp(gain - price * float(((x - c) ** 2).sum())), 0, 1)[0])
 
 
 def moments(outcomes: list[float]) -> tuple[Vector, Vector, Vector]:
@@ -203,17 +203,20 @@ def test_both_ends_of_outcomes_in_a_range_share_the_risk_and_follow_its_units(bi
     problem = Problem.bounded(KITE, 0.2, low=-1.0, high=3.0, binary=binary)
     counts, highs = np.array([20.0, 30.0]), np.array([5.0, 3.0])
     sums, squares = 4 * highs - counts, 9 * highs + (counts - highs)
-    data = [np.append(each, np.zeros(4)) for each in (counts, sums, squares)]
-    low, high = problem.noise.pooled_ends(pool([0, 1], 0.3), *data, 0.0, 0.1)
+
+    def ends(pools: Pools, sums: Vector, squares: Vector, origin: float) -> tuple[Vector, Vector]:
+        data = (np.append(each, np.zeros(4)) for each in (counts, sums, squares))
+        return problem.noise.pooled_ends(pools, next(data), next(data), next(data), origin, 0.1)
+
+    low, high = ends(pool([0, 1], 0.3), sums, squares, 0.0)
     n, total, deviations = moments([1.0] * 8 + [0.0] * 42)
     goal = np.array([math.log(2 / (0.1 * 0.3))])
     kept = None if binary else deviations
     assert low[0] == pytest.approx(-1 + 4 * least_mean(n, total, kept, goal)[0])
     assert high[0] == pytest.approx(3 - 4 * least_mean(n, n - total, kept, goal)[0])
-    moved = [counts, sums - 3 * counts, squares - 6 * sums + 9 * counts]
-    others = problem.noise.pooled_ends(pool([0, 1], 0.3), *(np.append(each, np.zeros(4)) for each in moved), 3.0, 0.1)
+    others = ends(pool([0, 1], 0.3), sums - 3 * counts, squares - 6 * sums + 9 * counts, 3.0)
     np.testing.assert_allclose(np.ravel(others) + 3, [low[0], high[0]])
-    nothing = problem.noise.pooled_ends(pool([4, 5]), *data, 0.0, 0.1)
+    nothing = ends(pool([4, 5]), sums, squares, 0.0)
     assert (nothing[0][0], nothing[1][0]) == (-math.inf, math.inf)
 
 
@@ -244,6 +247,7 @@ def test_neighbours_make_the_intervals_of_thirty_pages_narrower() -> None:
     data, halves = Data(views.astype(np.float64), clicks, clicks), []
     for R in (9e-5, 9e-3, math.inf):
         ends = pooled_intervals(Problem.bounded(graph, R, binary=True), data, 0.0, 0.05)
+        assert ends is not None
         low, high = np.clip(ends, 0, 1)
         halves.append((high - low).max() / 2)
     assert halves[0] < 0.022 and halves[1] < 0.07 and halves[2] > 0.1

@@ -9,9 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import ArrayLike
 from scipy.stats import binomtest
 
 import spectralbai as sb
@@ -73,7 +75,7 @@ def test_the_best_arm_of_each_set_is_eliminated_with_probability_delta_at_most(t
 @pytest.mark.parametrize("tolerance", [False, True])
 def test_arms_that_inherited_the_wealth_against_another_would_be_eliminated_too_often(tolerance: bool) -> None:
     def inherited(accounts: Accounts) -> Accounts:
-        def copied(memory: Account | Leaders, *names: str) -> dict[str, Vector]:
+        def copied(memory: Account | Leaders, *names: str) -> dict[str, Any]:
             """Returns fields in which the new arms have what the worse arm of their run has."""
             values = {name: getattr(memory, name) for name in names}
             return {
@@ -180,12 +182,12 @@ def test_races_lose_the_best_arm_of_each_set_with_probability_delta_at_most(
 
 
 MU = np.array([0.5, 0.1, 0.4, -0.4, -0.3, 0.9, 0.45])
-OLD = {
+OLD: dict[str, tuple[sb.Graph, ArrayLike]] = {
     "alone": (sb.Graph.from_edges(5, [(0, 2), (3, 4)]), 0.3),
     "edges": (sb.Graph.from_edges(5, [(0, 2), (3, 4)]), 0.3),
     "categories": (sb.Graph.from_categories(list("aabbc")), [0.3, 0.8, 0.0]),
 }
-NEW = {
+NEW: dict[str, tuple[sb.Graph, ArrayLike]] = {
     "alone": (sb.Graph.from_edges(7, [(0, 2), (3, 4)]), 0.3),
     "edges": (sb.Graph.from_edges(7, [(0, 2), (3, 4), (0, 6), (5, 6)]), 0.8),
     "categories": (sb.Graph.from_categories(list("aabbcda")), [1.0, 0.8, 0.0, 0.0]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -116,7 +117,8 @@ def test_the_variance_of_scores_is_shrunk_to_that_of_all_and_half_way_to_the_lea
 
 @pytest.mark.parametrize("noise", [SCORES, CLICKS])
 def test_variances_stay_positive_and_within_what_the_range_allows(noise: Noise) -> None:
-    nothing, same, ends = [[], [], []], [[3.0] * 50, [3.0] * 2, []], [[3.0, -1.0], [3.0, -1.0], [3.0, -1.0]]
+    nothing: list[list[float]] = [[], [], []]
+    same, ends = [[3.0] * 50, [3.0] * 2, []], [[3.0, -1.0], [3.0, -1.0], [3.0, -1.0]]
     assert noise.variances(*statistics(nothing, 0.0), leader=2).tolist() == [4.0, 4.0, 4.0]
     for seen in (same, ends):
         found = noise.variances(*statistics(seen, 3.0), leader=2)
@@ -139,19 +141,21 @@ def test_believed_variances_come_near_the_true_ones() -> None:
 def test_streams_are_those_of_old() -> None:
     """Seeds give the runs that they always gave."""
     mu, arms = np.array([2.0, 0.0, -0.5]), np.array([0, 2, 2, 1, 0])
-    for noise, kind, expected in (
+    cases: tuple[tuple[Noise, Drawing | None, Callable[[np.random.Generator], Vector]], ...] = (
         (GAUSS, None, lambda rng: mu[arms] + GAUSS.sigma[arms] * rng.standard_normal(5)),
         (SCORES, None, lambda rng: np.where(rng.random(5) * 4 < mu[arms] + 1, 3.0, -1.0)),
         (CLICKS, None, lambda rng: np.where(rng.random(5) * 4 < mu[arms] + 1, 3.0, -1.0)),
         (SCORES, "uniform", lambda rng: mu[arms] + np.array([1.0, 1.0, 0.5])[arms] * rng.uniform(-1, 1, 5)),
-    ):
+    )
+    for noise, kind, expected in cases:
         found = noise.draws(mu, kind)(np.random.default_rng(5), arms)
         assert found.tolist() == expected(np.random.default_rng(5)).tolist()
 
 
 def test_a_name_given_is_the_default() -> None:
     mu = np.array([2.0, 0.0, -0.5])
-    for noise, kind in ((GAUSS, "gaussian"), (SCORES, "bernoulli"), (CLICKS, "bernoulli")):
+    cases: tuple[tuple[Noise, Drawing], ...] = ((GAUSS, "gaussian"), (SCORES, "bernoulli"), (CLICKS, "bernoulli"))
+    for noise, kind in cases:
         one, other = (noise.draws(mu, each)(np.random.default_rng(1), PULLS) for each in (None, kind))
         assert np.array_equal(one, other)
 

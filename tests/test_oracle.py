@@ -158,7 +158,7 @@ def test_the_dual_value_bounds_the_cost_at_any_gamma(seed: int, exponent: float)
         free = inverse @ (u * case.mu)
         nu = max(0.0, (apart @ free + case.problem.tolerance) / (apart @ inverse @ apart))
         lam = free - nu * inverse @ apart
-        return cost_of(case, lam) + gamma * (case.problem.smoothness(lam) - case.problem.R)
+        return cost_of(case, lam) + gamma * (case.problem.smoothness(lam) - float(case.problem.R))
 
     for i in answer.challengers:
         assert dual(i, 10**exponent) <= answer.cost[i] * (1 + 1e-9) + 1e-9
@@ -193,7 +193,11 @@ def test_permuting_the_arms_permutes_the_alternatives(seed: int, shuffle: int) -
     new = np.argsort(order)
     graph = case.problem.graph
     edges = [(int(new[a]), int(new[b]), w) for (a, b), w in zip(graph.pairs, graph.weights.tolist(), strict=True)]
-    problem = replace(case.problem, graph=Graph.from_edges(graph.n_arms, edges), sigma=case.problem.sigma[order])
+    problem = replace(
+        case.problem,
+        graph=Graph.from_edges(graph.n_arms, edges),
+        sigma=case.problem.sigma[order],  # type: ignore[call-arg]  # an argument that is no field
+    )
     answer = case.respond()
     permuted = Case(problem, case.mu[order], case.omega[order], int(new[case.best])).respond()
     np.testing.assert_allclose(permuted.cost, answer.cost[order], rtol=1e-9, atol=1e-18)
@@ -228,7 +232,12 @@ def test_the_units_of_the_outcomes_do_not_matter(seed: int, exponent: float) -> 
     case = random_case(seed, decades=6.0, zeros=0.2, sigma_decades=1.0)
     unit = 10**exponent
     p = case.problem
-    scaled = replace(p, R=p.R * unit**2, sigma=p.sigma * unit, tolerance=p.tolerance * unit)
+    scaled = replace(
+        p,
+        R=p.R * unit**2,
+        sigma=p.sigma * unit,  # type: ignore[call-arg]  # an argument that is no field
+        tolerance=p.tolerance * unit,
+    )
     answer, other = case.respond(), replace(case, problem=scaled, mu=case.mu * unit).respond()
     np.testing.assert_allclose(other.cost, answer.cost, rtol=1e-9, atol=1e-18)
     assert other.misfit == pytest.approx(answer.misfit, rel=1e-9, abs=1e-18)

@@ -495,9 +495,9 @@ def test_no_command_changes_a_file_that_it_did_not_make(name: str, folder: Path,
             before = files()
             codes.append(run(*(part.format(ticket=ticket) for part in one), stdin=b"no-ticket 1\n").code)
             after = files()
-            for path, what in before.items():
+            for path, content_and_mode in before.items():
                 ours = one is arguments and path == folder / OWN.get(name.split()[-1], "none")
-                assert ours or after.get(path) == what, (one, path)
+                assert ours or after.get(path) == content_and_mode, (one, path)
             assert not [path for path in {*after} - {*before} if folder / "place" not in path.parents], one
             if one is not arguments and "sqlite:///place" not in " ".join(arguments):
                 assert codes[-1] == 1

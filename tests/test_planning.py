@@ -7,13 +7,16 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypedDict
 
 import numpy as np
 import pytest
 
 import spectralbai as sb
+from spectralbai.checks import Indices, Vector
 from spectralbai.inputs.history import roughness_from
 from spectralbai.planning import BATCH, Variation, planned
+from tests.means import mu_of
 
 PAPER = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01), [0.9, 0.5, 0.6], labels=["a", "b", "c"])
 FAST = {
@@ -42,7 +45,7 @@ def test_the_mean_predicted_is_within_15_percent_of_that_of_fresh_runs(name: str
     instance = FAST[name]
     made = sb.plan(instance, 0.1, runs=2 * BATCH)
     policy = sb.SpectralRace(instance.problem, 0.1)
-    fresh = np.mean([sb.simulate.run(policy, instance.mu, seed=10**6 + seed).tau for seed in range(48)])
+    fresh = np.mean([sb.simulate.run(policy, mu_of(instance), seed=10**6 + seed).tau for seed in range(48)])
     assert made.with_graph.mean == pytest.approx(fresh, rel=0.15)
 
 
@@ -51,7 +54,7 @@ def test_a_quick_plan_is_the_theory() -> None:
     assert (made.source, made.with_graph.runs, made.delta) == ("guess", 0, 0.01)
     assert made.with_graph.characteristic_time == pytest.approx(88.889, rel=1e-3)
     assert made.without_graph.characteristic_time == pytest.approx(106.154, rel=1e-3)
-    assert made.with_graph.lower_bound == pytest.approx(sb.lower_bound(PAPER.problem, PAPER.mu, 0.01), rel=2e-3)
+    assert made.with_graph.lower_bound == pytest.approx(sb.lower_bound(PAPER.problem, mu_of(PAPER), 0.01), rel=2e-3)
     assert made.saving == pytest.approx(1 - 88.889 / 106.154, rel=1e-2)
     assert "The graph helps: at least 400 samples instead of 478" in made.advice
     assert math.isnan(made.with_graph.mean)
@@ -106,9 +109,9 @@ def test_what_if_R_or_the_tolerance_were_other() -> None:
     times = []
     for each in made.by_R[2:]:
         problem = sb.Problem(PAPER.problem.graph, each.value)
-        exact = sb.solve_allocation(problem, PAPER.mu).characteristic_time
+        exact = sb.solve_allocation(problem, mu_of(PAPER)).characteristic_time
         assert each.forecast is not None and each.forecast.characteristic_time == pytest.approx(exact, rel=2e-3)
-        assert each.forecast.lower_bound == pytest.approx(sb.lower_bound(problem, PAPER.mu, 0.01), rel=2e-3)
+        assert each.forecast.lower_bound == pytest.approx(sb.lower_bound(problem, mu_of(PAPER), 0.01), rel=2e-3)
         times.append(exact)
     assert times == sorted(times)
     tolerances = times_of(made.by_tolerance)
@@ -124,7 +127,7 @@ def test_a_tolerance_that_makes_every_arm_right_needs_no_trials() -> None:
 def test_past_observations_give_the_means_sigma_and_roughness() -> None:
     rng = np.random.default_rng(0)
     arms = np.repeat([0, 1, 2], 30)
-    outcomes = PAPER.mu[arms] + rng.standard_normal(90)
+    outcomes = mu_of(PAPER)[arms] + rng.standard_normal(90)
     bare = sb.Instance(PAPER.problem, labels=PAPER.labels)
     made = sb.plan(bare, 0.1, arms=arms, outcomes=outcomes, runs=0)
     assert made.source == "observations"
@@ -145,7 +148,7 @@ def test_past_observations_give_the_means_sigma_and_roughness() -> None:
         ({"arms": [0, 1], "outcomes": [1.0, 2.0]}, 'got none of "c"'),
     ):
         with pytest.raises(sb.InvalidInput, match=clue):
-            sb.plan(bare, **bad)  # type: ignore[arg-type]
+            sb.plan(bare, **bad)
 
 
 @pytest.mark.parametrize("components", [1, 2])
@@ -186,7 +189,14 @@ def test_options_tied_in_a_pilot_have_no_upper_end() -> None:
     json.dumps(made.as_dict(), allow_nan=False)
 
 
-def pilot(instance: sb.Instance, tries: int, noise: float | None = None, seed: int = 0) -> dict[str, np.ndarray]:
+class Pilot(TypedDict):
+    """Past results, as `sb.plan` takes them."""
+
+    arms: Indices
+    outcomes: Vector
+
+
+def pilot(instance: sb.Instance, tries: int, noise: float | None = None, seed: int = 0) -> Pilot:
     """Returns so many outcomes of every arm."""
     assert instance.mu is not None
     arms = np.repeat(np.arange(instance.problem.n_arms), tries)
@@ -199,7 +209,8 @@ def pilot(instance: sb.Instance, tries: int, noise: float | None = None, seed: i
 @pytest.mark.usefixtures("alone")
 def test_a_pilot_gives_a_range_which_narrows_as_it_grows_and_holds_the_number_to_expect() -> None:
     instance = FAST["cliques"]
-    fresh = np.mean([sb.simulate.run(sb.SpectralRace(instance.problem, 0.1), instance.mu, s).tau for s in range(32)])
+    policy = sb.SpectralRace(instance.problem, 0.1)
+    fresh = np.mean([sb.simulate.run(policy, mu_of(instance), s).tau for s in range(32)])
     ratios = []
     for tries in (5, 40, 1000):
         found = sb.plan(instance, 0.1, **pilot(instance, tries), runs=0).range
@@ -230,7 +241,8 @@ def test_scores_are_planned_with_the_spread_of_the_pilot() -> None:
     assert calm.pilot is not None and calm.pilot.spread == pytest.approx(0.05, rel=0.3) and not calm.pilot.at_ends
     assert wild.pilot is not None and wild.pilot.spread is None and wild.pilot.at_ends
     assert calm.with_graph.characteristic_time < 0.1 * wild.with_graph.characteristic_time
-    fresh = [sb.simulate.run(sb.SpectralRace(scores.problem, 0.1), scores.mu, s, noise=0.05).tau for s in range(BATCH)]
+    policy = sb.SpectralRace(scores.problem, 0.1)
+    fresh = [sb.simulate.run(policy, mu_of(scores), s, noise=0.05).tau for s in range(BATCH)]
     assert calm.with_graph.mean == pytest.approx(np.mean(fresh), rel=0.15)
     assert calm.range is not None and calm.range.low < np.mean(fresh) < calm.range.high
 
@@ -258,7 +270,7 @@ def test_bad_arguments_are_refused() -> None:
         ((sb.Instance(PAPER.problem, [0.9, 0.1, 0.8]), 0.1), "R"),
     ):
         with pytest.raises(sb.InvalidInput, match=clue):
-            sb.plan(*arguments, runs=0)  # type: ignore[arg-type]
+            sb.plan(*arguments, runs=0)
 
 
 def test_scores_in_a_range_are_planned_without_a_lower_bound(request: pytest.FixtureRequest) -> None:

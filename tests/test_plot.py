@@ -49,7 +49,8 @@ def test_the_legend_names_the_bound_and_the_curves_and_says_which_are_proved() -
 def test_there_is_the_bound_and_a_curve_with_bars_per_policy_and_rule() -> None:
     ax = plot_reproduction(ROWS, 0.01)
     theory = next(line for line in ax.lines if str(line.get_label()).startswith("lower bound"))
-    assert list(theory.get_xdata()) == list(RADII) and list(theory.get_ydata()) == [400 + R for R in RADII]
+    assert np.asarray(theory.get_xdata()).tolist() == list(RADII)
+    assert np.asarray(theory.get_ydata()).tolist() == [400 + R for R in RADII]
     assert len(bars(ax)) == len(CURVES)
     for index, container in enumerate(bars(ax)):
         own = ROWS[10 * index : 10 * index + 10]
@@ -73,7 +74,7 @@ def test_the_legend_lies_outside_the_data_and_everything_inside_the_figure() -> 
     figure = ax.figure
     assert isinstance(figure, Figure)
     figure.draw_without_rendering()
-    legend, caption = ax.get_legend(), figure._supxlabel
+    legend, caption = ax.get_legend(), next(text for text in figure.texts if text.get_text() == figure.get_supxlabel())
     assert legend is not None
     assert legend.get_window_extent().y0 >= ax.get_window_extent().y1
     assert caption.get_window_extent().y1 <= ax.xaxis.label.get_window_extent().y0

@@ -12,12 +12,19 @@ import pytest
 
 from spectralbai import Graph, InvalidInput, Problem, SpectralTaS, simulate
 from spectralbai.policy import POLICIES, Policy, Race, SpectralRace, State
+from spectralbai.sampling.tracking import Tracked
 from tests.contracts.policies import BOUNDED, CASES, PAPER, THREE_COMPONENTS, ask, outcomes_for
 
 
 def test_every_policy_is_put_to_the_contract() -> None:
     # The race bets on blocks, which have tests of their own.
     assert {type(policy) for policy, _ in CASES.values()} == set(POLICIES.values()) - {SpectralRace, Race}
+
+
+def tracked(state: State) -> Tracked:
+    """Returns the memory of the sampling rule, which tracks an allocation."""
+    assert isinstance(state.sampling, Tracked)
+    return state.sampling
 
 
 def follow(policy: Policy, mu: list[float], seed: int, n: int) -> State:
@@ -65,14 +72,15 @@ def test_permuting_arms_permutes_the_answer(case: str, n: int) -> None:
         assert two.statistic == pytest.approx(one.statistic, rel=1e-7, abs=1e-10)
         assert two.threshold == pytest.approx(one.threshold, rel=1e-9)
         assert (two.decided, two.stopped_at, two.consistent) == (one.decided, one.stopped_at, one.consistent)
-    np.testing.assert_allclose(there.sampling.omega[name], here.sampling.omega, atol=1e-7)
+    np.testing.assert_allclose(tracked(there).omega[name], tracked(here).omega, atol=1e-7)
 
 
 def test_results_may_come_late_out_of_order_and_in_part() -> None:
     """Three workers hold pulls; some come back late, some never. What was received counts, once."""
     policy, rng = SpectralTaS(THREE_COMPONENTS, 0.1, stopping="mixture"), np.random.default_rng(8)
     mu = np.array([0.0, 0.1, 0.2, 0.6, 0.5, 2.5])
-    state, pending = policy.init(), []
+    state = policy.init()
+    pending: list[int] = []
     received = np.zeros(6)
     for _ in range(400):
         pending += policy.ask(state, 3, pending=np.bincount(pending, minlength=6) if pending else None).tolist()
@@ -94,7 +102,7 @@ def test_nothing_is_read_before_every_component_has_a_result() -> None:
     assert not verdict.decided and verdict.threshold == math.inf
     assert set(policy.ask(state, 2)) == {3, 5}
     state = policy.tell(state, [3, 5], [0.0, 0.0])
-    assert state.sampling.base == 52, "the reading comes with the result that was missing"
+    assert tracked(state).base == 52, "the reading comes with the result that was missing"
 
 
 @pytest.mark.parametrize(
@@ -109,7 +117,8 @@ def test_ties_exact_or_up_to_rounding_are_pulled_and_never_decided(
     for _ in range(60):
         arms = policy.ask(state, 3)
         state = policy.tell(state, arms, np.array(rewards)[arms])
-        assert np.isfinite(state.sampling.omega).all() and state.sampling.omega.sum() == pytest.approx(1)
+        omega = tracked(state).omega
+        assert np.isfinite(omega).all() and omega.sum() == pytest.approx(1)
     assert not policy.verdict(state).decided
     assert (state.counts[np.array(rewards) >= max(rewards) - 1e-9] >= 40).all()
 
@@ -214,7 +223,7 @@ def test_telling_nothing_changes_nothing() -> None:
 def test_a_run_never_waits_for_more_than_the_schedule_says(case: str) -> None:
     policy, mu = CASES[case]
     state = follow(policy, mu, seed=9, n=150)
-    base = state.sampling.base
+    base = tracked(state).base
     assert base <= state.samples < state.next_reading <= max(base + 1, int(1.02 * base))
 
 
@@ -226,7 +235,7 @@ def test_after_the_decision_nothing_is_planned() -> None:
     state = policy.tell(state, arms, outcomes)
     stopped_at = policy.verdict(state).stopped_at
     assert stopped_at is not None and stopped_at < 1000 and state.samples == 3000
-    assert state.sampling.base < stopped_at, "the reading that decided planned nothing either"
+    assert tracked(state).base < stopped_at, "the reading that decided planned nothing either"
     assert (
         state.as_dict()
         == policy.tell(policy.tell(policy.init(), arms[:700], outcomes[:700]), arms[700:], outcomes[700:]).as_dict()

@@ -88,7 +88,8 @@ def test_an_interrupt_at_a_prompt_for_input_ends_at_once(tmp_path: Path) -> None
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=10)[1] == b"interrupted\n" and process.returncode == 130
-    os.close(reading), os.close(writing)
+    os.close(reading)
+    os.close(writing)
 
 
 SMALL = '{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0, "sigma": 1.0}'

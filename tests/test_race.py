@@ -69,7 +69,8 @@ def best_value(oracle: Oracle, needs: Vector) -> float:
 
     def margin(x: Vector) -> Vector:
         omega = np.maximum(x[:-1], 1e-9)
-        return oracle.respond(omega / omega.sum()).cost[racing] / needs[racing] / scale - x[-1]
+        margins: Vector = oracle.respond(omega / omega.sum()).cost[racing] / needs[racing] / scale - x[-1]
+        return margins
 
     constraints = [{"type": "ineq", "fun": margin}, {"type": "eq", "fun": lambda x: x[:-1].sum() - 1}]
     best = 0.0

@@ -221,9 +221,9 @@ class Null:
             slope = [self.pay(counts, np.eye(sum(counts))[k]) - base for k in first]
             made.append((np.array(counts), base, np.array(slope)))
         for k in range(BLOCKS):
-            counts, base, slope = made[k % len(made)]
-            sums: Matrix = counts * mu + np.sqrt(counts) * rng.standard_normal((RUNS, 4))
-            wealth += base + sums @ slope
+            pulls, base, slopes = made[k % len(made)]
+            sums: Matrix = pulls * mu + np.sqrt(pulls) * rng.standard_normal((RUNS, 4))
+            wealth += base + sums @ slopes
             peak = np.maximum(peak, wealth)
         return int((peak >= -math.log(DELTA)).sum())
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from warm import CLIENT
 
 from spectralbai.campaign import Campaign
 from spectralbai.cli.files import read_instance
+from tests.warm import CLIENT
 
 ROOT = Path(__file__).parent.parent
 PAGES = (

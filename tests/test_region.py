@@ -4,6 +4,7 @@ on."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -138,14 +139,18 @@ def test_intervals_follow_the_names_the_origin_and_the_units_of_the_arms(name: s
     pairs = zip(rename[problem.graph.pairs].tolist(), problem.graph.weights.tolist(), strict=True)
     graph = Graph.from_edges(problem.n_arms, [(a, b, w) for (a, b), w in pairs])
     renamed = Kind(Problem(graph, problem.R, problem.sigma[back]), ())
-    there = ends_of(read(renamed, *(Data.of_sums(each.counts[back], each.sums[back]) for each in (split, data))))
+
+    def read_after(kind: Kind, change: Callable[[Data], Data]) -> LikelihoodReading:
+        return read(kind, change(split), change(data))
+
+    there = ends_of(read_after(renamed, lambda each: Data.of_sums(each.counts[back], each.sums[back])))
     np.testing.assert_allclose(there[0][rename], low, rtol=1e-5)  # the grid of prices may fall elsewhere
     np.testing.assert_allclose(there[1][rename], high, rtol=1e-5)
-    shifted = ends_of(read(kind, *(Data.of_sums(each.counts, each.sums + 1e3 * each.counts) for each in (split, data))))
+    shifted = ends_of(read_after(kind, lambda each: Data.of_sums(each.counts, each.sums + 1e3 * each.counts)))
     np.testing.assert_allclose(shifted[0] - 1e3, low, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(shifted[1] - 1e3, high, rtol=1e-6, atol=1e-8)
     scaled = Kind(Problem(problem.graph, problem.R * 1e12, problem.sigma * 1e6), ())
-    large = ends_of(read(scaled, *(Data.of_sums(each.counts, 1e6 * each.sums) for each in (split, data))))
+    large = ends_of(read_after(scaled, lambda each: Data.of_sums(each.counts, 1e6 * each.sums)))
     np.testing.assert_allclose(large[0], 1e6 * low, rtol=1e-6)
     np.testing.assert_allclose(large[1], 1e6 * high, rtol=1e-6)
 

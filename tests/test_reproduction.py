@@ -11,7 +11,7 @@ import pytest
 from spectralbai import Graph, Problem, SpectralRace, SpectralTaS, reproduction, simulate
 from spectralbai.errors import InvalidInput
 from spectralbai.reproduction import CURVES, RADII, RULES, CurveRow, reproduce
-from spectralbai.simulate import Run
+from spectralbai.simulate import Run, RunStatus, seed_of
 
 DELTA = 0.2
 
@@ -21,7 +21,7 @@ def rows() -> list[CurveRow]:
     return reproduce(runs=2, delta=DELTA, seed=3)
 
 
-def result(status: simulate.Status, tau: int, correct: bool) -> Run:
+def result(status: RunStatus, tau: int, correct: bool) -> Run:
     return Run(status, tau, 0 if correct else 1, correct, np.zeros(3), "paper", DELTA, False, 0)
 
 
@@ -41,7 +41,7 @@ def test_theory_is_that_of_the_paper(rows: list[CurveRow]) -> None:
 
 def test_the_rules_read_the_same_runs_of_their_R(rows: list[CurveRow]) -> None:
     cell = 4
-    seeds = [reproduction._seed(3, cell, run) for run in range(2)]
+    seeds = [seed_of(3, cell, run) for run in range(2)]
     problem = Problem(Graph.from_edges(3, [(1, 2)]), RADII[cell], 1.0)
     race, tas = SpectralRace(problem, DELTA), SpectralTaS(problem, DELTA, watching=(("paper", DELTA),))
     printed = SpectralTaS(problem, DELTA, watching=(("paper-printed", DELTA),))
@@ -49,15 +49,12 @@ def test_the_rules_read_the_same_runs_of_their_R(rows: list[CurveRow]) -> None:
     for index, (policy, watch) in enumerate(expected):
         taus = [simulate.watch(policy, (0.9, 0.5, 0.6), seed)[watch].tau for seed in seeds]
         row = rows[10 * index + cell]
-        assert ((row.policy, row.rule), row.mean_tau, row.std_tau) == (
-            CURVES[index],
-            pytest.approx(np.mean(taus)),
-            pytest.approx(np.std(taus, ddof=1)),
-        )
+        assert (row.policy, row.rule) == CURVES[index]
+        assert (row.mean_tau, row.std_tau) == pytest.approx((np.mean(taus), np.std(taus, ddof=1)))
 
 
 def test_no_two_trajectories_share_a_seed() -> None:
-    seeds = {reproduction._seed(seed, cell, run) for seed in range(3) for cell in range(10) for run in range(20)}
+    seeds = {seed_of(seed, cell, run) for seed in range(3) for cell in range(10) for run in range(20)}
     assert len(seeds) == 600
 
 

@@ -81,7 +81,7 @@ def uncovered(kind: Kind, split: Data, data: Data, mean_range: tuple[float, floa
         split.means,
         u,
         later.means,
-        problem.R,
+        float(problem.R),
         Mixture(mean_range=mean_range)._level(problem, 0.0),
         np.array(PRIOR_SCALES),
     )
@@ -95,7 +95,7 @@ def uncovered(kind: Kind, split: Data, data: Data, mean_range: tuple[float, floa
     tests = [excess[home] + excess[c] for c in range(excess.size) if c != home]
     if components.sizes[home] > 1:
         tests.append(excess[home])
-    return max(tests) > math.log(len(tests) / risk)
+    return bool(max(tests) > math.log(len(tests) / risk))
 
 
 def pairs_uncovered(
@@ -129,7 +129,8 @@ def failures_of_coverage(kind: Kind, runs: int, mean_range: tuple[float, float] 
 
 def mutant_of_log_integrals(old: str, new: str) -> Any:
     """Returns the kernel of `log_integrals`, uncompiled, with one fragment of its source replaced everywhere."""
-    source = inspect.getsource(integrals._log_integrals.py_func).replace("@njit(cache=True)\n", "")
+    kernel: Any = integrals._log_integrals  # compiled
+    source = inspect.getsource(kernel.py_func).replace("@njit(cache=True)\n", "")
     assert old in source
     names = dict(vars(integrals))
     exec("from __future__ import annotations\n" + source.replace(old, new), names)

@@ -11,6 +11,8 @@ from scipy.stats import binomtest
 from spectralbai import Graph, Instance, InvalidInput, Problem, simulate, solve_allocation
 from spectralbai.evidence.intervals import graph_intervals, graph_precision, plain_widths
 from spectralbai.policy import GRUB, LUCB, POLICIES, OracleSampling, Race, TopTwo, TrackAndStop, Uniform
+from spectralbai.sampling.grub import Active
+from tests.means import mu_of
 
 PAPER = Instance(Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01), [1.4, 0.5, 0.6])
 HARD = Instance(Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01, sigma=[1, 2, 1]), [0.9, 0.5, 0.6])
@@ -19,7 +21,7 @@ HARD = Instance(Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01, sigma=[1, 2,
 @pytest.mark.parametrize("kind", POLICIES)
 def test_a_policy_is_wrong_with_probability_at_most_delta(kind: str) -> None:
     policy = POLICIES[kind].on(PAPER, delta=0.2)
-    runs = [simulate.run(policy, PAPER.mu, seed) for seed in range(20)]
+    runs = [simulate.run(policy, mu_of(PAPER), seed) for seed in range(20)]
     assert all(run.proved for run in runs)
     assert all(run.status != "truncated" for run in runs)
     wrong = sum(run.status != "decided" or not run.correct for run in runs)
@@ -30,14 +32,15 @@ def test_a_policy_is_wrong_with_probability_at_most_delta(kind: str) -> None:
 def test_rivals_without_structure_ignore_the_graph(kind: str) -> None:
     policy = POLICIES[kind].on(PAPER)
     assert policy.problem.R == math.inf
-    bare = POLICIES[kind].on(Instance(Problem(Graph.from_edges(3, []), R=5.0), PAPER.mu))
+    bare = POLICIES[kind].on(Instance(Problem(Graph.from_edges(3, []), R=5.0), mu_of(PAPER)))
     assert (
-        simulate.run(policy, PAPER.mu, 3, max_samples=300).tau == simulate.run(bare, PAPER.mu, 3, max_samples=300).tau
+        simulate.run(policy, mu_of(PAPER), 3, max_samples=300).tau
+        == simulate.run(bare, mu_of(PAPER), 3, max_samples=300).tau
     )
 
 
 def counts_after(policy: Uniform | OracleSampling | TrackAndStop, n: int) -> np.ndarray:
-    return simulate.run(policy, HARD.mu, 0, max_samples=n).counts
+    return simulate.run(policy, mu_of(HARD), 0, max_samples=n).counts
 
 
 def test_uniform_pulls_every_arm_equally_often() -> None:
@@ -46,7 +49,7 @@ def test_uniform_pulls_every_arm_equally_often() -> None:
 
 def test_the_oracle_follows_the_optimal_allocation_of_the_true_means() -> None:
     policy = OracleSampling.on(HARD, delta=1e-9)
-    omega = solve_allocation(HARD.problem, HARD.mu).omega
+    omega = solve_allocation(HARD.problem, mu_of(HARD)).omega
     counts = counts_after(policy, 2000)
     np.testing.assert_allclose(counts / counts.sum(), omega, atol=0.03)
     with pytest.raises(InvalidInput, match="without means"):
@@ -70,7 +73,7 @@ def test_lucb_comes_to_a_decision_however_many_it_is_asked_for(n: int) -> None:
     policy, rng = LUCB.on(PAPER, delta=0.1), np.random.default_rng(0)
     state = policy.init()
     while state.samples < 3000 and (arms := policy.ask(state, n)).size:
-        state = policy.tell(state, arms, PAPER.mu[arms] + rng.standard_normal(arms.size))
+        state = policy.tell(state, arms, mu_of(PAPER)[arms] + rng.standard_normal(arms.size))
     assert policy.verdict(state).decided
     waiting = policy.ask(policy.init(), 10, pending=[1, 1, 1])
     assert set(waiting.tolist()) == {0, 1, 2}, "arms without a result are not all alike once pulls are pending"
@@ -104,9 +107,11 @@ def test_grub_pulls_the_most_uncertain_arm_left_and_never_one_eliminated() -> No
             counts[arm] += 1
         if not arms.size:
             break
-        state = policy.tell(state, arms, PAPER.mu[arms] + rng.standard_normal(arms.size))
-        assert (state.sampling.arms[eliminated] == 0).all() or eliminated.sum() == 2, "an arm eliminated stays so"
-        eliminated = state.sampling.arms == 0
+        state = policy.tell(state, arms, mu_of(PAPER)[arms] + rng.standard_normal(arms.size))
+        active = state.sampling
+        assert isinstance(active, Active)
+        assert (active.arms[eliminated] == 0).all() or eliminated.sum() == 2, "an arm eliminated stays so"
+        eliminated = active.arms == 0
     assert policy.verdict(state).decided
     assert policy.verdict(state).arm == 0
     assert policy.verdict(state, 1).decided, "eliminating at the smallest risk, so that all are settled"
@@ -117,7 +122,7 @@ def test_grub_pulls_the_most_uncertain_arm_left_and_never_one_eliminated() -> No
 def test_only_rules_whose_pulls_depend_on_delta_say_so() -> None:
     for kind, policy in POLICIES.items():
         loose, tight = (
-            simulate.run(policy.on(HARD, delta=delta), HARD.mu, 1, max_samples=60) for delta in (0.3, 1e-12)
+            simulate.run(policy.on(HARD, delta=delta), mu_of(HARD), 1, max_samples=60) for delta in (0.3, 1e-12)
         )
         samples = min(loose.tau, tight.tau)
         assert samples == 60, "both should still be running"

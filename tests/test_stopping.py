@@ -29,7 +29,7 @@ def integrals(
 ) -> Vector:
     """Returns `log_integrals` at the scales of the rule; weights are counts / sigma^2."""
     components = Components.from_problem(problem)
-    return log_integrals(components, before, means_before, u, means, problem.R, level, np.array(PRIOR_SCALES))
+    return log_integrals(components, before, means_before, u, means, float(problem.R), level, np.array(PRIOR_SCALES))
 
 
 def log_integral_on_a_grid(

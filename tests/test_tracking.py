@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from spectralbai import Graph, Problem, SpectralTaS
 from spectralbai.checks import Vector
 from spectralbai.policy.schedule import next_reading
-from spectralbai.sampling.tracking import floor, next_pulls, project_on_floor
+from spectralbai.sampling.tracking import Tracked, floor, next_pulls, project_on_floor
 
 
 def random_allocation(seed: int) -> tuple[Vector, float]:
@@ -84,6 +84,7 @@ def test_counts_follow_the_cumulated_targets_along_a_run() -> None:
         arms = policy.ask(state, state.next_reading - state.samples)
         state = policy.tell(state, arms, mu[arms] + rng.standard_normal(arms.size))
         memory = state.sampling
+        assert isinstance(memory, Tracked)
         targets = memory.targets + (state.samples - memory.base) * memory.rate
         assert targets.sum() == pytest.approx(state.samples, rel=1e-12)
         furthest = max(furthest, float(np.abs(state.counts - targets).max()))

@@ -69,15 +69,18 @@ def kinds() -> list[Kind]:
 def fresh(kind: Kind, seed: int) -> int:
     """Returns how many trials a race with the true means takes."""
     policy = sb.SpectralRace(kind.instance.problem, DELTA)
+    assert kind.instance.mu is not None
     return sb.simulate.run(policy, kind.instance.mu, 10**6 + seed, noise=kind.noise).tau
 
 
 def stated(kind: Kind, seed: int) -> tuple[float, float]:
     """Returns the range that a quick plan states from a pilot."""
     problem, mu = kind.instance.problem, kind.instance.mu
+    assert mu is not None
     arms = np.repeat(np.arange(problem.n_arms), kind.tries)
     outcomes = problem.noise.draws(mu, kind.noise)(np.random.default_rng((7, seed)), arms)
     found = sb.plan(sb.Instance(problem), DELTA, arms=arms, outcomes=outcomes, runs=0).range
+    assert found is not None, "a plan from a pilot has a range"
     return found.low, found.high
 
 

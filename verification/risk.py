@@ -24,12 +24,13 @@ from rich.table import Table
 from scipy.stats import beta
 
 import spectralbai as sb
+from spectralbai.evidence.blocks import Data
 from spectralbai.noise import Drawing
 from spectralbai.policy import State
 from spectralbai.spectral import Components
 from spectralbai.stopping import Mixture
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
-from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES
+from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES, Split
 
 DELTA = 0.1
 CONFIDENCE = 0.999
@@ -100,12 +101,19 @@ def kinds() -> list[Kind]:
     ]
 
 
+def split_of(state: State) -> Data | None:
+    """Returns the results before the split; None if there was none yet."""
+    memory = state.stopping["mixture"]
+    assert isinstance(memory, Split)
+    return memory.data
+
+
 def uncovered(kind: Kind, state: State) -> bool:
     """Whether results after the split cost the true means more than the rule allows.
 
     On the whole graph with up to two components; else on each pair of components in which the best arm can be tested.
     """
-    split = state.stopping["mixture"].data
+    split = split_of(state)
     if split is None:
         return False
     problem, components = kind.problem, Components.from_problem(kind.problem)
@@ -114,7 +122,7 @@ def uncovered(kind: Kind, state: State) -> bool:
     u, before = later.counts / problem.sigma**2, split.counts / problem.sigma**2
     spent = 0.5 * u * (later.means - mu) ** 2
     excess = log_integrals(
-        components, before, split.means, u, later.means, problem.R, level, np.array(PRIOR_SCALES)
+        components, before, split.means, u, later.means, float(problem.R), level, np.array(PRIOR_SCALES)
     ) + np.bincount(components.of_arm, spent)
     share = 1.0
     if not problem.unstructured:
@@ -139,7 +147,7 @@ def run(kind: Kind, seed: int) -> Seen:
     draw = kind.problem.noise.draws(mu, kind.noise)
     rng, state, failed = np.random.default_rng(seed), policy.init(), False
     while state.samples < MAX_SAMPLES and (arms := policy.ask(state, state.next_reading - state.samples)).size:
-        before = state.stopping["mixture"].data
+        before = split_of(state)
         state = policy.tell(state, arms, draw(rng, arms))
         failed = failed or (before is not None and uncovered(kind, state))
     verdict = policy.verdict(state)

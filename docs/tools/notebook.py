@@ -32,7 +32,10 @@ def run(notebook: dict[str, Any]) -> dict[str, Any]:
 def outputs(cell: Cell, number: int, names: dict[str, Any]) -> list[Cell]:
     """Runs a cell, and returns what it printed and what its last line returned."""
     body = ast.parse("".join(cell["source"])).body
-    last = ast.Expression(body.pop().value) if body and isinstance(body[-1], ast.Expr) else None
+    last = None
+    if body and isinstance(end := body[-1], ast.Expr):
+        last = ast.Expression(end.value)
+        body.pop()
     value = None
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(ast.Module(body, []), f"<cell {number}>", "exec"), names)

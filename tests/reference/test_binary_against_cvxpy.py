@@ -26,7 +26,7 @@ def instance(seed: int, several: bool = False) -> tuple[Problem, Vector]:
     mu = rng.uniform(0.02, 0.6 if seed % 2 else 0.98, size=n_arms)
     rough = graph.roughness_by_component(mu) if several else graph.smoothness(mu)
     R = [1.01, 1.5, 4.0][seed % 3] * rough + 1e-3
-    if several and seed % 4 == 3:
+    if isinstance(R, np.ndarray) and seed % 4 == 3:
         R[0] = math.inf
     return Problem.bounded(graph, R, tolerance=[0.0, 0.03][seed % 2], binary=True), mu
 

@@ -60,7 +60,7 @@ class Case:
             split.means,
             self.u,
             self.means,
-            self.problem.R,
+            float(self.problem.R),
             (0.0, 0.0),
             np.array(PRIOR_SCALES),
         )
@@ -150,7 +150,8 @@ def allowed(case: Case, d: int) -> float:
 
 def event_on_pairs(case: Case, arm: int) -> float:
     """Returns the most that the results of an arm can cost in the event on pairs of arms, whichever arm is best."""
-    logs, most = case.alone, []
+    logs = case.alone
+    most: list[float] = []
     for best in range(logs.size):
         others = [i for i in range(logs.size) if i != best] if arm == best else [arm]
         most.append(min(math.log((logs.size - 1) / (PAIR_SHARE * DELTA)) - logs[best] - logs[i] for i in others))

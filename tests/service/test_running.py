@@ -174,7 +174,7 @@ def test_nothing_is_done_twice_where_answers_are_lost(
 ) -> None:
     url = serve(studies)
     line = Loses(http.client.HTTPConnection, 2)
-    monkeypatch.setattr(transport.http.client, "HTTPConnection", line)
+    monkeypatch.setattr(http.client, "HTTPConnection", line)
     monkeypatch.setattr(transport, "PAUSE", 0.0001)
     client = sb.Client(url)
     for _ in range(2):

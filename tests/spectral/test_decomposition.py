@@ -137,12 +137,12 @@ def restricted(problem: Problem, arms: Indices) -> Problem:
 def test_responses_on_two_components_are_those_of_the_smaller_problem(seed: int) -> None:
     problem, counts, means, best = random_components(seed)
     found = decompose(problem, counts)
-    cost, misfit = found.respond_pairs(means, best, problem.R, problem.tolerance)
+    cost, misfit = found.respond_pairs(means, best, float(problem.R), problem.tolerance)
     whole = found.respond(means, best, problem.radii, problem.tolerance).cost
     assert (cost <= whole * (1 + 1e-9) + 1e-9).all(), "leaving components out can only cost less"
     assert cost[best] == np.inf
     component = found.components.of_arm
-    for i in np.delete(np.arange(means.size), best):
+    for i in np.delete(np.arange(means.size), best).tolist():
         arms = np.flatnonzero(np.isin(component, component[[i, best]]))
         oracle = Oracle(restricted(problem, arms), means[arms], int(np.searchsorted(arms, best)))
         responses = oracle.respond(counts[arms])

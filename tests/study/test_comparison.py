@@ -9,11 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_study import INSTANCE, LABELS, fill
 
 import spectralbai as sb
+from spectralbai.journal.definition import Goal
 from spectralbai.report.comparison import Comparison
 from spectralbai.report.tables import arms_of, comparisons_of
+from tests.means import mu_of
+from tests.study.test_study import INSTANCE, LABELS, fill
 
 CLICKS = sb.Instance(sb.Problem.bounded(INSTANCE.problem.graph, R=0.01, binary=True), None, LABELS)
 
@@ -54,7 +56,7 @@ def test_better_depends_on_the_goal_and_is_said_only_for_sure() -> None:
 
 @pytest.mark.parametrize(("goal", "sign"), [("max", 1.0), ("min", -1.0)])
 def test_a_status_compares_every_arm_but_the_control_and_ranks_the_best_first(
-    goal: sb.study.Goal, sign: float, tmp_path: Path
+    goal: Goal, sign: float, tmp_path: Path
 ) -> None:
     with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}", goal) as study:
         fill(study, 1, sign=sign)
@@ -97,7 +99,7 @@ def test_numbers_of_a_column_have_the_same_decimals(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("goal", ["max", "min"])
-def test_clicks_are_counted_and_written_as_rates(goal: sb.study.Goal, tmp_path: Path) -> None:
+def test_clicks_are_counted_and_written_as_rates(goal: Goal, tmp_path: Path) -> None:
     outcomes = [1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 1.0]
     labels = [*LABELS, "plain", "plain"]
     with sb.Study.create("x", CLICKS, 0.05, f"sqlite:///{tmp_path / 's.db'}", goal) as study:
@@ -161,7 +163,7 @@ def test_data_that_contradict_R_leave_nothing_to_compare_by(tmp_path: Path) -> N
 def test_notebooks_show_plans_and_allocations() -> None:
     plan = sb.plan(INSTANCE, runs=2)._repr_html_()
     assert "with the graph" in plan and "without it" in plan and "expected trials" in plan and "<script" not in plan
-    omega = sb.solve_allocation(INSTANCE.problem, INSTANCE.mu)  # type: ignore[arg-type]  # they are known
+    omega = sb.solve_allocation(INSTANCE.problem, mu_of(INSTANCE))
     shown = omega._repr_html_()
     largest = int(np.argmax(omega.omega))
     first = shown[shown.index("<tbody>") :].split("</tr>")[0]

@@ -7,11 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from scipy.stats import chisquare
-from test_durable_blocks import check_replay
 
 import spectralbai as sb
 from spectralbai.study import export_study, import_study
 from spectralbai.study.traffic import Counts
+from tests.study.test_durable_blocks import check_replay
 
 RATES = np.array([0.25, 0.05, 0.07, 0.06])
 INSTANCE = sb.Instance(

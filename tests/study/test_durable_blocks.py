@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import event
-from test_study import INSTANCE, LABELS, MU, drive
 
 import spectralbai as sb
 from spectralbai.journal.entries import Opening, Records
 from spectralbai.study import export_study, import_study, list_studies
 from spectralbai.study.ledger import Ledger, key
 from spectralbai.study.replay import replay
+from tests.study.test_study import INSTANCE, LABELS, MU, drive
 
 
 def check_replay(study: sb.Study) -> None:
@@ -247,11 +248,14 @@ def test_results_that_close_no_block_do_not_rewrite_the_state(storage: str, monk
     with sb.Study.create("slow", INSTANCE, 0.05, storage) as study:
         rng = np.random.default_rng(0)
         straggler, *tickets = [ticket for _ in range(12) for ticket in study.ask(100)]
-        writes = []
+        writes: list[Any] = []
         replace_state = Ledger.replace_state
-        monkeypatch.setattr(
-            Ledger, "replace_state", lambda self, *rest: writes.append(rest) or replace_state(self, *rest)
-        )
+
+        def noted(self: Ledger, *rest: Any) -> Any:
+            writes.append(rest)
+            return replace_state(self, *rest)
+
+        monkeypatch.setattr(Ledger, "replace_state", noted)
         for ticket in tickets:
             study.tell(ticket, outcome(ticket, rng))
         study.add(LABELS * 10, list(MU) * 10, "the past")

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from test_durable_blocks import check_replay
 
 import spectralbai as sb
 from spectralbai.journal.entries import Check
 from spectralbai.report.status import _eliminated
 from spectralbai.study import export_study, import_study, list_studies
+from tests.study.test_durable_blocks import check_replay
 
 MU = np.array([0.5, -0.1, 0.0, -0.6, -0.5, 1.1, 0.45])
 LABELS = tuple("abcdefg")

@@ -7,11 +7,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from test_durable_blocks import check_replay, outcome
-from test_study import INSTANCE, LABELS
 
 import spectralbai as sb
 from spectralbai.study import Failure, export_study, import_study, list_studies
+from tests.study.test_durable_blocks import check_replay, outcome
+from tests.study.test_study import INSTANCE, LABELS
 
 
 def test_a_budget_is_never_exceeded_and_ends_the_study_with_an_honest_answer(storage: str) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_study import INSTANCE, LABELS, MU, drive, fill
 
 import spectralbai as sb
 from spectralbai.report.tables import means_of
+from tests.study.test_study import INSTANCE, LABELS, MU, drive, fill
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,10 @@ def test_a_status_agrees_with_the_policy(decided: str) -> None:
     )
     assert status.results == state.samples == sum(arm.results for arm in status.arms)
     assert (status.proved, status.consistent, status.remaining) == (True, True, 0.0)
-    assert np.array_equal([arm.estimate for arm in status.arms], seen.mean)
-    assert np.array_equal([(arm.low, arm.high) for arm in status.arms], np.column_stack([seen.low, seen.high]))
-    assert all(arm.low <= mean <= arm.high for arm, mean in zip(status.arms, MU, strict=True))  # type: ignore[operator]
+    assert np.array_equal(np.array([arm.estimate for arm in status.arms], float), seen.mean)
+    ends = np.array([(arm.low, arm.high) for arm in status.arms], float)
+    assert np.array_equal(ends, np.column_stack([seen.low, seen.high]))
+    assert all(low <= mean <= high for (low, high), mean in zip(ends, MU, strict=True))
     assert json.loads(json.dumps(status.as_dict(), allow_nan=False))["best"] == "plain"
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,9 +69,9 @@ def test_a_stop_during_a_join_is_not_lost(storage: str, monkeypatch: pytest.Monk
 
         stops: list[object] = []
         monkeypatch.setattr(study, "_handed_out", stopped_meanwhile)
-        advance = sb.study.study.advance  # type: ignore[attr-defined]
+        advance: Callable[..., object] = sb.study.study.advance  # type: ignore[attr-defined]  # patched below
 
-        def stop_first(*arguments: object) -> object:
+        def stop_first(*arguments: Any) -> object:
             if stops:
                 stops.clear()
                 assert other.stop() is True

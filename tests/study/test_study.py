@@ -7,13 +7,14 @@ import math
 import re
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import spectralbai as sb
+from spectralbai.study import Ticket, list_studies
 from spectralbai.study import ledger as ledger_module
-from spectralbai.study import list_studies
 from spectralbai.study import upkeep as module
 
 GRAPH = sb.Graph.from_edges(5, [(1, 2), (3, 4)])
@@ -106,7 +107,12 @@ def test_a_result_is_counted_once_however_often_it_is_told(storage: str) -> None
 def test_many_results_are_told_all_or_none(storage: str) -> None:
     with sb.Study.create("all", INSTANCE, 0.05, storage) as study:
         a, b = study.ask(2)
-        for bad in ([(a, 0.1), ("unknown", 0.2)], [(a, 0.1), (a, 0.2)], [(a, 0.1), (b, math.nan)]):
+        wrong: list[list[tuple[Ticket | str, float]]] = [
+            [(a, 0.1), ("unknown", 0.2)],
+            [(a, 0.1), (a, 0.2)],
+            [(a, 0.1), (b, math.nan)],
+        ]
+        for bad in wrong:
             with pytest.raises(sb.InvalidInput):
                 study.tell_many(bad)
             assert study.records().observations == ()
@@ -223,7 +229,7 @@ def test_past_results_need_an_origin_and_count_once(storage: str) -> None:
                 sb.InvalidInput, match='results of the origin "pilot of May" are recorded already, and differ'
             ):
                 study.add(labels, outcomes, "pilot of May")
-        for labels, outcomes, origin, message in (
+        refused: tuple[tuple[Any, Any, str, str], ...] = (
             (["plain"], [0.8], " ", "`origin` must be one line"),
             (["plane"], [0.8], "x", 'did you mean "plain"?'),
             (["plain"], [math.inf], "x", "`outcome` must be a finite number"),
@@ -231,7 +237,8 @@ def test_past_results_need_an_origin_and_count_once(storage: str) -> None:
             (None, None, "x", "two lists of one length"),
             (["plain"], 0.5, "x", "two lists of one length"),
             ([], [], "x", "two lists of one length"),
-        ):
+        )
+        for labels, outcomes, origin, message in refused:
             with pytest.raises(sb.InvalidInput, match=message.replace("?", r"\?")):
                 study.add(labels, outcomes, origin)
         assert [each.origin for each in study.records().observations] == ["pilot of May"] * 2

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_study import INSTANCE, LABELS, drive
 
 import spectralbai as sb
 from spectralbai.study import export_study, import_study, results_as_csv
+from tests.study.test_study import INSTANCE, LABELS, drive
 
 
 @pytest.fixture

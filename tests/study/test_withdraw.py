@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from test_durable_blocks import check_replay
 
 import spectralbai as sb
 from spectralbai.study import export_study, import_study
+from tests.study.test_durable_blocks import check_replay
 
 MU = np.array([0.9, 0.1, 0.5, -0.4, -0.3])
 LABELS = tuple("abcde")

@@ -113,7 +113,7 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
             "--cluster needs dask.distributed, not installed here; run: pip install 'spectralbai[cluster]'"
         ) from None
     try:
-        client: Any = Client(address, timeout=CONNECTING, set_as_default=False)  # type: ignore[no-untyped-call]
+        client: Any = Client(address, timeout=CONNECTING, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise SpectralBAIError(

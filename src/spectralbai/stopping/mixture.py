@@ -18,7 +18,7 @@ from spectralbai.spectral import decompose
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
 from spectralbai.stopping.likelihood_ratio import closest_cost
-from spectralbai.stopping.reading import LikelihoodReading, Reading
+from spectralbai.stopping.reading import LikelihoodReading
 from spectralbai.stopping.region import Region, graph_penalties, lone_penalties, number_of_tests
 
 PRIOR_SCALES = (1 / 16, 1.0, 8.0, 64.0)
@@ -80,7 +80,7 @@ class Mixture(StoppingRule[Split]):
         ready = lead > SPLIT_EVIDENCE or responses.misfit > evidence.problem.n_arms + 10
         return Split(evidence.data) if ready else memory
 
-    def read(self, memory: Split, evidence: Evidence) -> Reading:
+    def read(self, memory: Split, evidence: Evidence) -> LikelihoodReading:
         responses, split = evidence.responses, memory.data
         if split is None or split.samples == evidence.samples:
             rows = responses.challengers
