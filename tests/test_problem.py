@@ -190,3 +190,7 @@ def test_an_R_for_each_component_bounds_each_of_them() -> None:
 
 def test_an_R_for_the_only_component_is_the_R_of_all() -> None:
     assert Problem(Graph.from_edges(3, [(0, 1), (1, 2)]), [0.5]).R == 0.5
+
+
+def test_R_may_be_an_array_of_no_dimension() -> None:
+    assert Problem(Graph.from_edges(3, [(1, 2)]), R=np.array(0.1)).R == 0.1

@@ -251,6 +251,8 @@ def R_in_words(R: float | Sequence[float] | Vector) -> str:
 
 def _check_R(R: ArrayLike, graph: Graph) -> float | Vector:
     rule = "non-negative (math.inf ignores the graph)"
+    if isinstance(R, np.ndarray) and R.ndim == 0:
+        R = R.item()
     if isinstance(R, str) or not hasattr(R, "__len__"):
         return check_number("R", R, rule, low=0.0, strict=False, allow_inf=True)
     n, given = graph.n_components, list(R)  # type: ignore[arg-type]
