@@ -10,19 +10,13 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from warm import CLIENT
 
-import spectralbai as sb
 from spectralbai.campaign import Campaign
 from spectralbai.cli.files import read_instance
-from spectralbai.policy import Policy
-from spectralbai.sampling import Tracker, View
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
@@ -151,15 +145,3 @@ def test_the_campaign_files_shown_and_kept_are_campaigns() -> None:
     for text in (*shown, *kept):
         campaign = Campaign.from_toml(text, lambda name: read_instance(str(ROOT / "examples" / "paper.json")))
         assert campaign.trajectories
-
-
-def test_the_policy_shown_to_contributors_works() -> None:
-    shown = re.search(r"```python\n(.*?)```", (ROOT / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)
-    assert shown is not None
-    names: dict[str, Any] = {"dataclass": dataclass, "Tracker": Tracker, "View": View, "Vector": np.ndarray, "np": np}
-    exec(shown[1], names)
-    problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01)
-    policy = Policy(problem, 0.1, sampling=names["LeaderHalf"]())
-    run = sb.simulate.run(policy, [2.0, 0.5, 0.6], seed=0)
-    assert (run.status, run.arm) == ("decided", 0)
-    assert run.counts[0] == pytest.approx(run.counts.sum() / 2, abs=0.1 * run.counts.sum())

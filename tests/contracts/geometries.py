@@ -15,7 +15,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 from spectralbai import Graph, Instance, InvalidInput, Problem, SpectralRace, simulate, solve_allocation
-from spectralbai.checks import Vector
+from spectralbai.checks import Indices, Vector
 from spectralbai.graph import number_by_first
 
 GEOMETRIES: dict[str, Graph] = {
@@ -37,10 +37,9 @@ def means_on(graph: Graph) -> Vector:
     return mu
 
 
-def listed(graph: Graph, name: Vector | None = None) -> Graph:
+def listed(graph: Graph, name: Indices | None = None) -> Graph:
     """Returns the graph of the same edges, listed; with `name`, arm a is called name[a]."""
-    name = np.arange(graph.n_arms) if name is None else name
-    pairs = name[graph.pairs].tolist()
+    pairs = (graph.pairs if name is None else name[graph.pairs]).tolist()
     return Graph.from_edges(graph.n_arms, [(a, b, w) for (a, b), w in zip(pairs, graph.weights.tolist(), strict=True)])
 
 

@@ -10,7 +10,6 @@ class of its own:
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -153,6 +152,6 @@ class SamplingRuleContract:
         assert one_by_one == ask(policy, state, n).tolist()
 
     def test_a_run_finds_the_best_arm(self, sampling: Rule) -> None:
-        problem = replace(PROBLEM, R=2.0, sigma=0.5)
+        problem = Problem(PROBLEM.graph, R=2.0, sigma=0.5)
         run = simulate.run(policy_of(sampling, problem), MU, seed=1, max_samples=5000)
         assert (run.status, run.arm) == ("decided", 5)

@@ -16,7 +16,7 @@ import pytest
 
 from spectralbai import Allocation, Graph, InvalidInput, Problem, solve_allocation
 from spectralbai.allocation import SOLVERS, Solver
-from spectralbai.checks import Vector
+from spectralbai.checks import Indices
 from tests.reference import test_allocation_against_cone_program as gaussian
 from tests.reference import test_binary_against_cvxpy as binary
 
@@ -31,9 +31,9 @@ ACCURACY = 1e-5
 """Of the cone solver that finds the optimum in one go."""
 
 
-def problem_for(solver: Solver, name: Vector | None = None) -> Problem:
+def problem_for(solver: Solver, name: Indices | None = None) -> Problem:
     """Returns a problem that the solver is made for; with `name`, arm a is called name[a]."""
-    name = np.arange(MU.size) if name is None else name
+    name = np.arange(MU.size, dtype=np.intp) if name is None else name
     back = np.argsort(name)
     if solver.by_category:
         graph: Graph = Graph.from_categories([("a", "b", "a", "b", "a")[arm] for arm in back])

@@ -40,7 +40,7 @@ CLEAR, EQUAL = np.array([3.0, 0.0, 0.3, 0.5]), np.zeros(4)
 class Moment(NamedTuple):
     """What a rule knows at one time."""
 
-    memory: Memory
+    memory: Any
     evidence: Evidence
     block: Block | None
 
@@ -136,7 +136,7 @@ class StoppingRuleContract:
             assert written(rule.observe(again, block, later)) == written(after)
 
     def test_telling_a_batch_is_telling_its_parts(self, rule: Rule) -> None:
-        policy, (arms, outcomes) = policy_of(rule), map(np.concatenate, zip(*results(EQUAL, SIGMA, 8, 1), strict=True))
+        policy, (arms, outcomes) = policy_of(rule), map(np.concatenate, zip(*results(EQUAL, SIGMA, 5, 1), strict=True))
         whole = policy.tell(policy.init(), arms, outcomes).as_dict()
         state, cuts = policy.init(), [0, 1, 3, 3, 40, arms.size]
         for low, high in itertools.pairwise(cuts):
@@ -154,9 +154,15 @@ class StoppingRuleContract:
             assert statistic >= threshold
 
     def test_equal_means_are_hardly_ever_told_apart(self, rule: Rule) -> None:
-        """Whichever arm is declared the best, others as good are declared worse."""
-        decided = [decided_at(rule, course(rule, EQUAL, 6, seed), 0.05) < math.inf for seed in range(12)]
-        assert sum(decided) <= 1
+        """Whichever arm is declared the best, others as good are declared worse; and none of them may be out."""
+        wrong = 0
+        for seed in range(12):
+            readings = [rule.read(memory, evidence) for memory, evidence, _ in course(rule, EQUAL, 20, seed)]
+            left = [reading.candidates(0.2) for reading in readings]
+            wrong += any(reading.decided(0.2) for reading in readings) or any(
+                arms is not None and 0 not in arms for arms in left
+            )
+        assert wrong <= 2
 
     def test_a_smaller_risk_is_never_sooner_reached(self, rule: Rule) -> None:
         for seed in range(3):

@@ -27,11 +27,16 @@ class Client:
     Every request may be repeated, and is where its answer was lost: nothing is done twice. Refusals are the exceptions
     that `Study` raises, with the same sentences.
 
-    >>> client = sb.Client("http://127.0.0.1:8000", token="sbai_...")
-    >>> study = client.open("doses")
-    >>> while tickets := study.ask(2, worker="lab 3"):
-    ...     for ticket in tickets:
-    ...         study.tell(ticket, outcome_of(ticket.label))
+    Examples:
+        >>> import spectralbai as sb
+        >>> client = sb.Client("http://127.0.0.1:8000", token="sbai_...")
+        >>> def work(name: str) -> None:
+        ...     study = client.open(name)
+        ...     while tickets := study.ask(2, worker="lab 3"):  # none once it has decided
+        ...         for ticket in tickets:
+        ...             study.tell(ticket, float(input(f"outcome of {ticket.label}: ")))
+        >>> client.url
+        'http://127.0.0.1:8000'
     """
 
     def __init__(

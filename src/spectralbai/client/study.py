@@ -158,7 +158,7 @@ class RemoteStudy:
 
     def records(self) -> Records:
         """Returns all results, tickets and blocks ever recorded, as of one instant."""
-        from spectralbai.study import read_export
+        from spectralbai.study.transfer import read_export
 
         return read_export(self.export()).records
 

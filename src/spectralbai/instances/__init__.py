@@ -34,4 +34,19 @@ KINDS: dict[str, Callable[..., Instance]] = {
 }
 """The generators by name."""
 
-__all__ = ["KINDS", *KINDS]
+__all__ = [
+    "KINDS",
+    "barabasi_albert",
+    "catalogue",
+    "cliques",
+    "complete",
+    "florentine_families",
+    "grid",
+    "karate_club",
+    "les_miserables",
+    "nearest_neighbors",
+    "path",
+    "ring",
+    "star",
+    "stochastic_block",
+]

@@ -83,7 +83,7 @@ class Definition:
 
     @cached_property
     def policy(self) -> Policy:
-        """The policy: the race for the rule betting, SpectralTaS for other rules, with which a race is not possible."""
+        """The policy: the race for rules that bet, SpectralTaS for other rules, with which a race is not possible."""
         # Imported here, because it loads compiled code that most calls of `tell` do not need.
         from spectralbai.policy import SpectralRace, SpectralTaS
 
@@ -92,7 +92,14 @@ class Definition:
             problem = replace(problem, noise=problem.noise.negated())
         if self.before is not None:
             return self.before.policy.joined(problem)
-        return (SpectralRace if self.stopping == "betting" else SpectralTaS)(problem, self.delta, self.stopping)
+        return (SpectralRace if self.races else SpectralTaS)(problem, self.delta, self.stopping)
+
+    @property
+    def races(self) -> bool:
+        """Whether the study races: its stopping rule bets."""
+        from spectralbai.stopping import RULES  # compiled code, as above
+
+        return self.stopping in RULES and RULES[self.stopping].bets
 
     @cached_property
     def history(self) -> tuple[Definition, ...]:
@@ -114,7 +121,7 @@ class Definition:
         """Returns the definition after options have joined; `instance` has all options, the present ones first."""
         if not isinstance(instance, Instance):
             raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
-        if self.stopping != "betting":
+        if not self.races:
             raise InvalidInput(f"options can join only if the stopping rule is betting, and here it is {self.stopping}")
         known, given = self.instance.labels, instance.labels
         moved = next((place for place, label in enumerate(known) if given[place : place + 1] != (label,)), None)

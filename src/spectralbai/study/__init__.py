@@ -27,14 +27,13 @@ __all__ = [
     "export_study",
     "import_study",
     "list_studies",
-    "read_export",
     "results_as_csv",
 ]
 
 if TYPE_CHECKING:
     from spectralbai.study.studies import Studies
     from spectralbai.study.study import Study, list_studies
-    from spectralbai.study.transfer import export_study, import_study, read_export, results_as_csv
+    from spectralbai.study.transfer import export_study, import_study, results_as_csv
 else:  # hidden from type checkers, which would otherwise accept any name
 
     def __getattr__(name: str) -> object:
@@ -46,7 +45,6 @@ else:  # hidden from type checkers, which would otherwise accept any name
             "list_studies": "study",
             "export_study": "transfer",
             "import_study": "transfer",
-            "read_export": "transfer",
             "results_as_csv": "transfer",
         }
         if name not in home_of:
