@@ -212,7 +212,7 @@ REFUSED_PLANS: list[tuple[tuple[str, ...], str]] = [
     (("i.json", "--seed", "-1"), "--seed"),
     (("i.json", "--sigma", "0"), "`sigma` must be a finite positive number, or one per arm, got 0"),
     (("i.json", "--sigma", "-2"), "`sigma` must be a finite positive number"),
-    (("scores.json", "--sigma", "1"), "--sigma is not for outcomes in [0, 1], as the file has it"),
+    (("scores.json", "--sigma", "1"), "--sigma cannot be used with outcomes in [0, 1], as in the file"),
     (("i.json", "--tolerance", "-1"), "`tolerance` must be a finite non-negative number, got -1"),
     (("i.json", "--tolerance", "inf"), "`tolerance` must be a finite non-negative number, got inf"),
     (("i.json", "--R", "-1"), "`R` must be non-negative"),

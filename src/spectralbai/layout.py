@@ -1,4 +1,4 @@
-"""Where to draw the arms of a graph."""
+"""Positions for drawing the arms of a graph."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spectralbai.graph import Categories, Graph
 
 
 def layout(graph: Graph) -> Matrix:
-    """Returns a place (x, y) per arm: components on a grid of cells, each spread by its own spring forces."""
+    """Returns a position (x, y) per arm: components are placed in rows; spring forces spread the arms of each."""
     places = np.zeros((graph.n_arms, 2))
     components = graph.components
     sizes = np.bincount(components)
@@ -30,7 +30,7 @@ def layout(graph: Graph) -> Matrix:
 
 
 def _sunflower(n: int) -> Matrix:
-    """Returns n places evenly in the disc of diameter 1, as the seeds of a sunflower."""
+    """Returns n positions spread evenly over the disc of diameter 1, like the seeds of a sunflower."""
     seeds = np.arange(n) + 0.5
     angle = np.pi * (1 + np.sqrt(5)) * seeds
     places: Matrix = 0.5 * np.sqrt(seeds / n)[:, None] * np.column_stack([np.cos(angle), np.sin(angle)])
@@ -38,7 +38,8 @@ def _sunflower(n: int) -> Matrix:
 
 
 def _spring(graph: Graph, arms: np.ndarray, steps: int = 300) -> Matrix:
-    """Returns places of one component in the unit square, by Fruchterman and Reingold's forces from a circle."""
+    """Returns positions of one component in the unit square, by the forces of Fruchterman and Reingold; they start on a
+    circle."""
     n = arms.size
     if n == 1:
         return np.zeros((1, 2))

@@ -74,7 +74,7 @@ def test_the_last_option_stays_and_unknown_ones_are_refused(storage: str) -> Non
         go_on(study, rng, 30)
         for label in LABELS[:-1]:
             assert study.withdraw(label)
-        with pytest.raises(sb.InvalidInput, match="the last one cannot be"):
+        with pytest.raises(sb.InvalidInput, match="the last one must stay"):
             study.withdraw(LABELS[-1])
         status = study.status()
         assert (status.state, status.best) == ("decided", LABELS[-1]), "one option is left"

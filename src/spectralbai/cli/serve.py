@@ -84,7 +84,7 @@ def serve(
     with Studies(storage, connections=40) as studies:
         server = Server(make_app(studies, access, Limits(rate=rate, burst=4 * rate)), host, port)
         with held_back() as hold, visitors(studies if sample else None):
-            hold()  # Ctrl-C is the server's: it finishes what has begun
+            hold()  # the server handles Ctrl-C: it finishes running requests first
             words = "" if access.needed else "; whoever uses this machine may call it"
             typer.echo(f"Serving {studies.storage} at {server.url}{words}. Ctrl-C ends it", err=True)
             server.serve_until_stopped()
@@ -98,7 +98,7 @@ def create(
     label: Annotated[str, typer.Option(help="What it is for.", metavar="TEXT")] = "",
     tokens: Tokens = None,
 ) -> None:
-    """Prints a new token. It is shown this once, and kept as a hash."""
+    """Prints a new token. It is shown only once, because only its hash is stored."""
     file = _tokens(tokens)
     secret = file.create("read-write" if writes else "read-only", label)
     typer.echo(secret)
@@ -109,14 +109,14 @@ def create(
 def revoke(
     id_: Annotated[str, typer.Argument(help="Id of the token, or its label.", metavar="ID")], tokens: Tokens = None
 ) -> None:
-    """Makes a token invalid, at once, also where the service runs."""
+    """Makes a token invalid at once, also for a service that is running."""
     gone = _tokens(tokens).revoke(id_)
     typer.echo(f"The token {gone.id} is of no use any more")
 
 
 @token.command("list")
 def list_(tokens: Tokens = None, as_json: Json = False) -> None:
-    """Lists the tokens: what each is for and allows, not the tokens themselves."""
+    """Lists the tokens: their labels and rights, not the tokens themselves."""
     found = _tokens(tokens).tokens
     rows = [{"id": each.id, "label": each.label, "access": each.access, "created": each.created} for each in found]
     if as_json:

@@ -1,4 +1,4 @@
-"""The studies of a service, as `Studies` has those of a database."""
+"""The studies of a service, with the same methods as `Studies`."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Client:
         until: float | None = None,
         failed_as: float | None = None,
     ) -> RemoteStudy:
-        """Returns a new study; `Study.create` says what the arguments mean."""
+        """Returns a new study; the arguments are explained at `Study.create`."""
         if not isinstance(instance, Instance):
             raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
         body = {
@@ -84,7 +84,7 @@ class Client:
         return self.open(name)
 
     def list(self) -> list[Summary]:
-        """Returns a line for each study, oldest first."""
+        """Returns a summary of each study, oldest first."""
         found: list[Summary] = []
         after = None
         while True:
@@ -95,12 +95,12 @@ class Client:
                 return found
 
     def import_(self, document: Any, name: str | None = None) -> RemoteStudy:
-        """Returns the study of an exported document, under its own name or another."""
+        """Returns the study of an exported document, under its old name unless `name` gives another."""
         body = {"document": document, "name": name}
         return RemoteStudy(self._transport, self._transport.call("POST", "/api/imports", body, retry_key=_key()))
 
     def delete(self, name: str) -> None:
-        """Removes a study and all that was asked and told, for good."""
+        """Deletes a study with all its tickets and results, for good."""
         self.open(name).delete()
 
     def close(self) -> None:

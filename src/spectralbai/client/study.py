@@ -1,4 +1,4 @@
-"""A study of a service, as `Study` is one of a database."""
+"""A study of a service, with the same methods as `Study`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ALL_ARMS = 1_000_000
 
 
 class RemoteReport:
-    """The record of a study of a service: `.as_dict()`, `.as_html()`, `.status`."""
+    """The report of a study of a service: `.as_dict()`, `.as_html()`, `.status`."""
 
     def __init__(self, document: dict[str, Any], page: str) -> None:
         self._document = document
@@ -31,7 +31,7 @@ class RemoteReport:
 
     @property
     def status(self) -> Status:
-        """Where the study stood."""
+        """The status of the study when the report was made."""
         return Status.from_dict(self._document["status"])
 
     def as_dict(self) -> dict[str, Any]:
@@ -39,7 +39,7 @@ class RemoteReport:
         return self._document
 
     def as_html(self) -> str:
-        """Returns one page that needs nothing else, made right after the rest."""
+        """Returns one HTML page that needs no other files; it is made right after the rest of the report."""
         return self._page
 
 
@@ -51,7 +51,7 @@ class RemoteStudy:
         self.name: str = document["name"]
         self.created: float = document["created_seconds"]
         self.versions: dict[str, str] = document["versions"]
-        """Of the software that created the study."""
+        """Versions of the software that created the study."""
 
     @classmethod
     def named(cls, transport: Transport, name: str) -> RemoteStudy:
@@ -62,18 +62,19 @@ class RemoteStudy:
 
     @property
     def definition(self) -> Definition:
-        """What the study is about, as the service says now."""
+        """The present definition of the study, read from the service."""
         return Definition.from_dict(self._get("")["definition"])
 
     def ask(self, n: int = 1, worker: str = "", lease: float = 3600.0, *, key: str | None = None) -> list[Ticket]:
-        """Returns trials to do next, as tickets, as `Study.ask` does; an ask that is repeated gets the same ones."""
+        """Returns tickets for the trials to do next, like `Study.ask`; if the request is repeated, it gets the same
+        ones."""
         body = {"n": n, "worker": worker, "lease": lease}
         answer = self._post("ask", body, key=secrets.token_hex(16) if key is None else key)
         return [Ticket.from_dict(each) for each in answer["tickets"]]
 
     def tell(self, ticket: Ticket | str, outcome: Outcome) -> bool:
-        """Records the outcome of a ticket; returns whether it was new, as far as the service can tell: where an answer
-        was lost and the result told again, it was not."""
+        """Records the outcome of a ticket; returns whether it was new. If an answer was lost and the request repeated,
+        the outcome counts as not new."""
         return self.tell_many([(ticket, outcome)]) == 1
 
     def tell_many(self, results: Iterable[tuple[Ticket | str, Outcome]]) -> int:
@@ -105,7 +106,7 @@ class RemoteStudy:
         return int(self._post("counts", {"id": id, "past": past, "rows": listed})["recorded"])
 
     def shares(self) -> dict[str, float]:
-        """Returns in what shares to split the next traffic, by label."""
+        """Returns how to split the next traffic, as shares by label."""
         return {each["label"]: each["share"] for each in self._get("/shares")["shares"]}
 
     def abandon(self, *tickets: Ticket | str) -> None:
@@ -113,11 +114,11 @@ class RemoteStudy:
         self._post("abandon", {"tickets": [_id(ticket) for ticket in tickets]})
 
     def withdraw(self, label: str) -> bool:
-        """Takes an arm out of the study; returns whether it was in."""
+        """Takes an option out of the study; returns whether it was in."""
         return bool(self._post("withdraw", {"label": label})["new"])
 
     def join(self, instance: Instance) -> str:
-        """Takes further options into the study; returns what changed, in words. See `Study.join`."""
+        """Adds options to the study; returns what changed, in words. See `Study.join`."""
         if not isinstance(instance, Instance):
             raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
         key = secrets.token_hex(16)
@@ -130,16 +131,16 @@ class RemoteStudy:
         return bool(self._post("stop", None)["new"])
 
     def delete(self) -> None:
-        """Removes the study and all that was asked and told, for good."""
+        """Deletes the study with all its tickets and results, for good."""
         self._transport.call("DELETE", f"/api/studies/{_quoted(self.name)}", gone_is_done=True)
 
     def status(self, control: str | None = None) -> Status:
-        """Returns where the study stands, with every arm compared with the one labelled `control`, if given."""
+        """Returns the status of the study; every option is compared with the one labelled `control`, if given."""
         query = {"control": control, "limit": ALL_ARMS, "order": "study"}
         return Status.from_dict(self._get("/status", query))
 
     def report(self, control: str | None = None) -> RemoteReport:
-        """Returns the record of the study, for a page or JSON."""
+        """Returns the report of the study, for a page or JSON."""
         document = self._get("/report", {"control": control})
         page = self._transport.send(
             "GET", f"/api/studies/{_quoted(self.name)}/report.html", query={"control": control}
@@ -147,16 +148,16 @@ class RemoteStudy:
         return RemoteReport(document, page)
 
     def pending(self) -> tuple[Ticket, ...]:
-        """Returns the tickets that count as pending, oldest first."""
+        """Returns the pending tickets, oldest first."""
         return tuple(Ticket.from_dict(each) for each in self._get("/tickets")["tickets"])
 
     def export(self) -> dict[str, Any]:
-        """Returns all of the study, JSON-ready; `Client.import_` and `import_study` restore it."""
+        """Returns everything about the study, JSON-ready; `Client.import_` and `import_study` restore it."""
         document: dict[str, Any] = self._get("/export")
         return document
 
     def records(self) -> Records:
-        """Returns everything ever told, asked and opened, as of one instant."""
+        """Returns all results, tickets and blocks ever recorded, as of one instant."""
         from spectralbai.study.transfer import read_export
 
         return read_export(self.export()).records

@@ -1,4 +1,5 @@
-"""Calls of a service: JSON over HTTP, repeated where the answer may have been lost, refusals as exceptions."""
+"""Requests to a service: JSON over HTTP. Requests whose answer may have been lost are repeated, and errors become
+exceptions."""
 
 from __future__ import annotations
 
@@ -22,11 +23,11 @@ KINDS: dict[str, type[SpectralBAIError]] = {
     "broken": StorageError,
     "unexpected": StorageError,
 }
-"""What to raise for each kind of problem; what is not listed is an `InvalidInput`."""
+"""The exception to raise for each kind of problem; for kinds not listed it is `InvalidInput`."""
 LATER = (429, 503)
-"""Statuses that may be others a little later."""
+"""HTTP statuses for which a request is repeated, because it may succeed a little later."""
 PAUSE, LONGEST_PAUSE = 0.05, 5.0
-"""Seconds before the first repetition, and the most between two; each pause is twice the one before."""
+"""Seconds before the first repetition, and the longest pause between two; each pause is twice the one before."""
 
 
 class Transport:
@@ -141,7 +142,7 @@ class Transport:
 
 
 class _Kept:
-    """A connection that is closed when nobody has it any more: when its thread ends, say."""
+    """A connection that is closed when nothing refers to it any more, for example when its thread ends."""
 
     def __init__(self, connection: http.client.HTTPConnection) -> None:
         self.connection = connection
@@ -158,14 +159,15 @@ def _as_json(body: Any) -> bytes:
 
 
 def _plain(value: Any) -> Any:
-    """Returns a number of numpy as one of Python."""
+    """Returns a number of numpy as a number of Python."""
     if hasattr(value, "item") and getattr(value, "ndim", None) == 0:
         return value.item()
     raise TypeError(f"{type(value).__name__} is neither a number nor text")
 
 
 def _error(url: str, status: int, answer: bytes) -> SpectralBAIError:
-    """Returns what to raise for a refusal; an answer that is none of the service's is from something in between."""
+    """Returns the exception for an error response; one that is not in the service's format comes from something in
+    between, such as a proxy."""
     try:
         problem = json.loads(answer)
         kind, detail = str(problem["kind"]), str(problem["detail"])

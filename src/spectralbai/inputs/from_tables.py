@@ -1,4 +1,4 @@
-"""Instances from tables of options: which columns make options alike, how outcomes vary, and what R follows."""
+"""Instances from tables of options: which options are alike, how much outcomes vary, and which R follows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spectralbai.problem import Problem
 
 @dataclass(frozen=True)
 class Named:
-    """A table, and what it is called in sentences about it."""
+    """A table, and its name for messages."""
 
     name: str
     table: CsvTable
@@ -34,7 +34,7 @@ class Named:
 
     @contextmanager
     def read(self) -> Iterator[CsvTable]:
-        """Yields the table; refusals inside the context name it."""
+        """Yields the table; error messages inside the context name it."""
         with _about(self.name):
             yield self.table
 
@@ -49,7 +49,7 @@ def _about(name: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Choices:
-    """What is chosen besides the tables. `called` says how the user calls a choice, in sentences about it."""
+    """The choices besides the tables. `called` gives the user's name of a choice, for messages."""
 
     features: str | None = None
     """Columns to compare options by, with commas between."""
@@ -63,7 +63,7 @@ class Choices:
     """Column with guesses of the mean outcomes."""
     R: float | None = None
     step: float | None = None
-    """Instead of R: neighbours differ by at most so much."""
+    """Instead of R: neighbours differ by at most this."""
     sigma: float | None = None
     low: float | None = None
     high: float | None = None
@@ -72,7 +72,7 @@ class Choices:
     called: Callable[[str], str] = "--{}".format
 
     def check(self, arms: bool, edges: bool, observations: bool) -> None:
-        """Refuses choices that do not go together, with these tables given or not."""
+        """Raises InvalidInput for choices that do not go together, or do not fit the tables given."""
         self._check_graph(arms, edges)
         self._check_noise(observations)
 
@@ -121,7 +121,7 @@ class Choices:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """An instance, and what was chosen on the way, in sentences."""
+    """An instance, and remarks on how the tables were read and what was chosen."""
 
     instance: Instance
     remarks: tuple[str, ...]
@@ -164,7 +164,7 @@ def _shape(graph: Graph, by: str | None) -> str:
 def _read(
     choices: Choices, arms: Named | None, edges: Named | None
 ) -> tuple[tuple[str, ...], Graph, list[float] | None, list[str]]:
-    """Returns labels, graph, guesses and what was chosen on the way."""
+    """Returns labels, graph, guesses, and remarks on how columns were read and what was chosen."""
     labels, mu = None, None
     graph: Graph
     remarks: list[str] = []
@@ -209,7 +209,7 @@ def _categories(table: CsvTable, by: str, labels: tuple[str, ...]) -> list[str]:
 def _radii(
     choices: Choices, graph: Graph, labels: tuple[str, ...], observations: Named | None, sigma: float | None
 ) -> tuple[float | Vector, str]:
-    """Returns R, or one for each category, and how it came about."""
+    """Returns R, or one for each category, and a remark that says where it comes from."""
     c, R, step = choices.called, choices.R, choices.step
     if choices.by is None:
         if R is not None:
@@ -253,7 +253,7 @@ def _radii(
 
 
 def _estimated_sigma(choices: Choices, observations: Named, labels: tuple[str, ...]) -> tuple[float, str]:
-    """Returns sigma from past outcomes, rounded up, and how it came about."""
+    """Returns sigma from past outcomes, rounded up, and a remark that says where it comes from."""
     with observations.read() as table:
         found = sigma_from(*observations_from(table, labels))
         if found.sigma == 0:

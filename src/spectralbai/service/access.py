@@ -1,8 +1,8 @@
-"""Who may do what: tokens, hashed, in a file of their own.
+"""Who may do what: tokens, stored as hashes in a separate file.
 
-They are not in the database of studies: that would let everyone who may write there let others in, exports and copies
-of the database would carry them, and a server that only reads studies would have to write. A file that only its owner
-can read needs none of this, and is read again whenever it changes: a token that is revoked is of no use from then on.
+They are not in the database of studies: otherwise everyone who may write there could create tokens, copies of the
+database would contain them, and a server that only reads studies would need to write. A file that only its owner can
+read avoids this. It is read again whenever it changes, so that a revoked token is invalid from then on.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from spectralbai.errors import InvalidInput, NotFound
 
 FORMAT = "spectralbai-tokens/1"
 DEFAULT = Path("spectralbai-tokens.json")
-"""In the working directory, as the default storage is."""
+"""The default file, in the working directory, like the default storage."""
 PREFIX = "sbai_"
-"""What tokens begin with, so that people and programs that look for secrets recognise them."""
+"""The beginning of every token, so that people and programs that search for secrets recognise them."""
 
 Right = Literal["read-only", "read-write"]
 
 
 @dataclass(frozen=True)
 class Token:
-    """What is kept of a token: never the token itself."""
+    """What is stored about a token; the token itself is not."""
 
     id: str
     label: str
@@ -41,7 +41,7 @@ class Token:
 
     @property
     def writes(self) -> bool:
-        """Whether it allows to change anything."""
+        """Whether its owner may change anything."""
         return self.access == "read-write"
 
 
@@ -56,12 +56,15 @@ class TokenFile:
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """The tokens that are valid now; none if the file is not there, or cannot be read any more."""
+        """The tokens that are valid now; none if the file does not exist, or can no longer be read."""
         self._read()
         return self._tokens
 
     def find(self, secret: str) -> Token | None:
-        """Returns what is kept of a token, if it is valid; the time it takes does not depend on how much agrees."""
+        """Returns what is stored about a token, or None if it is not valid.
+
+        The time that this takes does not depend on how much of a wrong token is right, so that nobody can guess one.
+        """
         digest = _digest(secret)
         found = None
         for token in self.tokens:
@@ -70,7 +73,7 @@ class TokenFile:
         return found
 
     def create(self, access: Right, label: str = "") -> str:
-        """Returns a new token, which is shown once and kept as a hash."""
+        """Returns a new token; only its hash is stored, so that it cannot be shown again."""
         if len(label) > 100 or not label.isprintable():
             raise InvalidInput(f"a label must be one line of at most 100 printable characters, got {label[:120]!r}")
         secret = PREFIX + secrets.token_urlsafe(32)
@@ -81,7 +84,7 @@ class TokenFile:
         return secret
 
     def revoke(self, id_: str) -> Token:
-        """Removes the token of that id, or of that label, and returns what was kept of it."""
+        """Removes the token with that id or label, and returns what was stored about it."""
         found = [token for token in self.tokens if id_ in (token.id, token.label)]
         if not found:
             raise NotFound(f'there is no token "{id_}" in {self.file}; spectralbai serve token list shows those there')
@@ -99,7 +102,7 @@ class TokenFile:
         seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
         if seen == self._seen:
             return
-        self._tokens, self._seen = (), None  # nobody is let in by a file that cannot be read
+        self._tokens, self._seen = (), None  # if the file cannot be read, no token is valid
         if os.name == "posix" and stat.st_mode & 0o077:
             raise InvalidInput(f"others than its owner can read {self.file}; run: chmod 600 {self.file}")
         try:
@@ -126,9 +129,9 @@ class TokenFile:
 
 
 class Access:
-    """Who may do what: everyone where there is no file of tokens, else who has a token of it.
+    """Who may do what: everyone if there are no tokens, otherwise everyone with a valid token.
 
-    A server that began with tokens needs them until it ends, even if all are revoked or the file disappears.
+    A server that started with tokens requires them until it ends, even if all are revoked or the file disappears.
     """
 
     def __init__(self, tokens: TokenFile | None = None) -> None:
@@ -140,7 +143,7 @@ class Access:
         return self._file is not None
 
     def find(self, secret: str | None) -> Token | None:
-        """Returns what is kept of a token, if it is valid."""
+        """Returns what is stored about a token, or None if it is not valid."""
         if self._file is None or not secret:
             return None
         return self._file.find(secret)

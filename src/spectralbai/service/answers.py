@@ -1,4 +1,4 @@
-"""How answers are written: JSON that any program can read, whatever users typed."""
+"""How answers are written: valid JSON, even if users typed text that is not valid Unicode."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 
 class Answer(Response):
-    """A JSON answer. Text that is not Unicode, such as half of a pair of surrogates, is escaped."""
+    """A JSON answer. Characters that are not valid Unicode, such as a single surrogate, are escaped."""
 
     media_type = "application/json"
 
@@ -18,6 +18,6 @@ class Answer(Response):
 
 
 def as_json(content: Any) -> bytes:
-    """Returns a document as JSON; a backslash escape of Python for a surrogate is that of JSON too."""
+    """Returns a document as JSON; Python's backslash escape of a surrogate is also valid in JSON."""
     text = json.dumps(content, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     return text.encode("utf-8", "backslashreplace")

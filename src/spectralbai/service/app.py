@@ -1,4 +1,4 @@
-"""The application: routes, what every request passes, and the page."""
+"""The application: its routes, the checks that every request passes, and the page."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ TAGS = [
 def make_app(
     studies: Studies, access: Access | None = None, limits: Limits | None = None, *, every: float = EVERY
 ) -> FastAPI:
-    """Returns the service over these studies, an ASGI application. `every` is how often it looks for changes that
-    listeners are told of, in seconds."""
+    """Returns the service for these studies, an ASGI application. Every `every` seconds it checks for changes that
+    listeners are told about."""
     access = Access() if access is None else access
     metrics, pulse = Metrics(), Pulse(studies)
     app = FastAPI(
@@ -46,7 +46,7 @@ def make_app(
         description="Find the best of many related options with the fewest noisy trials: studies over HTTP.",
         openapi_url="/api/openapi.json",
         openapi_tags=TAGS,
-        docs_url=None,  # their scripts come from elsewhere
+        docs_url=None,  # these pages would load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,
         middleware=[Middleware(Gate, access=access, limits=Limits() if limits is None else limits, metrics=metrics)],
@@ -64,7 +64,7 @@ def make_app(
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
-    """Returns the OpenAPI document: every refusal is a problem, and tokens are bearer tokens."""
+    """Returns the OpenAPI document; in it every error is a `Problem`, and tokens are bearer tokens."""
     if app.openapi_schema is None:
         document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes, tags=TAGS

@@ -1,6 +1,6 @@
-"""Server-sent events: who listens is told when a study has changed.
+"""Server-sent events: listeners are told when a study has changed.
 
-One task asks the database once a second for all listeners of a process, and only while there are any.
+One task per process queries the database once a second for all listeners, and only while there are any.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from spectralbai.service.answers import as_json
 from spectralbai.service.pulse import Beat, Pulse
 
 EVERY = 1.0
-"""Seconds between looks at the database."""
+"""Seconds between queries of the database."""
 HEARTBEAT = 15.0
-"""Seconds after which a listener hears something, so that proxies do not close the connection."""
+"""After this many seconds without an event, something is sent, so that proxies do not close the connection."""
 MOST_WAITING = 1000
-"""Events that a slow listener can be behind; it then misses the oldest, and the next ones say all that matters."""
+"""Most events that wait for a slow listener; then the oldest are dropped, which does no harm, since later events of a
+study replace earlier ones."""
 
 Change = Beat | str
 """A study that has changed, or the name of one that was deleted."""
@@ -37,7 +38,8 @@ class Events:
         self._closed = False
 
     async def stream(self, name: str | None = None) -> AsyncIterator[bytes]:
-        """Yields the events of a study, or of all: first where they stand, then every change, until `close`."""
+        """Yields the events of a study, or of all studies: first their present state, then every change, until
+        `close`."""
         queue: asyncio.Queue[Change | None] = asyncio.Queue(MOST_WAITING)
         for beat in await self._beats():
             if name in (None, beat.study):
@@ -75,7 +77,7 @@ class Events:
             await asyncio.sleep(self._every)
             try:
                 beats = {beat.study: beat for beat in await self._beats()}
-            except SpectralBAIError as error:  # busy, say: the next look may succeed
+            except SpectralBAIError as error:  # for example busy: the next query may succeed
                 logging.getLogger(__name__).warning("%s", error)
                 continue
             changes: list[Change] = [beat for name, beat in beats.items() if self._last.get(name) != beat]

@@ -1,4 +1,4 @@
-"""What every request passes before it reaches a route: counting, headers, access, limits."""
+"""The checks that every request passes before it reaches a route: access and limits; also metrics and headers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ LOG = logging.getLogger("spectralbai.service")
 COOKIE = "spectralbai"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 PUBLIC = frozenset({"/api/health", "/api/session", "/api/login", "/api/logout", "/api/openapi.json"})
-"""What needs no token; nor do the files of the page, in which there are no data."""
+"""Paths that need no token. The files of the page need none either, because they contain no data."""
 READING = frozenset({"/api/plan", "/api/instances"})
-"""What a token that only reads may call though it is not GET: nothing is changed by it."""
+"""Paths that a read-only token may call although the method is not GET, because they change nothing."""
 OF_API = ("/api", "/metrics")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -42,7 +42,7 @@ HEADERS = {
 
 
 class Gate:
-    """Lets requests pass to an application, or refuses them."""
+    """Passes requests on to an application, or refuses them."""
 
     def __init__(self, app: ASGIApp, access: Access, limits: Limits, metrics: Metrics) -> None:
         self._app = app
@@ -65,7 +65,8 @@ class Gate:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
-                # Files of the page may be kept, but never used unasked: those of two versions do not go together.
+                # Browsers may cache files of the page, but must ask whether they have changed: files of two versions do
+                # not work together.
                 headers.setdefault("Cache-Control", "no-store" if of_api else "no-cache")
             await send(message)
 
@@ -85,7 +86,7 @@ class Gate:
             LOG.info("%s %s %r %d %.1f ms", client, scope["method"], shown, status, 1000 * seconds)
 
     def _refusal(self, scope: Scope) -> Response | None:
-        """Returns why a request is refused, if it is; else notes in its scope who makes it."""
+        """Returns the response to a request that is refused; otherwise None, and notes in the scope who makes it."""
         headers = Headers(scope=scope)
         method, path = scope["method"], scope["path"]
         if not self._access.needed and not _is_local(headers.get("host", "")):
@@ -97,7 +98,7 @@ class Gate:
         bearer, cookie = _secrets(headers)
         try:
             token = self._access.find(bearer or cookie)
-        except SpectralBAIError as error:  # somebody has damaged the file of tokens
+        except SpectralBAIError as error:  # the file of tokens is damaged
             LOG.error("%s", error)
             token = None
         scope["spectralbai.token"] = token
@@ -137,7 +138,7 @@ def _not_allowed(token: Token | None, method: str, path: str) -> Response | None
 
 
 def _secrets(headers: Headers) -> tuple[str | None, str | None]:
-    """Returns the token in the header and that in the cookie."""
+    """Returns the token in the header and the token in the cookie."""
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     cookie = None
     if "cookie" in headers:
@@ -162,7 +163,8 @@ def _same_site(headers: Headers) -> bool:
 
 
 def _is_local(host: str) -> bool:
-    """Returns whether a Host is localhost or an address: a name of somebody else may have been made to lead here."""
+    """Returns whether a Host header is localhost or an IP address; any other name may belong to an attacker who made it
+    lead here (DNS rebinding)."""
     try:
         name = urlsplit(f"//{host}").hostname or ""
         if name == "localhost" or name.endswith(".localhost"):
@@ -174,7 +176,7 @@ def _is_local(host: str) -> bool:
 
 
 def _keep_slashes(scope: Scope) -> None:
-    """Keeps / and % in names as they were written, %2F and %25: a name of a study is one part of the path."""
+    """Keeps %2F and %25 in the path undecoded, so that the name of a study stays one part of the path."""
     raw = scope.get("raw_path")
     if raw and b"%" in raw:
         from urllib.parse import unquote

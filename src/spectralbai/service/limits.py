@@ -1,4 +1,4 @@
-"""How much one client may send, and how often."""
+"""Limits on how much one client may send, and how often."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
 MOST_CLIENTS = 10_000
-"""Clients whose requests are counted; who has not called for longest is forgotten first."""
+"""Most clients whose requests are counted; the one that has been silent longest is forgotten first."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one request and one client may ask of the service."""
+    """The limits on one request and on one client."""
 
     body: int = 16 * 2**20
-    """Bytes of a request."""
+    """Most bytes in the body of a request."""
     rate: float = 500.0
-    """Requests per second of one client, on average; 0 for no limit."""
+    """Most requests per second of one client, on average; 0 for no limit."""
     burst: float = 2000.0
-    """Requests that may come at once after a pause."""
+    """Most requests that one client may make at once after a pause."""
 
 
 class Rates:
-    """A bucket for each client: it fills at the rate, and every request takes one out."""
+    """A token bucket for each client: it fills at the rate, and every request takes one token out."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
@@ -38,7 +38,7 @@ class Rates:
         self._lock = threading.Lock()
 
     def wait(self, client: str) -> int:
-        """Returns 0 if a client may make a request now, else the seconds after which it may."""
+        """Returns 0 if a client may make a request now, otherwise the seconds that it must wait."""
         rate, burst = self._limits.rate, self._limits.burst
         if rate <= 0:
             return 0
@@ -54,7 +54,7 @@ class Rates:
 
 
 def measured(receive: Receive, most: int) -> Receive:
-    """Returns a `receive` that refuses a body of more than `most` bytes, whatever its headers say."""
+    """Returns a `receive` that refuses a body of more than `most` bytes, even if its headers claim fewer."""
     total = 0
 
     async def receive_measured() -> Message:
@@ -69,5 +69,5 @@ def measured(receive: Receive, most: int) -> Receive:
 
 
 def too_large(most: int) -> str:
-    """Returns what is said of a body that is too large."""
+    """Returns the message for a body that is too large."""
     return f"a request may hold at most {most:,} bytes; send it in parts"

@@ -1,4 +1,4 @@
-"""What the service counts of itself, in the text form of Prometheus."""
+"""Metrics of the service, in the text format of Prometheus."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 
 
 class Metrics:
-    """Requests by route and status, and how long they took."""
+    """Counts requests by route and status, and how long they took."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -20,7 +20,7 @@ class Metrics:
         self._seconds: Counter[str] = Counter()
 
     def count(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Counts a request that has been answered."""
+        """Counts an answered request."""
         with self._lock:
             self._requests[method, route, status] += 1
             counts = self._durations.setdefault(route, [0] * (len(BUCKETS) + 1))

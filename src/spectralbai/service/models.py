@@ -1,4 +1,4 @@
-"""What requests hold, and what answers do, with examples; OpenAPI is made of these."""
+"""Models of requests and answers, with examples; the OpenAPI document is made from them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Document = Annotated[
 ]
 
 
-# The library checks these, and refuses them in the sentences that it has for everyone.
+# The library checks these, so that the error messages are the same as everywhere else.
 Number = Annotated[Any, WithJsonSchema({"type": "number"})]
 NumberOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "null"}]})]
 Whole = Annotated[Any, WithJsonSchema({"type": "integer"})]
@@ -35,7 +35,7 @@ Goal = Annotated[Any, WithJsonSchema({"type": "string", "enum": ["max", "min"]})
 
 
 class Request(BaseModel):
-    """A request: nothing but these keys, and values of these types."""
+    """A request: other keys, and values of other types, are refused."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -84,7 +84,7 @@ class Count(Request):
 
 
 class Counts(Request):
-    """A day's traffic, say: all is recorded, or nothing."""
+    """Counts, such as a day's traffic: all are recorded, or none."""
 
     id: Words = Field(description="Names these counts: the same again change nothing.", examples=["2026-05-17"])
     past: bool = Field(False, description="They are older than the study: they only inform.")
@@ -124,13 +124,13 @@ class Joining(Request):
 
 
 class Login(Request):
-    """A token, to be kept in a cookie that scripts cannot read."""
+    """A token, which is stored in a cookie that scripts cannot read."""
 
     token: str
 
 
 class Import(Request):
-    """An exported study, to be restored under its own name or another."""
+    """An exported study, to restore under its old name or another."""
 
     document: Annotated[Any, WithJsonSchema({"type": "object"})] = Field(examples=[{"format": "spectralbai-export/3"}])
     name: WordsOrNull = None
@@ -157,7 +157,7 @@ class Tables(Request):
 
 
 class Planning(Tables):
-    """An instance, or the tables to make one of; and the risk."""
+    """An instance, or tables to make one from, and the risk."""
 
     instance: Document | None = None
     delta: float = Field(0.05, description="Risk of a wrong answer.")
@@ -203,7 +203,7 @@ class Lines(Reply):
 
 
 class StudyReply(Reply):
-    """What a study is about."""
+    """The definition of a study."""
 
     name: str
     created: str
@@ -277,7 +277,7 @@ class Deleted(Reply):
 
 
 class Status(Reply):
-    """Where a study stands; docs/studies.md says what the numbers mean."""
+    """The status of a study; docs/studies.md explains the numbers."""
 
     name: str
     time: str
@@ -297,7 +297,7 @@ class Status(Reply):
 
 
 class Past(Reply):
-    """A result, as told."""
+    """A result that was told."""
 
     number: int
     label: str
@@ -316,7 +316,7 @@ class Results(Reply):
 
 
 class History(Reply):
-    """What the stopping rule saw each time it was read, for the picture of the race."""
+    """What the stopping rule said each time it was read, for the picture of the race."""
 
     kind: Literal["arms", "categories"]
     names: list[str] = Field(description="What the numbers of `lacking` are of, in this order.")
@@ -331,7 +331,7 @@ class History(Reply):
 
 
 class Graph(Reply):
-    """The graph, with places to draw it."""
+    """The graph, with positions to draw it."""
 
     kind: Literal["edges", "categories"]
     nodes: list[dict[str, Any]]
@@ -340,7 +340,7 @@ class Graph(Reply):
 
 
 class Made(Reply):
-    """An instance made of tables, and what was chosen on the way."""
+    """An instance made from tables, and remarks on how they were read and what was chosen."""
 
     instance: dict[str, Any]
     remarks: list[str]
@@ -359,7 +359,7 @@ class Planned(Reply):
 
 
 class Problem(Reply):
-    """A refusal, as RFC 9457 has it."""
+    """An error, in the format of RFC 9457."""
 
     type: str
     title: str

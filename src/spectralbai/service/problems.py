@@ -1,4 +1,4 @@
-"""Refusals as RFC 9457 has them (application/problem+json), with the sentences of the command line."""
+"""Errors in the format of RFC 9457 (application/problem+json), with the same messages as on the command line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OF_HTTP = {
     429: "too-many",
     500: "unexpected",
 }
-"""Kind of error for each status that the service itself gives."""
+"""Kind of error for each status that the service gives by itself, not because of an exception of the library."""
 TITLES = {
     "refused": "The request breaks a stated rule",
     "not-found": "There is no such thing",
@@ -50,7 +50,7 @@ MEDIA_TYPE = "application/problem+json"
 
 
 def problem(status: int, kind: str, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Returns a refusal: its kind, and a sentence that says what is wrong and how to mend it."""
+    """Returns an error response: its kind, and a sentence that says what is wrong and what to do instead."""
     document = {
         "type": f"urn:spectralbai:{kind}",
         "title": TITLES.get(kind, kind),
@@ -62,12 +62,12 @@ def problem(status: int, kind: str, detail: str, headers: Mapping[str, str] | No
 
 
 def of_http(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Returns a refusal by the service itself."""
+    """Returns an error response for a status that the service gives by itself."""
     return problem(status, OF_HTTP.get(status, "malformed"), detail, headers)
 
 
 def install(app: FastAPI) -> None:
-    """Makes an application answer every error by a problem."""
+    """Makes an application answer every error with a problem document."""
     app.add_exception_handler(SpectralBAIError, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http)
@@ -76,7 +76,7 @@ def install(app: FastAPI) -> None:
 
 
 def sentence(errors: Sequence[Any]) -> str:
-    """Returns the first thing that is wrong with a request, in a sentence."""
+    """Returns a sentence about the first thing that is wrong with a request."""
     first = errors[0]
     where, *path = first["loc"]
     name = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in path).lstrip(".")

@@ -1,4 +1,4 @@
-"""How far each study is, at the price of one small query."""
+"""The progress of all studies, from one small query."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Beat:
-    """A study at one instant."""
+    """The progress of a study at one instant."""
 
     study: str
     results: int
     state: str
     version: str
-    """Another one whenever anything but tickets has changed."""
+    """Changes whenever anything except tickets has changed."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the beat, JSON-ready."""
@@ -29,14 +29,14 @@ class Beat:
 
 
 class Pulse:
-    """Reads how far the studies of a storage are. What a study is about is read when it changes."""
+    """Reads the progress of the studies of a storage. Definitions are read only when they change."""
 
     def __init__(self, studies: Studies) -> None:
         self._studies = studies
         self._known: dict[tuple[int, int, str], Definition] = {}
 
     def read(self) -> list[Beat]:
-        """Returns all studies, oldest first."""
+        """Returns the progress of all studies, oldest first."""
         marks, now = self._studies.marks(), self._studies.now
         known: dict[tuple[int, int, str], Definition] = {}
         beats = []

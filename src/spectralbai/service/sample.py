@@ -1,4 +1,4 @@
-"""A study to look at: twelve designs of a page, and visitors who are simulated."""
+"""A sample study to look at: twelve designs of a page, and simulated visitors."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ RATES = {
     "dark, large": 0.66,
     "dark, larger": 0.58,
 }
-"""Which part of the visitors clicks, for each design."""
+"""The part of the visitors who click, for each design."""
 R = 0.03
-"""Designs of one colour differ by so much at most: a bound on the sum of squares over neighbours."""
+"""Bound on how much designs of one colour differ: on the sum of squared differences over neighbours."""
 PAUSE = 0.25
 """Seconds between visitors, on average."""
 
 
 def sample_instance() -> Instance:
-    """Returns the instance of the sample study: each design is like the same colour in the next size."""
+    """Returns the instance of the sample study: each design is joined to the next size of the same colour."""
     edges = [(first + size, first + size + 1) for first in range(0, len(RATES), 3) for size in (0, 1)]
     problem = Problem.bounded(Graph.from_edges(len(RATES), edges), R, 0.0, 1.0, 0.02, binary=True)
     return Instance(problem, labels=tuple(RATES))
@@ -45,7 +45,7 @@ def sample_instance() -> Instance:
 
 @contextmanager
 def visitors(studies: Studies | None, pause: float = PAUSE, seed: int = 1) -> Iterator[None]:
-    """Makes the sample study, if there is none of its name, and tells what visitors do while the context lasts."""
+    """Creates the sample study, if it does not exist, and tells what visitors do until the end of the context."""
     if studies is None:
         yield
         return
@@ -73,7 +73,7 @@ def _visit(study: Study, over: threading.Event, pause: float, rng: random.Random
                 else:
                     study.tell(ticket, float(rng.random() < RATES.get(ticket.label, 0.3)))
         except NotFound:
-            return  # deleted: nothing is left to do
+            return  # the study was deleted
         except SpectralBAIError as error:
             logging.getLogger(__name__).warning("%s", error)
             over.wait(1)

@@ -1,4 +1,4 @@
-"""The service as a process: bound to an address, ended in order."""
+"""The service as a process: it is bound to an address, and ends cleanly."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from fastapi import FastAPI
 from spectralbai.errors import InvalidInput, SpectralBAIError
 
 PATIENCE = 30
-"""Seconds in which requests that have begun must end when the service does."""
+"""Seconds that running requests have to end when the service is stopped."""
 
 
 class Server(uvicorn.Server):
-    """Serves an application at an address; ending, it finishes what has begun."""
+    """Serves an application at an address; when it is stopped, it finishes running requests first."""
 
     def __init__(self, app: FastAPI, host: str = "127.0.0.1", port: int = 8000) -> None:
         super().__init__(
@@ -35,14 +35,14 @@ class Server(uvicorn.Server):
         self._socket = bound(host, port)
         shown = f"[{host}]" if ":" in host else host
         self.url = f"http://{shown}:{self._socket.getsockname()[1]}"
-        """The address of the page; the API is below it."""
+        """The address of the page; addresses of the API start with it."""
 
     def serve_until_stopped(self) -> None:
-        """Serves until somebody stops it: Ctrl-C, SIGTERM, or `should_exit`."""
+        """Serves until it is stopped by Ctrl-C, SIGTERM, or `should_exit`."""
         self.run(sockets=[self._socket])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._app.state.events.close()  # listeners would keep it from ending
+        self._app.state.events.close()  # open event streams would keep the server from ending
         await super().shutdown(sockets)
 
 
@@ -55,7 +55,7 @@ def is_loopback(host: str) -> bool:
 
 
 def bound(host: str, port: int) -> socket.socket:
-    """Returns a socket that is bound to an address, and listens once the service does."""
+    """Returns a socket that is bound to an address; it does not listen before the service starts."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError:

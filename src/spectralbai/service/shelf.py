@@ -11,13 +11,13 @@ from spectralbai.errors import NotFound
 from spectralbai.study import Studies, Study
 
 MOST_OPEN = 64
-"""Studies kept open; the one used least lately goes first."""
+"""Most studies that are kept open; the least recently used one is closed first."""
 
 T = TypeVar("T")
 
 
 class Shelf:
-    """Opens studies of a storage once, and keeps them: a `Study` that is open knows its state, and answers quickly."""
+    """Opens studies of a storage once and keeps them open: an open `Study` has its state in memory and answers fast."""
 
     def __init__(self, studies: Studies) -> None:
         self.studies = studies
@@ -25,10 +25,10 @@ class Shelf:
         self._lock = threading.Lock()
 
     def use(self, name: str, call: Callable[[Study], T]) -> T:
-        """Returns what `call` makes of a study.
+        """Returns the result of `call` for a study.
 
-        One that is open may have been deleted meanwhile by another process, and another one created under its name: so
-        what it does not find is looked for again in the study opened anew.
+        Another process may have deleted an open study and created a new one with the same name. So if `call` raises
+        NotFound, the study is opened again and `call` repeated.
         """
         with self._lock:
             study = self._open.get(name)
@@ -42,12 +42,12 @@ class Shelf:
         return call(self._opened(name))
 
     def forget(self, name: str) -> None:
-        """Lets go of a study, which was deleted, say."""
+        """Removes a study from those kept open, for example because it was deleted."""
         with self._lock:
             self._open.pop(name, None)
 
     def keep(self, study: Study) -> None:
-        """Keeps a study that was opened elsewhere."""
+        """Adds a study that was opened elsewhere to those kept open."""
         with self._lock:
             self._open[study.name] = study
             while len(self._open) > MOST_OPEN:

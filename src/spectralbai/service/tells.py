@@ -1,8 +1,8 @@
 """Results of many clients, told together.
 
-Every tell is a transaction, which waits for the disk, and those of one study wait for one another. So those that come
-while one is on its way are told together, in the next: the more clients there are, the more share the wait. Each is
-still recorded whole or not at all, refused by itself, and acknowledged when it has reached the disk.
+Every tell is a transaction that waits for the disk, and transactions of one study wait for each other. So requests that
+arrive while one is running are told together in the next transaction: with more clients, more of them share the wait.
+Each request is still recorded completely or not at all, refused separately, and acknowledged once it is on the disk.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spectralbai.errors import SpectralBAIError
 from spectralbai.service.shelf import Shelf
 
 MOST_AT_ONCE = 64
-"""Requests that share a transaction."""
+"""Most requests that share a transaction."""
 
 
 class _Batch:
@@ -26,11 +26,11 @@ class _Batch:
         self.results = results
         self.woken = threading.Event()
         self.answer: int | BaseException | None = None
-        """None where it is now this request's turn to tell what waits."""
+        """None, after it was woken, if it is this request's turn to tell the waiting requests together."""
 
 
 class Tells:
-    """The requests that wait, by study."""
+    """The waiting requests, by study."""
 
     def __init__(self, shelf: Shelf) -> None:
         self._shelf = shelf
@@ -43,7 +43,7 @@ class Tells:
         with self._lock:
             waiting = self._waiting.get(name)
             if waiting is None:
-                self._waiting[name] = deque()  # those who come now wait for this request
+                self._waiting[name] = deque()  # requests that arrive from now on wait for this one
             else:
                 waiting.append(batch)
         if waiting is not None:
@@ -77,7 +77,7 @@ class Tells:
                 raise
 
     def _pass_on(self, name: str) -> None:
-        """Lets the next request that waits tell what waits, while this one may have to read rules."""
+        """Wakes the next waiting request, which tells all that wait, while this one may still have to read rules."""
         with self._lock:
             waiting = self._waiting[name]
             if waiting:

@@ -1,4 +1,4 @@
-"""The routes of the API, by concept."""
+"""The routes of the API, one file per subject."""
 
 from spectralbai.service.routes import about, planning, studies, trials, views
 

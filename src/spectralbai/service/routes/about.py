@@ -73,7 +73,7 @@ def metrics(request: Request) -> Response:
 
 @router.get("/api/events", response_class=Response, responses={200: {"content": {"text/event-stream": {}}}})
 async def events(request: Request) -> Response:
-    """Tells of every study that changes, as server-sent events, until one of both hangs up."""
+    """Reports every change of a study, as server-sent events, until one side closes the connection."""
     return _stream(request, None)
 
 
@@ -81,7 +81,8 @@ async def events(request: Request) -> Response:
     "/api/studies/{name}/events", response_class=Response, responses={200: {"content": {"text/event-stream": {}}}}
 )
 def events_of_study(request: Request, name: Name, shelf: TheShelf) -> Response:
-    """Tells of every change of a study, as server-sent events, until it is deleted or one of both hangs up."""
+    """Reports every change of one study, as server-sent events, until it is deleted or one side closes the
+    connection."""
     shelf.use(name, lambda study: study.catch_up())
     return _stream(request, name)
 

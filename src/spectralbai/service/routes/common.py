@@ -1,4 +1,4 @@
-"""What routes share."""
+"""Parts that several routes use."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schema
 
 
 def answers(model: type[BaseModel], status: int = 200, **more: Any) -> dict[int | str, dict[str, Any]]:
-    """Returns what a route may answer, for OpenAPI."""
+    """Returns the possible answers of a route, for OpenAPI."""
     found: dict[int | str, dict[str, Any]] = {status: {"model": model, "description": "Done.", **more}}
     refusals: dict[int | str, dict[str, Any]] = {
         code: {"description": text, "content": _PROBLEM} for code, text in _REFUSALS.items()

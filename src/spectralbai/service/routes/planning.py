@@ -21,15 +21,15 @@ from spectralbai.service.routes.common import answers
 router = APIRouter(tags=["planning"])
 
 AT_ONCE = 2
-"""Plans that are computed at once; others wait, so that studies are served meanwhile."""
+"""Most plans that are computed at the same time; others wait, so that studies are served meanwhile."""
 PATIENCE = 30.0
-"""Seconds that others wait."""
+"""Seconds that other plans wait before they are refused."""
 _room = threading.BoundedSemaphore(AT_ONCE)
 
 
 @router.post("/api/instances", responses=answers(models.Made))
 def make_instance(body: models.Tables) -> Response:
-    """Makes an instance of tables of options, as `spectralbai instance` does."""
+    """Makes an instance from tables of options, like `spectralbai instance`."""
     with _computing():
         made = _made(body)
         return Answer({"instance": made.instance.as_dict(), "remarks": list(made.remarks)})
@@ -37,7 +37,7 @@ def make_instance(body: models.Tables) -> Response:
 
 @router.post("/api/plan", responses=answers(models.Planned))
 def plan(body: models.Planning) -> Response:
-    """Says how many trials to expect and what the graph saves, without simulation, as `spectralbai plan --quick`."""
+    """Says how many trials to expect and what the graph saves, without simulation, like `spectralbai plan --quick`."""
     with _computing():
         if body.instance is None:
             made = _made(body)

@@ -43,7 +43,7 @@ def list_studies(
 
 @router.post("/api/studies", status_code=201, responses=answers(models.StudyReply, 201))
 def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Response:
-    """Begins a study.
+    """Creates a study.
 
     A name that is taken is refused. With an Idempotency-Key the study there is returned if it is the same: so a request
     whose answer was lost can be made again.
@@ -65,7 +65,7 @@ def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Res
 
 @router.post("/api/imports", status_code=201, responses=answers(models.StudyReply, 201))
 def import_study(body: models.Import, shelf: TheShelf, key: Key = None) -> Response:
-    """Restores an exported study, under its own name or another."""
+    """Restores an exported study, under its old name or another."""
     try:
         study = shelf.studies.import_(body.document, body.name)
     except Conflict:
@@ -81,7 +81,7 @@ def import_study(body: models.Import, shelf: TheShelf, key: Key = None) -> Respo
 
 @router.get("/api/studies/{name}", responses=answers(models.StudyReply))
 def get_study(name: Name, shelf: TheShelf) -> Response:
-    """Says what a study is about."""
+    """Returns the definition of a study."""
 
     def look(study: Study) -> dict[str, Any]:
         study.catch_up()
@@ -92,7 +92,7 @@ def get_study(name: Name, shelf: TheShelf) -> Response:
 
 @router.delete("/api/studies/{name}", responses=answers(models.Deleted))
 def delete_study(name: Name, shelf: TheShelf) -> Response:
-    """Deletes a study, with all that was asked and told. It cannot be brought back, except from an export."""
+    """Deletes a study with all its tickets and results. It cannot be restored, except from an export."""
     shelf.use(name, lambda study: study.delete())
     shelf.forget(name)
     return Answer({"deleted": name})
@@ -100,7 +100,7 @@ def delete_study(name: Name, shelf: TheShelf) -> Response:
 
 @router.post("/api/studies/{name}/stop", responses=answers(models.Stopped))
 def stop_study(name: Name, shelf: TheShelf) -> Response:
-    """Ends a running study by hand, decided or not. Results of tickets that are out are still welcome."""
+    """Ends a running study by hand, decided or not. Results of pending tickets are still accepted."""
 
     def stop(study: Study) -> dict[str, Any]:
         return {"new": study.stop(), "answer": study.status().answer}
@@ -110,13 +110,13 @@ def stop_study(name: Name, shelf: TheShelf) -> Response:
 
 @router.get("/api/studies/{name}/report", responses=answers(models.Reply))
 def report(name: Name, shelf: TheShelf, control: str | None = None) -> Response:
-    """Returns the record of a study."""
+    """Returns the report of a study."""
     return Answer(shelf.use(name, lambda study: study.report(control)).as_dict())
 
 
 @router.get("/api/studies/{name}/report.html", response_class=Response, responses={200: {"content": {"text/html": {}}}})
 def report_page(name: Name, shelf: TheShelf, control: str | None = None) -> Response:
-    """Returns the record of a study as one page with its pictures inside, to download."""
+    """Returns the report of a study as one HTML page with pictures, to download."""
     page = shelf.use(name, lambda study: study.report(control)).as_html()
     return Response(
         page.encode("utf-8", "backslashreplace"),
@@ -127,7 +127,7 @@ def report_page(name: Name, shelf: TheShelf, control: str | None = None) -> Resp
 
 @router.get("/api/studies/{name}/export", responses=answers(models.Reply))
 def export(name: Name, shelf: TheShelf) -> Response:
-    """Returns all of a study, as `POST /api/imports` takes it."""
+    """Returns everything about a study, in the form that `POST /api/imports` takes."""
     document = shelf.use(name, export_study)
     return Response(as_json(document), media_type="application/json", headers=_download(name, "json"))
 

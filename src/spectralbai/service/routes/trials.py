@@ -20,7 +20,7 @@ router = APIRouter(prefix="/api/studies/{name}", tags=["trials"])
 
 @router.post("/ask", responses=answers(models.Asked))
 def ask(name: Name, body: models.Asking, shelf: TheShelf, key: Key = None) -> Response:
-    """Says what to try next, as tickets. Who asks again with the same Idempotency-Key gets the same tickets."""
+    """Says what to try next, as tickets. Asking again with the same Idempotency-Key gives the same tickets."""
 
     def asked(study: Study) -> dict[str, Any]:
         tickets = study.ask(body.n, body.worker, body.lease, key=key)
@@ -32,7 +32,7 @@ def ask(name: Name, body: models.Asking, shelf: TheShelf, key: Key = None) -> Re
 
 @router.post("/tell", responses=answers(models.Recorded))
 def tell(name: Name, body: models.Telling, request: Request) -> Response:
-    """Records what came out, all or nothing. To tell the same again does no harm: do so whenever in doubt."""
+    """Records outcomes, all or none. Telling the same again does no harm: do so whenever in doubt."""
     results = [(each.ticket, _outcome(each)) for each in body.results]
     tells: Tells = request.app.state.tells
     new = tells.tell(name, results)
@@ -58,7 +58,7 @@ def counts(name: Name, body: models.Counts, shelf: TheShelf) -> Response:
 
 @router.post("/results", responses=answers(models.Recorded))
 def add(name: Name, body: models.PastResults, shelf: TheShelf) -> Response:
-    """Records past results, which only inform. Give all of an origin at once, not those that look good."""
+    """Records past results, which only inform. Give all results of an origin at once, not only those that look good."""
     labels, outcomes = [row.label for row in body.rows], [row.outcome for row in body.rows]
     new = shelf.use(name, lambda study: study.add(labels, outcomes, body.origin))
     return Answer({"recorded": new, "known": len(labels) - new})
@@ -66,7 +66,7 @@ def add(name: Name, body: models.PastResults, shelf: TheShelf) -> Response:
 
 @router.post("/abandon", responses=answers(models.Abandoned))
 def abandon(name: Name, body: models.Abandoning, shelf: TheShelf) -> Response:
-    """Gives tickets back whose trials will not be done, all or none."""
+    """Gives back tickets whose trials will not be done, all or none."""
     shelf.use(name, lambda study: study.abandon(*body.tickets))
     return Answer({"abandoned": body.tickets})
 
@@ -80,7 +80,7 @@ def shares(name: Name, shelf: TheShelf) -> Response:
 
 @router.post("/withdraw", responses=answers(models.Withdrawn))
 def withdraw(name: Name, body: models.Withdrawing, shelf: TheShelf) -> Response:
-    """Takes an option out of a study, out of stock or unsafe, say."""
+    """Takes an option out of a study, for example because it is out of stock or unsafe."""
 
     def withdrawn(study: Study) -> dict[str, Any]:
         return {"withdrawn": body.label, "new": study.withdraw(body.label), "answer": study.status().answer}
@@ -90,7 +90,7 @@ def withdraw(name: Name, body: models.Withdrawing, shelf: TheShelf) -> Response:
 
 @router.post("/join", responses=answers(models.Joined))
 def join(name: Name, body: models.Joining, shelf: TheShelf, key: Key = None) -> Response:
-    """Takes further options into a study. With an Idempotency-Key it is no error if they have joined already."""
+    """Adds options to a study. With an Idempotency-Key it is no error if they have joined already."""
     instance = Instance.from_dict(body.instance)
 
     def joined(study: Study) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What people look at: where a study stands, its race, results, tickets and graph."""
+"""What people look at: the status of a study, its race, results, tickets and graph."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def status(
     after: Annotated[int, Query(ge=0, le=1_000_000, description="The `next` of the page before.")] = 0,
     order: Annotated[Literal["best", "study"], Query(description="The best first, or as in the study.")] = "best",
 ) -> Response:
-    """Says where a study stands. Of the arms it shows a page, the one recommended first."""
+    """Returns the status of a study, with one page of its arms, the recommended one first."""
     seen = shelf.use(name, lambda study: study.status(control))
     arms: Sequence[ArmStatus] = seen.select(category, search)
     if order == "study":
@@ -78,7 +78,7 @@ def history(
     shelf: TheShelf,
     limit: Annotated[int, Query(ge=2, le=10_000, description="Most checks; of more, as many at equal steps.")] = 300,
 ) -> Response:
-    """Returns what the stopping rule saw each time it was read, for the picture of the race."""
+    """Returns what the stopping rule said each time it was read, for the picture of the race."""
     return Answer(shelf.use(name, lambda study: _history(study, limit)))
 
 
@@ -129,7 +129,7 @@ def results(
     limit: Annotated[int, Query(ge=1, le=10_000)] = 100,
     before: Annotated[int | None, Query(ge=1, le=2**31 - 1, description="The `next` of the page before.")] = None,
 ) -> Response:
-    """Returns what was told, the newest first."""
+    """Returns the results told, the newest first."""
     found = shelf.use(name, lambda study: study.recent(limit, before))
     more = len(found) == limit and found[-1].number > 1
     return Answer({"results": [each.as_dict() for each in found], "next": found[-1].number if more else None})
@@ -137,13 +137,14 @@ def results(
 
 @router.get("/tickets", responses=answers(models.Tickets))
 def tickets(name: Name, shelf: TheShelf) -> Response:
-    """Returns the tickets that count as pending."""
+    """Returns the pending tickets."""
     return Answer({"tickets": [each.as_dict() for each in shelf.use(name, lambda study: study.pending())]})
 
 
 @router.get("/graph", responses=answers(models.Graph))
 def graph(name: Name, shelf: TheShelf) -> Response:
-    """Returns the graph with a place for each node, to draw it; of thousands of options the categories."""
+    """Returns the graph with a position for each node, to draw it; if there are thousands of options, the
+    categories."""
 
     def drawn(study: Study) -> dict[str, Any]:
         study.catch_up()
