@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.compiled import njit
-from spectralbai.spectral import Responses
+from spectralbai.spectral import Factors, Responses
 
 NODE_RATIO = 2.0
 """Ratio of neighbouring nodes when M(gamma)^-1 is interpolated; 1/x over such an interval is off by at most 13 %."""
+
+
+class Moves(NamedTuple):
+    """How the alternative of each challenger may move; arms are in component order, as in `Answers`."""
+
+    gamma: Matrix
+    nu: Vector
+    coef: Matrix
 
 
 def curvature(responses: Responses, p: Vector, ratio: float = NODE_RATIO) -> Matrix:
@@ -21,39 +31,20 @@ def curvature(responses: Responses, p: Vector, ratio: float = NODE_RATIO) -> Mat
     With `ratio` = 1 there is a node at every gamma, and the result is exact.
     """
     decomposition, to = responses.decomposition, responses.decomposition.components
-    hessian: Matrix = curvature_kernel(
-        to.ordered(p),
-        ratio,
-        int(to.position[responses.best]),
-        to.ordered(responses.gap / decomposition.sigma**2, axes=2),
-        responses.radii.size == 1,
-        to.ordered(responses.gamma),
-        to.ordered(responses.nu),
-        to.ordered(responses.coef),
-        *decomposition.factors,
-        to.component,
-    )
+    moves = Moves(to.ordered(responses.gamma), to.ordered(responses.nu), to.ordered(responses.coef))
+    e = to.ordered(responses.gap / decomposition.sigma**2, axes=2)
+    best, shared = int(to.position[responses.best]), responses.radii.size == 1
+    hessian: Matrix = curvature_kernel(to.ordered(p), ratio, best, e, shared, moves, decomposition.factors)
     return to.restored(hessian, axes=2)
 
 
 @njit
 def curvature_kernel(
-    p: Vector,
-    ratio: float,
-    best: int,
-    e: Matrix,
-    one: bool,
-    gamma: Matrix,
-    nu: Vector,
-    coef: Matrix,
-    u: Vector,
-    basis: Matrix,
-    theta: Vector,
-    rough: Vector,
-    offsets: Indices,
-    component: Indices,
+    p: Vector, ratio: float, best: int, e: Matrix, shared: bool, moves: Moves, factors: Factors
 ) -> Matrix:
-    """Returns the result of `curvature`; `one` says whether all components share one R."""
+    """Returns what `curvature` does; `shared` says that one R is for all components."""
+    gamma = moves.gamma
+    u, basis, theta, rough, offsets, component = factors
     n_arms = p.size
     hessian = np.zeros((n_arms, n_arms))
 
@@ -62,10 +53,10 @@ def curvature_kernel(
     nodes = _nodes(price[live], price.max(), ratio)
     for c in range(offsets.size - 1):
         low, high = offsets[c], offsets[c + 1]
-        if not one and c == component[best]:
+        if not shared and c == component[best]:
             live, price = np.flatnonzero(p > 0.0), gamma[:, 0].copy()
             nodes = _nodes(price[live], price.max(), ratio)
-        elif not one:
+        elif not shared:
             live, price = low + np.flatnonzero(p[low:high] > 0.0), gamma[:, 1].copy()
             nodes = _nodes(price[live], price[low:high].max(), ratio)
         for i in live:
@@ -106,10 +97,10 @@ def curvature_kernel(
     rows = np.flatnonzero(p > 0.0)  # skipping the other arms pays only if there are many of them
     if 4 * rows.size > 3 * n_arms:
         rows = np.arange(n_arms)
-    if one:
-        directions = _held(rows, p, best, gamma, nu, coef, basis, theta, rough)
+    if shared:
+        directions = _held(rows, p, best, moves, factors)
     else:
-        directions = _held_apart(rows, p, best, gamma, nu, coef, basis, theta, rough, offsets, component)
+        directions = _held_apart(rows, p, best, moves, factors)
     each = directions.shape[0] // max(rows.size, 1)
     fixed = np.empty(directions.shape)
     for c in range(offsets.size - 1):
@@ -137,18 +128,10 @@ def _nodes(prices: Vector, largest: float, ratio: float) -> Vector:
 
 
 @njit
-def _held(
-    rows: Indices,
-    p: Vector,
-    best: int,
-    gamma: Matrix,
-    nu: Vector,
-    coef: Matrix,
-    basis: Matrix,
-    theta: Vector,
-    rough: Vector,
-) -> Matrix:
+def _held(rows: Indices, p: Vector, best: int, moves: Moves, factors: Factors) -> Matrix:
     """Returns M^-1 G of each row, G = [e_best - e_i, L lam] made orthonormal for M^-1, in coordinates."""
+    gamma, nu, coef = moves
+    basis, theta, rough = factors.basis, factors.theta, factors.rough
     n_arms = p.size
     directions = np.zeros((2 * rows.size, n_arms))
     for row in range(rows.size):
@@ -178,21 +161,11 @@ def _held(
 
 
 @njit
-def _held_apart(
-    rows: Indices,
-    p: Vector,
-    best: int,
-    gamma: Matrix,
-    nu: Vector,
-    coef: Matrix,
-    basis: Matrix,
-    theta: Vector,
-    rough: Vector,
-    offsets: Indices,
-    component: Indices,
-) -> Matrix:
+def _held_apart(rows: Indices, p: Vector, best: int, moves: Moves, factors: Factors) -> Matrix:
     """Returns M^-1 G of each row if each component has an R: G = [L lam in the best arm's component, L lam in the
     challenger's, e_best - e_i], made orthonormal for M^-1 (theory 16.7). The first two are already orthogonal."""
+    gamma, nu, coef = moves
+    _, basis, theta, rough, offsets, component = factors
     n_arms = p.size
     directions = np.zeros((3 * rows.size, n_arms))
     for row in range(rows.size):

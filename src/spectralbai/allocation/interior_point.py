@@ -13,13 +13,13 @@ from typing import NamedTuple
 import numpy as np
 
 from spectralbai.allocation.certificate import MARGIN, Outcome, certified_lower, certified_upper, feasible_gradients
-from spectralbai.allocation.curvature import NODE_RATIO, curvature_kernel
+from spectralbai.allocation.curvature import NODE_RATIO, Moves, curvature_kernel
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.compiled import njit
 from spectralbai.oracle import Oracle
 from spectralbai.spectral import Decomposition, Factors, Responses
 from spectralbai.spectral.diagonalise import diagonalise
-from spectralbai.spectral.secular import respond_all
+from spectralbai.spectral.secular import Answers, Question, respond_all
 
 BOUNDARY = 0.95
 """Fraction of the way to the boundary that a step may go."""
@@ -121,23 +121,23 @@ def search(
     w = s - reciprocal
     level = 1 / (1 / w).sum()
     game = _Game.of(oracle)
-    answers = best = highest = _Answers.of(responses)
-    point = Iterate(answers.omega, s, w, level / w, level / answers.omega, np.nan)
+    answered = best = highest = _Answered.of(responses)
+    point = Iterate(answered.omega, s, w, level / w, level / answered.omega, np.nan)
     ceiling, mixture = math.inf, point.p
     iteration = 0
     while True:
         iteration += 1
-        cuts = _cut(rows, need, answers.cost, answers.gap, game.sigma, point.p)
+        cuts = _cut(rows, need, answered.found.cost, answered.found.gap, game.sigma, point.p)
         if math.isinf(cuts.largest):  # at the limit of the tolerance, rounding decides whether a challenger can win
             break
         if cuts.least > best_value:
-            best, best_value = answers, cuts.least
+            best, best_value = answered, cuts.least
         if cuts.height < ceiling:
-            ceiling, highest, mixture = cuts.height, answers, cuts.mixture
+            ceiling, highest, mixture = cuts.height, answered, cuts.mixture
         if iteration >= max_iterations or ceiling <= max(best_value * (1 + tol), enough):
             break
         try:
-            point, answers = _step(point, answers, cuts, rows, need, scale, game)
+            point, answered = _step(point, answered, cuts, rows, need, scale, game)
         except np.linalg.LinAlgError:  # no more progress in floating point: return the best found, with its bounds
             break
     return Found(best.responses(oracle), Ceiling(ceiling, highest.responses(oracle), mixture), iteration)
@@ -146,13 +146,8 @@ def search(
 class _Game(NamedTuple):
     """The data of an oracle in the form that the compiled step takes."""
 
-    best: int
-    radii: Vector
-    tolerance: float
-    mu: Vector
+    question: Question
     sigma: Vector
-    offsets: Indices
-    component: Indices
     ends: Indices
     weights: Vector
     edge_offsets: Indices
@@ -160,52 +155,26 @@ class _Game(NamedTuple):
     @classmethod
     def of(cls, oracle: Oracle) -> _Game:
         to = oracle.components
-        mu, sigma = to.ordered(oracle.mu), to.ordered(oracle.sigma)
-        edges = to.ends, to.weights, to.edge_offsets
-        return cls(oracle.best, oracle.radii, oracle.tolerance, mu, sigma, to.offsets, to.component, *edges)
+        question = Question(oracle.best, oracle.radii, oracle.tolerance, to.ordered(oracle.mu))
+        return cls(question, to.ordered(oracle.sigma), to.ends, to.weights, to.edge_offsets)
 
 
-class _Answers(NamedTuple):
-    """The best responses to one allocation in the form that the compiled step takes and returns."""
+class _Answered(NamedTuple):
+    """An allocation and the best responses to it, as the compiled step takes and returns them."""
 
     omega: Vector
-    u: Vector
-    basis: Matrix
-    theta: Vector
-    rough: Vector
-    gamma: Matrix
-    nu: Vector
-    coef: Matrix
-    gap: Matrix
-    cost: Vector
-    misfit: float
-    rests: Vector
+    factors: Factors
+    found: Answers
 
     @classmethod
-    def of(cls, found: Responses) -> _Answers:
-        u, basis, theta, rough, _ = found.decomposition.factors
-        return cls(
-            found.omega,
-            u,
-            basis,
-            theta,
-            rough,
-            found.gamma,
-            found.nu,
-            found.coef,
-            found.gap,
-            found.cost,
-            found.misfit,
-            found.rests,
-        )
+    def of(cls, seen: Responses) -> _Answered:
+        found = Answers(seen.gamma, seen.nu, seen.coef, seen.gap, seen.cost, seen.misfit, seen.rests)
+        return cls(seen.omega, seen.decomposition.factors, found)
 
     def responses(self, oracle: Oracle) -> Responses:
-        """Returns the same best responses as a `Responses` of the oracle."""
-        factors = Factors(self.u, self.basis, self.theta, self.rough, oracle.components.offsets)
-        decomposition = Decomposition(oracle.components, self.omega, oracle.sigma, self.u, factors)
-        told = oracle.mu, oracle.best, oracle.radii, oracle.tolerance
-        prices = self.gamma, self.nu
-        return Responses(decomposition, *told, *prices, self.coef, self.gap, self.cost, self.misfit, self.rests)
+        """Returns these best responses, which are those of the oracle, as an object."""
+        decomposition = Decomposition(oracle.components, self.omega, oracle.sigma, self.factors.u, self.factors)
+        return Responses(decomposition, oracle.mu, oracle.best, oracle.radii, oracle.tolerance, *self.found)
 
 
 class _Cuts(NamedTuple):
@@ -239,45 +208,21 @@ def _cut(rows: Indices, need: Vector, costs: Vector, gap: Matrix, sigma: Vector,
 
 @njit
 def _step(
-    point: Iterate, answers: _Answers, cuts: _Cuts, rows: Indices, need: Vector, scale: float, game: _Game
-) -> tuple[Iterate, _Answers]:
+    point: Iterate, answered: _Answered, cuts: _Cuts, rows: Indices, need: Vector, scale: float, game: _Game
+) -> tuple[Iterate, _Answered]:
     """Returns the next iterate, and the best responses to its allocation."""
-    p = np.zeros(game.mu.size)
+    question, before, found = game.question, answered.factors, answered.found
+    p = np.zeros(game.sigma.size)
     for k in range(rows.size):
         p[rows[k]] = point.p[k] * (scale / cuts.cost[k]) ** 2 / need[k]
-    hessian = curvature_kernel(
-        p,
-        NODE_RATIO,
-        game.best,
-        answers.gap / game.sigma**2,
-        game.radii.size == 1,
-        answers.gamma,
-        answers.nu,
-        answers.coef,
-        answers.u,
-        answers.basis,
-        answers.theta,
-        answers.rough,
-        game.offsets,
-        game.component,
-    )
+    moves = Moves(found.gamma, found.nu, found.coef)
+    e = found.gap / game.sigma**2
+    hessian = curvature_kernel(p, NODE_RATIO, question.best, e, question.radii.size == 1, moves, before)
     after = newton_step(point, cuts.cost / scale, cuts.gradient / scale, hessian / scale)
     u = after.omega / game.sigma**2
-    basis, theta, rough = diagonalise(u, game.offsets, game.ends, game.weights, game.edge_offsets)
-    gamma, nu, coef, gap, cost, misfit, rests = respond_all(
-        game.best,
-        game.radii,
-        game.tolerance,
-        game.mu,
-        u,
-        basis,
-        theta,
-        rough,
-        game.offsets,
-        game.component,
-        answers.gamma,
-    )
-    return after, _Answers(after.omega, u, basis, theta, rough, gamma, nu, coef, gap, cost, misfit, rests)
+    basis, theta, rough = diagonalise(u, before.offsets, game.ends, game.weights, game.edge_offsets)
+    factors = Factors(u, basis, theta, rough, before.offsets, before.component)
+    return after, _Answered(after.omega, factors, respond_all(question, factors, found.gamma))
 
 
 @njit

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -19,16 +18,7 @@ from spectralbai.problem import Problem
 from spectralbai.spectral import secular
 from spectralbai.spectral.components import Components
 from spectralbai.spectral.diagonalise import diagonalise
-
-
-class Factors(NamedTuple):
-    """Arguments of the compiled kernels, in this sequence; arms are in component order."""
-
-    u: Vector
-    basis: Matrix
-    theta: Vector
-    rough: Vector
-    offsets: Indices
+from spectralbai.spectral.secular import Answers, Factors, Question
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +46,9 @@ class Decomposition:
         basis, theta, rough = diagonalise(
             ordered, components.offsets, components.ends, components.weights, components.edge_offsets
         )
-        return cls(components, omega, sigma, u, Factors(ordered, basis, theta, rough, components.offsets))
+        return cls(
+            components, omega, sigma, u, Factors(ordered, basis, theta, rough, components.offsets, components.component)
+        )
 
     @property
     def theta(self) -> Vector:
@@ -83,7 +75,7 @@ class Decomposition:
 
     def coordinates(self, means: Vector) -> tuple[Vector, Vector]:
         """Returns (level, y): the weighted mean of each arm's component, and B' diag(u) (means - level)."""
-        u, basis, theta, _, offsets = self.factors
+        u, basis, theta, _, offsets, _ = self.factors
         ordered = self.components.ordered(means)
         centre, _, y = secular.centre_means(ordered, u, basis, theta, offsets)
         return centre[self.components.of_arm] + ordered[0], y
@@ -93,16 +85,16 @@ class Decomposition:
 
         Here and below `radii` is R in the form of `Components.radii`.
         """
-        return self.components.restored(secular.project(radii, self.components.ordered(means), *self.factors))
+        return self.components.restored(secular.project(radii, self.components.ordered(means), self.factors))
 
     def misfit(self, means: Vector, radii: Vector) -> float:
         """Returns the least cost of means with S <= R (theory 6.1)."""
-        return float(secular.misfit(radii, self.components.ordered(means), *self.factors))
+        return float(secular.misfit(radii, self.components.ordered(means), self.factors))
 
     def roughness(self, means: Vector, radii: Vector) -> Vector:
         """Returns the least S of means at cost 0, which is S(means) if every arm has weight: one number for each of
         `radii`."""
-        return secular.roughness(radii, self.components.ordered(means), *self.factors)
+        return secular.roughness(radii, self.components.ordered(means), self.factors)
 
     def respond(
         self, means: Vector, best: int, radii: Vector, tolerance: float, start: Matrix | None = None
@@ -110,29 +102,10 @@ class Decomposition:
         """Returns the best responses of all challengers of `best`; `start` (n_arms, 2) holds guesses of their
         gammas."""
         to = self.components
-        gamma, nu, coef, gap, cost, misfit, rests = secular.respond_all(
-            int(to.position[best]),
-            radii,
-            tolerance,
-            to.ordered(means),
-            *self.factors,
-            to.component,
-            np.zeros((means.size, 2)) if start is None else to.ordered(start),
-        )
-        return Responses(
-            self,
-            means,
-            best,
-            radii,
-            tolerance,
-            to.restored(gamma),
-            to.restored(nu),
-            to.restored(coef),
-            to.restored(gap, axes=2),
-            to.restored(cost),
-            misfit,
-            rests,
-        )
+        question = Question(int(to.position[best]), radii, tolerance, to.ordered(means))
+        guesses = np.zeros((means.size, 2)) if start is None else to.ordered(start)
+        found = secular.respond_all(question, self.factors, guesses)
+        return Responses.of(self, means, best, question, found)
 
     def respond_pairs(self, means: Vector, best: int, R: float, tolerance: float) -> tuple[Vector, Vector]:
         """Returns (cost, misfit) of each challenger if only its component and that of `best` count (theory 6.8).
@@ -140,9 +113,8 @@ class Decomposition:
         R is one number for all components. The cost is infinite for a challenger that cannot win, and for `best`.
         """
         to = self.components
-        cost, misfit = secular.respond_pairs(
-            int(to.position[best]), R, tolerance, to.ordered(means), *self.factors, to.component
-        )
+        question = Question(int(to.position[best]), np.array([R]), tolerance, to.ordered(means))
+        cost, misfit = secular.respond_pairs(question, self.factors)
         return to.restored(cost), to.restored(misfit)
 
 
@@ -176,6 +148,27 @@ class Responses:
     rests: Vector
     """Price of smoothness of the closest smooth means in each component. If each component has an R, this is also the
     price in components that a challenger does not move."""
+
+    @classmethod
+    def of(
+        cls, decomposition: Decomposition, means: Vector, best: int, question: Question, found: Answers
+    ) -> Responses:
+        """Returns the best responses that the kernel found, with arms in their own order again."""
+        to = decomposition.components
+        return cls(
+            decomposition=decomposition,
+            means=means,
+            best=best,
+            radii=question.radii,
+            tolerance=question.tolerance,
+            gamma=to.restored(found.gamma),
+            nu=to.restored(found.nu),
+            coef=to.restored(found.coef),
+            gap=to.restored(found.gap, axes=2),
+            cost=to.restored(found.cost),
+            misfit=found.misfit,
+            rests=found.rests,
+        )
 
     @property
     def omega(self) -> Vector:

@@ -18,6 +18,43 @@ ROOT_STEPS = 200
 """Limit on the steps of a root search; Newton needs about five, safeguarded bisection fewer than this."""
 
 
+class Factors(NamedTuple):
+    """A decomposition as the compiled kernels take it; arms are in component order."""
+
+    u: Vector
+    basis: Matrix
+    theta: Vector
+    rough: Vector
+    offsets: Indices
+    """Where each component begins, and the number of arms."""
+    component: Indices
+    """The component of each arm."""
+
+
+class Question(NamedTuple):
+    """What best responses are asked for; arms are in component order."""
+
+    best: int
+    radii: Vector
+    tolerance: float
+    mu: Vector
+
+
+class Answers(NamedTuple):
+    """The best responses of all challengers, one row for each arm; arms are in component order."""
+
+    gamma: Matrix
+    """Two prices a row, of the components of the best arm and of the challenger: equal if one R is for all."""
+    nu: Vector
+    coef: Matrix
+    gap: Matrix
+    cost: Vector
+    misfit: float
+    """The cost of the closest means with S <= R, whatever their best arm; the row of the best arm holds them."""
+    rests: Vector
+    """Their price in each component."""
+
+
 @njit
 def secular(
     gamma: float, y: Vector, theta: Vector, rough: Vector, q: Vector, offset: float, coef: Vector
@@ -175,10 +212,9 @@ def rest(radii: Vector, y: Vector, theta: Vector, rough: Vector, offsets: Indice
 
 
 @njit
-def project(
-    radii: Vector, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices
-) -> Vector:
+def project(radii: Vector, mu: Vector, factors: Factors) -> Vector:
     """Returns the closest means with S <= R; of several, because some u = 0, the least rough."""
+    u, basis, theta, rough, offsets, _ = factors
     centre, centred, y = centre_means(mu, u, basis, theta, offsets)
     coef = np.zeros(mu.size)
     gamma = rest(radii, y, theta, rough, offsets, coef)
@@ -192,10 +228,9 @@ def project(
 
 
 @njit
-def misfit(
-    radii: Vector, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices
-) -> float:
+def misfit(radii: Vector, mu: Vector, factors: Factors) -> float:
     """Returns the least cost of means with S <= R."""
+    u, basis, theta, rough, offsets, _ = factors
     y = centre_means(mu, u, basis, theta, offsets)[2]
     coef = np.zeros(mu.size)
     rest(radii, y, theta, rough, offsets, coef)
@@ -203,10 +238,9 @@ def misfit(
 
 
 @njit
-def roughness(
-    radii: Vector, mu: Vector, u: Vector, basis: Matrix, theta: Vector, rough: Vector, offsets: Indices
-) -> Vector:
+def roughness(radii: Vector, mu: Vector, factors: Factors) -> Vector:
     """Returns the least S of means at cost 0: of all components together, or of each, according to `radii`."""
+    u, basis, theta, rough, offsets, _ = factors
     y = centre_means(mu, u, basis, theta, offsets)[2]
     smooth = np.zeros(radii.size)
     for c in range(radii.size):
@@ -390,25 +424,10 @@ def _move_freely(side: Side, by: float) -> None:
 
 
 @njit
-def respond_all(
-    best: int,
-    radii: Vector,
-    tolerance: float,
-    mu: Vector,
-    u: Vector,
-    basis: Matrix,
-    theta: Vector,
-    rough: Vector,
-    offsets: Indices,
-    component: Indices,
-    start: Matrix,
-) -> tuple[Matrix, Vector, Matrix, Matrix, Vector, float, Vector]:
-    """Returns (gamma, nu, coef, gap, cost, misfit, rests) of every challenger from one decomposition.
-
-    Each row of `gamma` holds two prices, for the components of the best arm and of the challenger; they are equal if
-    all components share one R. The row of the best arm holds the closest means with S <= R, whichever arm is best under
-    them; `misfit` is their cost, and `rests` their price in each component.
-    """
+def respond_all(question: Question, factors: Factors, start: Matrix) -> Answers:
+    """Returns the best responses of every challenger from one decomposition; `start` holds guesses of their gammas."""
+    best, radii, tolerance, mu = question
+    u, basis, theta, rough, offsets, component = factors
     n_arms = mu.size
     gamma = np.zeros((n_arms, 2))
     nu = np.zeros(n_arms)
@@ -482,26 +501,18 @@ def respond_all(
             cost[i] += 0.5 * u[a] * gap[i, a] ** 2
     misfit = cost[best]
     cost[best] = np.inf
-    return gamma, nu, coef, gap, cost, misfit, rests
+    return Answers(gamma, nu, coef, gap, cost, misfit, rests)
 
 
 @njit
-def respond_pairs(
-    best: int,
-    R: float,
-    tolerance: float,
-    mu: Vector,
-    u: Vector,
-    basis: Matrix,
-    theta: Vector,
-    rough: Vector,
-    offsets: Indices,
-    component: Indices,
-) -> tuple[Vector, Vector]:
+def respond_pairs(question: Question, factors: Factors) -> tuple[Vector, Vector]:
     """Returns (cost, misfit) of each challenger if only its component and that of the best arm count.
 
     The costs of other components are left out, so these are lower bounds of the costs of `respond_all` (theory 6.8).
     """
+    best, radii, tolerance, mu = question
+    u, basis, theta, rough, offsets, component = factors
+    R = radii[0]
     n_arms = mu.size
     cost = np.full(n_arms, np.inf)
     misfit = np.zeros(n_arms)
