@@ -56,12 +56,16 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "study abandon": (NOBODY[0], "ticket", *NOBODY[1:]),
     "study withdraw": (NOBODY[0], "plain", *NOBODY[1:]),
     "study join": (NOBODY[0], "instance.json", *NOBODY[1:]),
+    "study stop": NOBODY,
     "study status": NOBODY,
     "study list": NOBODY[1:],
     "study report": NOBODY,
     "study export": NOBODY,
     "study delete": (*NOBODY, "--yes"),
     "study import": ("a", "none.json", "--storage", "sqlite:///none.db"),
+    "serve token create": ("--tokens", "none/tokens.json"),
+    "serve token revoke": ("nobody", "--tokens", "none.json"),
+    "serve token list": ("--tokens", "instance.json"),
 }
 """What each command must refuse: files, directories and studies that are not there, or numbers that cannot be."""
 ANSWERED: dict[str, tuple[str, ...]] = {
@@ -75,11 +79,13 @@ ANSWERED: dict[str, tuple[str, ...]] = {
     "study abandon": ("pages", "TICKET"),
     "study withdraw": ("pages", "warm"),
     "study join": ("pages", "larger.json"),
+    "study stop": ("pages",),
     "study status": ("pages",),
     "study list": (),
     "study report": ("pages",),
     "study delete": ("pages", "--yes"),
     "study import": ("copy", "exported.json"),
+    "serve token list": ("--tokens", "none.json"),
 }
 """What each command that has --json can answer; TICKET is one of the study "pages"."""
 

@@ -61,7 +61,7 @@ def as_text(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Returns a table as text: the first column is aligned left, the others right, and no cell takes several lines."""
     from rich.cells import cell_len  # characters of some scripts are two columns wide
 
-    columns = [[heading, *cells] for heading, cells in zip(headings, zip(*rows, strict=True), strict=True)]
+    columns = [[heading, *(row[place] for row in rows)] for place, heading in enumerate(headings)]
     lengths = [[len(cell) if cell.isascii() else cell_len(cell) for cell in column] for column in columns]
     widths = [max(column) for column in lengths]
     lines = []

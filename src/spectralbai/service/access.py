@@ -117,6 +117,8 @@ class TokenFile:
         self._tokens, self._seen = tokens, seen
 
     def _write(self, tokens: tuple[Token, ...]) -> None:
+        if not self.file.parent.is_dir():
+            raise NotFound(f"there is no folder {self.file.parent} for the tokens; make it, or name another file")
         document = {"format": FORMAT, "tokens": [asdict(token) for token in tokens]}
         handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=self.file.name)  # readable by its owner only
         try:
