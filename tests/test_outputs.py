@@ -436,6 +436,7 @@ EVERY: dict[str, tuple[tuple[str, ...], ...]] = {
     "study shares": (("study", "shares", "pages", "--n", "9"),),
     "study abandon": (("study", "abandon", "pages", "{ticket}"),),
     "study withdraw": (("study", "withdraw", "pages", "a"),),
+    "study stop": (("study", "stop", "pages"),),
     "study join": (("study", "join", "pages", "given/larger.json"), ("study", "join", "pages", "given/x.json")),
     "study status": (("study", "status", "pages"), ("study", "status", "pages", "--json", "--control", "a")),
     "study list": (("study", "list"),),

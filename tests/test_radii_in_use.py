@@ -280,7 +280,7 @@ def test_graph_intervals_regularise_each_component_by_its_R() -> None:
 def test_the_mixture_is_refused_and_so_are_rigid_components() -> None:
     with pytest.raises(InvalidInput, match="`stopping` = 'mixture' needs one R for all components, got one for each"):
         SpectralTaS(Problem(TWO, [0.2, 1.5, 0.0]), stopping="mixture")
-    with pytest.raises(InvalidInput, match="`R` must be positive, got 0; the arms of a component are then equal"):
+    with pytest.raises(InvalidInput, match="`R` must be positive, got 0, which makes all means of a component equal"):
         SpectralTaS(Problem(TWO, [0.2, 0.0, 0.0]))
 
 

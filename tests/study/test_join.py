@@ -176,7 +176,8 @@ def test_of_many_who_join_the_same_options_one_does_while_others_ask_and_tell(st
 
         with ThreadPoolExecutor(5) as pool:
             assert sum(pool.map(work, range(6))) == 1
-        assert study.status().results >= 130
+        seen = study.status()
+        assert seen.results >= 130 or seen.state == "decided"
         check_replay(study)
 
 
@@ -223,7 +224,7 @@ def test_what_cannot_join_is_refused_and_changes_nothing(storage: str) -> None:
             study.join(NEW)
     with (
         sb.Study.create("mixture", OLD, 0.05, storage, stopping="mixture") as study,
-        pytest.raises(sb.InvalidInput, match="races with betting, and this one has mixture"),
+        pytest.raises(sb.InvalidInput, match="only if the stopping rule is betting, and here it is mixture"),
     ):
         study.join(NEW)
     rough = instance(sb.Graph.from_edges(5, [(0, 3), (1, 4)]), 1e-3)

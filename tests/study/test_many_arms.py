@@ -125,7 +125,7 @@ def test_the_top_has_the_arm_recommended_the_likeliest_and_the_control(url: str)
     wanted = [arm.estimate for arm in likely if arm.label != status.best][: TOP - 1]
     assert [arm.estimate for arm in top[1:-1]] == wanted
     assert status.about(top) == (
-        "21 of 201 arms: the one recommended, those that may be best, then the others, by their estimates; and the "
+        "21 of 201 arms: the recommended one, those that may be best, then the others, by their estimates; and the "
         "control."
     )
 
@@ -157,7 +157,7 @@ def test_the_terminal_shows_categories_then_the_top_and_how_to_see_the_rest(
     assert sum(line.startswith("category ") for line in lines) == N_CATEGORIES + 1
     assert sum(line.startswith(("item ", "</script>")) for line in lines) == TOP
     assert lines[-1] == (
-        "20 of 201 arms: the one recommended, those that may be best, then the others, by their estimates. To see "
+        "20 of 201 arms: the recommended one, those that may be best, then the others, by their estimates. To see "
         "others: --category NAME, --search TEXT or --all"
     )
     every = run("study", "status", "under way", "--all").stdout.splitlines()
@@ -209,7 +209,7 @@ def test_a_notebook_shows_categories_and_the_top(url: str) -> None:
     shown = status_of("under way", url)._repr_html_()
     assert shown.count("<table") == 2 and shown.index("category 2") < shown.index("raw mean")
     assert shown.count("<tr>") == 1 + 5 + 1 + TOP
-    assert "20 of 201 arms: the one recommended" in shown and NASTY not in shown
+    assert "20 of 201 arms: the recommended one" in shown and NASTY not in shown
 
 
 def embedded(page: str) -> list[Any]:
