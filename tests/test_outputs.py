@@ -397,7 +397,9 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
 NEW = "place/new"
 """What commands make, where they make something."""
 OWN = {
-    **dict.fromkeys(("create", "ask", "tell", "abandon", "withdraw", "join", "import", "delete"), "given/studies.db"),
+    **dict.fromkeys(
+        ("create", "ask", "tell", "abandon", "withdraw", "stop", "join", "import", "delete"), "given/studies.db"
+    ),
     **dict.fromkeys(("compare", "plot"), "given/results/results.sqlite"),  # where solved instances are kept
 }
 """Files of ours that a command adds to; those that only look at a study leave even that as it is."""
