@@ -19,7 +19,7 @@ LEAST_BLOCK, BLOCK_PER_ARM, BLOCK_SHARE = 4, 1 / 3, 0.04
 """The number of pulls in a block is the largest of three: a minimum, a number per arm, and a part of all pulls before
 the block (theory 13.4).
 
-With a part of 3 % instead of 4 %, SpectralTaS takes as many samples and a third more time.
+With a part of 3 % instead of 4 %, SpectralTaS takes as many samples and a quarter more time.
 """
 
 
