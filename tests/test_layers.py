@@ -88,6 +88,7 @@ LAYERS: list[dict[str, str]] = [
         "compiled": "how kernels are compiled and kept",
         "threads": "linear algebra on one thread",
         "software": "versions",
+        "closing": "what holds connections until it is closed",
         "documents": "JSON of infinite and unknown numbers",
         "decimals": "numbers of a column with as many decimals",
         "html": "tables as HTML",

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from spectralbai.allocation import samples_needed, solve_allocation
 from spectralbai.campaign.definition import Campaign
+from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput, SpectralBAIError
 from spectralbai.software import software
 
@@ -78,7 +78,7 @@ class Theory:
     omega: tuple[float, ...]
 
 
-class Results:
+class Results(Closing):
     """The results in a directory, as a context manager: leaving it closes the file."""
 
     def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
@@ -139,12 +139,8 @@ class Results:
             connection.execute("INSERT INTO sessions VALUES (?, ?)", now)
         return results
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        """Closes the connection to the file."""
         self._connection.close()
 
     @cached_property

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from spectralbai.client.study import RemoteStudy
 from spectralbai.client.transport import Transport
+from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
-from spectralbai.study import Summary
+from spectralbai.journal.entries import Summary
 
 if TYPE_CHECKING:
     from spectralbai.journal.definition import Goal
@@ -21,7 +21,7 @@ PATIENCE = 60.0
 """Seconds for which requests are repeated while the service cannot be reached or is busy."""
 
 
-class Client:
+class Client(Closing):
     """The studies of a service at an address, with the methods of `Studies`. Threads may share it.
 
     Every request may be repeated, and is where its answer was lost: nothing is done twice. Refusals are the exceptions
@@ -106,14 +106,6 @@ class Client:
     def close(self) -> None:
         """Closes the connection of this thread."""
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Client of {self.url}>"

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from spectralbai.client.transport import Transport
+from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
-from spectralbai.study import Definition, Failure, Status, Ticket
+from spectralbai.journal.definition import Definition
+from spectralbai.journal.entries import Failure, Ticket
+from spectralbai.report import Status
 
 if TYPE_CHECKING:
     from spectralbai.journal.entries import Records
@@ -43,7 +45,7 @@ class RemoteReport:
         return self._page
 
 
-class RemoteStudy:
+class RemoteStudy(Closing):
     """A study of a service, with the methods of `Study`; use `Client.create` or `Client.open`."""
 
     def __init__(self, transport: Transport, document: Mapping[str, Any]) -> None:
@@ -165,14 +167,6 @@ class RemoteStudy:
     def close(self) -> None:
         """Closes the connection of this thread."""
         self._transport.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<RemoteStudy {self.name!r} at {self._transport.url}>"

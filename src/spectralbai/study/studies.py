@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
+from spectralbai.closing import Closing
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Goal
 from spectralbai.journal.entries import Summary
@@ -16,7 +16,7 @@ from spectralbai.study.transfer import import_study
 from spectralbai.study.upkeep import OnCheck
 
 
-class Studies:
+class Studies(Closing):
     """The studies of a storage, as a context manager: leaving it closes the connections, and its studies with it.
 
     `storage` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE, spectralbai.db in the working directory if
@@ -85,14 +85,6 @@ class Studies:
     def close(self) -> None:
         """Closes the connections."""
         self._storage.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Studies in {self.storage}>"

@@ -16,13 +16,13 @@ import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sqlalchemy import Row
 
 from spectralbai.checks import check_integer, check_number, did_you_mean
+from spectralbai.closing import Closing
 from spectralbai.errors import Conflict, InvalidInput, NotFound, SpectralBAIError
 from spectralbai.evidence.blocks import unclaimed
 from spectralbai.instance import Instance
@@ -59,7 +59,7 @@ class _Told(NamedTuple):
     """Why it failed, if it did."""
 
 
-class Study:
+class Study(Closing):
     """A study in a storage, as a context manager: leaving it closes the connections.
 
     Examples:
@@ -151,14 +151,6 @@ class Study:
         """Closes the connections to the storage, unless they belong to `Studies`."""
         if self._owns_storage:
             self._upkeep.storage.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __repr__(self) -> str:
         return f"<Study {self.name!r} in {self._upkeep.storage.name}>"
