@@ -7,7 +7,6 @@ stated there; this is the corrected form, with one sigma per arm and a tolerance
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import brentq
 
 from spectralbai.allocation.certificate import Outcome, certified_lower, certified_upper, feasible_gradients
 from spectralbai.checks import Vector
@@ -41,6 +40,8 @@ def balance(oracle: Oracle, needs: Vector) -> tuple[Vector, float]:
 def balance_leads(lead: Vector, noise: Vector, noise_best: float) -> tuple[float, Vector, float]:
     """Returns the shares of the leader and of its rivals that maximise the least of 1/2 lead_a / (noise_best/omega_best
     + noise_a/omega_a), and that value; `lead` holds squares."""
+    from scipy.optimize import brentq  # imported here: it takes a tenth of a second, and few commands need it
+
     # The unknown is c = 2 f / omega_best, in units of its largest value, at which x_a of the closest arm is infinite.
     largest = float(lead.min()) / noise_best
 
