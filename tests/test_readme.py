@@ -115,7 +115,7 @@ def test_the_worked_example_decides_in_time(tmp_path: Path) -> None:
         "--seconds",
         "25",
         "--tolerance",
-        "0.2",
+        "0.3",
         "--report",
         str(tmp_path / "report.html"),
     ]
