@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import spectralbai as sb
 from spectralbai.journal.entries import Check
 from spectralbai.report.status import _eliminated
+from spectralbai.stopping.accounts import Account, Accounts
 from spectralbai.study import export_study, import_study, list_studies
 from tests.study.test_durable_blocks import check_replay
 
@@ -255,3 +257,37 @@ def test_a_broken_record_of_a_join_is_refused(storage: str) -> None:
     ):
         with pytest.raises(sb.InvalidInput, match=words):
             import_study(wrong, "wrong", storage)
+
+
+def test_hundreds_of_options_join_a_catalogue_of_a_thousand(tmp_path: Path) -> None:
+    """Two new categories, the best option among them; the records say the same as the state."""
+    rng, n_old = np.random.default_rng(4), 1000
+    labels = [f"category {item // 100}" for item in range(1200)]
+    mu = np.repeat(rng.uniform(0.2, 0.6, 12), 100) + 0.003 * rng.standard_normal(1200)
+    mu[1150:] += 1.0
+    graph = sb.Graph.from_categories(labels)
+    R = 1.5 * graph.roughness_by_component(mu)
+    names = tuple(f"option {item}" for item in range(1200))
+    before = sb.Problem(sb.Graph.from_categories(labels[:n_old]), R[:10], 0.3)
+
+    def accounts(study: sb.Study) -> Account:
+        memory = study.snapshot().state.stopping["betting"]
+        assert isinstance(memory, Accounts)
+        return memory.arms
+
+    def go_on(study: sb.Study, most: int) -> None:
+        while most > 0 and (tickets := study.ask(50)):
+            study.tell_many((ticket, float(rng.normal(mu[ticket.arm], 0.3))) for ticket in tickets)
+            most -= len(tickets)
+
+    with sb.Study.create(
+        "x", sb.Instance(before, labels=names[:n_old]), 0.05, f"sqlite:///{tmp_path / 's.db'}"
+    ) as study:
+        go_on(study, 40)
+        kept = accounts(study)
+        study.join(sb.Instance(sb.Problem(graph, R, 0.3), labels=names))
+        grown = accounts(study)
+        assert (grown.cash[:n_old] == kept.cash).all() and not grown.cash[n_old:].any()
+        go_on(study, 80)
+        assert mu[study.snapshot().state.best] > 1.0
+        check_replay(study)
