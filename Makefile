@@ -31,6 +31,7 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks.speed
 	$(BIN)/python -m benchmarks.campaign
 	$(BIN)/python -m benchmarks.study
+	$(BIN)/python -m benchmarks.workers
 	$(BIN)/python -m benchmarks.catalogue
 	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.service

@@ -158,6 +158,23 @@ def test_choosing_the_counts_after_the_results_is_noticed(kind: str) -> None:
 
 
 @EVERY_KIND
+def test_counts_that_follow_the_results_of_open_blocks_before_do_no_harm(kind: str) -> None:
+    """As where a block is opened ahead: of the block before, results that came first, by their values, are known."""
+    tight, rng = null(kind, 1), np.random.default_rng(0)
+    made = [(counts, tight.payoffs(counts)) for counts in tight.plans[:3]]
+    wealth, peak, chosen = np.zeros(RUNS), np.zeros(RUNS), np.zeros(RUNS, dtype=int)
+    for _ in range(BLOCKS):
+        first, second = (tight.draw(rng, RUNS, max(tight.plans[1])) for _ in (0, 1))
+        paid = np.array([pay(first[:, : counts[0]], second[:, : counts[1]]) for counts, pay in made])
+        wealth += paid[chosen, np.arange(RUNS)]
+        peak = np.maximum(peak, wealth)
+        low, high = first[:, :2].min(axis=1), second[:, :2].max(axis=1)  # the slowest two results are not in yet
+        chosen = np.where(low < high, 1, np.where(low > high, 2, 0))
+    crossed = int((peak >= -math.log(DELTA)).sum())
+    assert not is_wrong(crossed) and crossed > 0.12 * RUNS
+
+
+@EVERY_KIND
 def test_weight_where_a_block_has_no_pull_is_noticed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tight = null(kind, -1)
     tight = replace(tight, plans=(*tight.plans[:2], tight.plans[3]))

@@ -205,23 +205,30 @@ def test_a_result_without_a_slot_only_informs(case: str) -> None:
 
 
 @EVERY_CASE
-def test_sealed_results_change_neither_the_plan_nor_the_bets_of_a_block_opened_ahead(case: str) -> None:
+def test_sealed_results_change_the_pulls_of_a_block_opened_ahead_but_not_its_bets(case: str) -> None:
     policy, _ = CASES[case]
     low, high = policy.problem.outcome_range or (-20.0, 20.0)
     state = follow(case, 40)
-    sealed = state.blocks[0].arms[:-1]
-    plans, payoffs = [], []
+    sealed, pulls = state.blocks[0].arms[:-1], policy.open(state).blocks[1].arms
+    planned, opened, payoffs = [], [], []
     for value in (low, high):
-        ahead = policy.open(policy.tell(state, sealed, np.full(sealed.size, value)))
-        assert len(ahead.blocks) == 2
-        plans.append(json.dumps(ahead.blocks[1].as_dict()))
-        outcomes = draw(case, ahead.blocks[1].arms, np.random.default_rng(4)) - state.origin
-        told = replace(ahead.blocks[1], outcomes=outcomes)
+        waiting = policy.tell(state, sealed, np.full(sealed.size, value))
+        ahead = policy.open(waiting)
+        assert len(ahead.blocks) == 2 and written(replace(ahead, blocks=ahead.blocks[:1])) == written(
+            replace(waiting, opened=ahead.opened)
+        ), "nothing but the block is new"
+        planned.append(ahead.blocks[1].arms.tolist())
+        block = replace(ahead.blocks[1], arms=pulls, outcomes=np.full(pulls.size, np.nan))
+        opened.append(json.dumps(block.as_dict()))
+        outcomes = draw(case, pulls, np.random.default_rng(4)) - state.origin
         evidence = policy._seen(
             replace(ahead, data=ahead.data.plus(sealed, np.full(sealed.size, value - state.origin)))
         )
+        told = replace(block, outcomes=outcomes)
         payoffs.append(Betting().observe(Betting().start(policy.problem), told, evidence).as_dict())
-    assert plans[0] == plans[1]
+    if case == "race":  # elsewhere these results may not move the plan
+        assert planned[0] != planned[1]
+    assert opened[0] == opened[1]
     assert payoffs[0] == payoffs[1]
 
 

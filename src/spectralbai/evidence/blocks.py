@@ -72,7 +72,8 @@ class Data(Memory):
 class Block(Memory):
     """Pulls that were fixed before the first of them was handed out, and their results so far.
 
-    The results are sealed until every slot has one: until then no estimate, bet or plan looks at them.
+    The results are sealed until every slot has one: until then no bet or decision uses them. Only the pulls of blocks
+    that are opened later may depend on them.
     """
 
     kind: ClassVar[str] = "block"

@@ -25,33 +25,41 @@ class Schedule(RuleReader):
     """Opens blocks, fills their slots with results, and reads the rules when a block closes."""
 
     def open(self, state: State) -> State:
-        """Returns the state with one more open block, planned from what is seen now.
+        """Returns the state with one more open block, planned from what is known now.
 
-        Use it to open a block ahead, when every slot of the open blocks is handed out and workers want more.
+        Use it to open a block ahead, when every slot of the open blocks is handed out and workers want more. Its pulls
+        may depend on the results that open blocks have so far, because these come from blocks opened earlier (theory
+        12.1); the bets on it still wait until those blocks are closed.
         """
         self._check_state(state)
         if not self.in_blocks or self._settled(state):
             return state
+        n_arms = self.problem.n_arms
         if state.informing.samples:
-            nothing = Data.none(self.problem.n_arms)
-            state = replace(state, data=state.data + state.informing, informing=nothing)
-            if self.has_estimate(state):
-                evidence = self._weighed(state)
-                own = self._watched[0][0]
-                reading = own.read(self._memory(state, own.name), evidence)
-                evidence = self._defended(evidence, reading)
-                plan = self.sampling.plan(state.sampling, self._view(state, evidence, reading))
-                state = replace(state, best=evidence.best, sampling=plan)
+            seen = replace(state, data=state.data + state.informing, informing=Data.none(n_arms))
+            state = self._planned(seen)
         issued = state.data.counts.copy()
         for block in state.blocks:
             issued[: block.n_arms] += block.counts
         arms = self._first_pulls(issued, state.withdrawn)
         if not arms.size:
-            view = self._view(state, self._seen(state))
-            size = self.sampling.block_size(state.sampling, view, int(issued.sum()))
-            arms = self.sampling.pulls(state.sampling, view, issued, size)
+            sealed = state.samples > state.data.samples
+            now = self._planned(replace(state, data=state.received)) if sealed else state
+            view = self._view(now, self._seen(now))
+            size = self.sampling.block_size(now.sampling, view, int(issued.sum()))
+            arms = self.sampling.pulls(now.sampling, view, issued, size)
         block = Block.opened(arms, state.data, state.best, state.opened)
         return replace(state, blocks=(*state.blocks, block), opened=state.opened + 1)
+
+    def _planned(self, state: State) -> State:
+        """Returns the state with the leader and the plan that follow from its data, if there is an estimate."""
+        if not self.has_estimate(state):
+            return state
+        evidence, own = self._weighed(state), self._watched[0][0]
+        reading = own.read(self._memory(state, own.name), evidence)
+        evidence = self._defended(evidence, reading)
+        plan = self.sampling.plan(state.sampling, self._view(state, evidence, reading))
+        return replace(state, best=evidence.best, sampling=plan)
 
     def _opened(self, state: State) -> State:
         """Returns the state with at least one open block, unless all rules have stopped; states written by an earlier

@@ -99,7 +99,7 @@ class State:
 
     @property
     def received(self) -> Data:
-        """All results received, also those that are still sealed: for display, not for decisions."""
+        """All results received, also those that are still sealed: for display and for plans, not for decisions."""
         data = self.data
         for part in self._unseen:
             data = data + part
