@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from spectralbai.journal.entries import Failure
-    from spectralbai.report.status import ArmStatus
+    from spectralbai.report import ArmStatus
     from spectralbai.report.tables import TextTable
     from spectralbai.study import Status, Study
 
