@@ -153,12 +153,13 @@ class Status:
     @property
     def agreement(self) -> str:
         """Whether the data agree with R, in words."""
+        if self.consistent is None and self.R is None:
+            return "not tested without a graph"
         if self.consistent is None:
-            return (
-                "not tested without a graph"
-                if self.R is None
-                else "not tested " + ("yet" if self.stopping in ("betting", "mixture") else "by this rule")
-            )
+            from spectralbai.stopping import RULES  # loads compiled code, which few readers of a status need
+
+            rule = RULES.get(self.stopping)  # that of a service may not be registered here
+            return "not tested yet" if rule is not None and rule.tests_R else "not tested by this rule"
         return "yes, so far" if self.consistent else "no: they contradict it"
 
     @property
