@@ -179,9 +179,7 @@ class Study(Closing):
         return told
 
     def tell_batches(
-        self,
-        batches: Sequence[Results],
-        on_recorded: Callable[[list[int | SpectralBAIError]], object] | None = None,
+        self, batches: Sequence[Results], on_recorded: Callable[[list[int | SpectralBAIError]], object] | None = None
     ) -> list[int | SpectralBAIError]:
         """Records several batches of outcomes in one transaction, each all or none; returns for each how many were new,
         or why it was refused.

@@ -30,8 +30,7 @@ StorageUrl = Annotated[
     ),
 ]
 Control = Annotated[
-    str | None,
-    typer.Option(help="Compare every arm with this one: difference and lift, with limits.", metavar="LABEL"),
+    str | None, typer.Option(help="Compare every arm with this one: difference and lift, with limits.", metavar="LABEL")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
