@@ -1,8 +1,8 @@
 """What working at the same time costs: the samples of eight workers against those of one.
 
-`python -m benchmarks.workers [--runs N] [--jobs N]`. Each worker asks for one trial, which takes a random time that does
-not depend on its outcome, and tells its result. As in a study, a block is opened ahead only when every slot is handed
-out. Both runs of a pair see the same outcomes: the k-th pull of an arm is the same number in both.
+`python -m benchmarks.workers [--runs N] [--jobs N]`. Each worker asks for one trial, which takes a random time that
+does not depend on its outcome, and tells its result. As in a study, a block is opened ahead only when every slot is
+handed out. Both runs of a pair see the same outcomes: the k-th pull of an arm is the same number in both.
 """
 
 from __future__ import annotations

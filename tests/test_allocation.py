@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 from spectralbai import Allocation, Graph, InvalidInput, Problem, closest_alternative, solve_allocation
 from spectralbai.allocation import Solver
-from spectralbai.allocation.certificate import Outcome, certified_lower, certified_upper, feasible_gradients
+from spectralbai.allocation.certificate import Certified, certified_lower, certified_upper, feasible_gradients
 from spectralbai.allocation.interior_point import interior_point
 from spectralbai.checks import Vector
 from spectralbai.oracle import Oracle
@@ -185,10 +185,10 @@ def test_runs_cut_short_say_so_and_their_bounds_hold(limit: int) -> None:
 def test_a_solver_may_be_given_as_an_object() -> None:
     """Such as one that knows the answer: half of the pulls to each of two arms."""
 
-    def half(oracle: Oracle, tol: float, limit: int, start: Vector | None, enough: float) -> Outcome:
+    def half(oracle: Oracle, tol: float, limit: int, start: Vector | None, enough: float) -> Certified:
         responses = oracle.respond(np.full(2, 0.5))
         upper = certified_upper(feasible_gradients(responses), np.ones(1))
-        return Outcome(responses.omega, certified_lower(responses), upper, limit)
+        return Certified(responses.omega, certified_lower(responses), upper, limit)
 
     problem = Problem(Graph.from_edges(2, []), 1.0)
     found = solve_allocation(problem, [1.0, 0.0], solver=Solver("half", half, 7))

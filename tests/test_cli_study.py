@@ -17,7 +17,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.cli.study import app
-from spectralbai.study.ledger import due
+from spectralbai.study.standing import due
 
 ROOT = Path(__file__).parent.parent
 INSTANCE = {

@@ -29,7 +29,8 @@ from spectralbai.noise import Drawing
 from spectralbai.policy import Policy, SpectralRace, Uniform
 from spectralbai.policy.state import Watch
 from spectralbai.stopping.accounts import Accounts
-from verification.risk import CONFIDENCE, DELTA, _problem, _triangle, limits
+from verification.coverage import CONFIDENCE, limits
+from verification.risk import DELTA, _problem, _triangle
 
 NEVER = 1e-12
 """The risk at which a race goes on after it would have decided."""

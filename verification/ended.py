@@ -23,7 +23,7 @@ from rich.console import Console
 from rich.table import Table
 
 import spectralbai as sb
-from verification.risk import CONFIDENCE, limits
+from verification.coverage import CONFIDENCE, limits
 
 DELTA = 0.2
 

@@ -28,7 +28,8 @@ from spectralbai.evidence.intervals import pooled_intervals
 from spectralbai.noise import Drawing
 from spectralbai.policy import SpectralRace, Uniform
 from spectralbai.policy.state import Watch
-from verification.risk import CONFIDENCE, DELTA, _problem, limits
+from verification.coverage import CONFIDENCE, limits, missed
+from verification.risk import DELTA, _problem
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def misses(kind: Kind, seed: int) -> bool:
         arms = policy.ask(state, policy.horizon(state))
         state = policy.tell(state, arms, draw(rng, arms))
         ends = pooled_intervals(kind.problem, state.received, state.origin, DELTA)
-        if ends is None or (mu - state.origin < ends[0]).any() or (mu - state.origin > ends[1]).any():
+        if ends is None or missed(mu - state.origin, *ends):
             return True
     return False
 
@@ -131,14 +132,14 @@ def main() -> int:
         for kind in kinds():
             begin = time.perf_counter()
             found = executor.map(partial(misses, kind), range(options.runs), chunksize=max(1, options.runs // 200))
-            missed = sum(found)
+            failures = sum(found)
             seconds = time.perf_counter() - begin
             total += seconds
-            low, high = limits(missed, options.runs)
+            low, high = limits(failures, options.runs)
             table.add_row(
-                kind.name, f"{missed / options.runs:.4f}", f"{high:.4f}", f"{1e3 * seconds / options.runs:.0f}"
+                kind.name, f"{failures / options.runs:.4f}", f"{high:.4f}", f"{1e3 * seconds / options.runs:.0f}"
             )
-            console.print(f"{kind.name}: {missed} of {options.runs}, {seconds:.0f} s", style="dim", highlight=False)
+            console.print(f"{kind.name}: {failures} of {options.runs}, {seconds:.0f} s", style="dim", highlight=False)
             if low > DELTA:
                 failed.append(kind.name)
     console.print(table)

@@ -21,19 +21,16 @@ from typing import NamedTuple
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from scipy.stats import beta
 
 import spectralbai as sb
 from spectralbai.evidence.blocks import Data
 from spectralbai.noise import Drawing
 from spectralbai.policy import State
-from spectralbai.spectral import Components
 from spectralbai.stopping import Mixture
-from spectralbai.stopping.integrals import log_integrals, lone_integrals
-from spectralbai.stopping.mixture import PAIR_SHARE, PRIOR_SCALES, Split
+from spectralbai.stopping.mixture import Split
+from verification.coverage import CONFIDENCE, limits, uncovered
 
 DELTA = 0.1
-CONFIDENCE = 0.999
 MAX_SAMPLES = 100_000
 
 
@@ -108,36 +105,12 @@ def split_of(state: State) -> Data | None:
     return memory.data
 
 
-def uncovered(kind: Kind, state: State) -> bool:
-    """Whether results after the split cost the true means more than the rule allows.
-
-    On the whole graph with up to two components; else on each pair of components in which the best arm can be tested.
-    """
+def _uncovered(kind: Kind, state: State) -> bool:
     split = split_of(state)
     if split is None:
         return False
-    problem, components = kind.problem, Components.from_problem(kind.problem)
-    later = state.data.since(split)
-    mu, level = np.array(kind.mu) - state.origin, Mixture()._level(problem, state.origin)
-    u, before = later.counts / problem.sigma**2, split.counts / problem.sigma**2
-    spent = 0.5 * u * (later.means - mu) ** 2
-    excess = log_integrals(
-        components, before, split.means, u, later.means, float(problem.R), level, np.array(PRIOR_SCALES)
-    ) + np.bincount(components.of_arm, spent)
-    share = 1.0
-    if not problem.unstructured:
-        share = 1 - PAIR_SHARE
-        best = int(np.argmax(mu))
-        alone = lone_integrals(before, split.means, u, later.means, level) + spent
-        if (alone[best] + np.delete(alone, best)).max() > math.log((mu.size - 1) / (PAIR_SHARE * DELTA)):
-            return True
-    if excess.size <= 2:
-        return bool(excess.sum() > -math.log(share * DELTA))
-    home = components.of_arm[np.argmax(mu)]
-    tests = [excess[home] + excess[c] for c in range(excess.size) if c != home]
-    if components.sizes[home] > 1:
-        tests.append(excess[home])
-    return bool(max(tests) > math.log(len(tests) / (share * DELTA)))
+    level = Mixture()._level(kind.problem, state.origin)
+    return uncovered(kind.problem, np.array(kind.mu) - state.origin, split, state.data, DELTA, level)
 
 
 def run(kind: Kind, seed: int) -> Seen:
@@ -149,17 +122,10 @@ def run(kind: Kind, seed: int) -> Seen:
     while state.samples < MAX_SAMPLES and (arms := policy.ask(state, state.next_reading - state.samples)).size:
         before = split_of(state)
         state = policy.tell(state, arms, draw(rng, arms))
-        failed = failed or (before is not None and uncovered(kind, state))
+        failed = failed or (before is not None and _uncovered(kind, state))
     verdict = policy.verdict(state)
     right = mu[verdict.arm] >= mu.max() - kind.problem.tolerance
     return Seen(state.samples, verdict.decided, verdict.decided and not right, not verdict.consistent, failed)
-
-
-def limits(failures: int, runs: int) -> tuple[float, float]:
-    """Returns the exact one-sided lower and upper limits of a failure rate."""
-    low = float(beta.ppf(1 - CONFIDENCE, failures, runs - failures + 1)) if failures else 0.0
-    high = float(beta.ppf(CONFIDENCE, failures + 1, runs - failures)) if failures < runs else 1.0
-    return low, high
 
 
 def main() -> int:

@@ -67,6 +67,15 @@ def check_integer(name: str, value: Any, low: int) -> int:
     return int(value)
 
 
+def check_words(name: str, value: Any, longest: int, *, blank: bool = False) -> str:
+    """Returns a user's text; raises InvalidInput unless it is one line of at most `longest` printable characters."""
+    if not isinstance(value, str) or len(value) > longest or not value.isprintable() or not (blank or value.strip()):
+        raise InvalidInput(
+            f"`{name}` must be one line of 1 to {longest} printable characters, got {str(value)[:120]!r}"
+        )
+    return value
+
+
 def check_ends(low: Any, high: Any, names: tuple[str, str] = ("low", "high")) -> tuple[float, float]:
     """Returns the ends of an interval as floats, `low` below `high` by a finite amount."""
     low, high = (

@@ -41,7 +41,10 @@ class Alternative:
 
 
 class Oracle:
-    """Best responses to any allocation, for one problem, one vector of means and one best arm."""
+    """Best responses to any allocation, for one problem, one vector of means and one best arm.
+
+    It has nothing to do with the oracle policy (`policy.OracleSampling`), which knows the true means.
+    """
 
     def __init__(
         self, problem: Problem, mu: Vector, best: int, sigma: Vector | None = None, radii: Vector | None = None
@@ -89,11 +92,11 @@ class Oracle:
         return decomposition.respond(self.mu, self.best, self.radii, self.tolerance, start)
 
     def renumbered(self) -> Oracle:
-        """Returns the same oracle with its arms numbered in component order.
+        """Returns the same best responses, with arms numbered in component order.
 
-        Solvers use this oracle: arms need no translation at every step, and results do not depend on how the arms of
+        Solvers use this: arms need no translation at every step, and results do not depend on how the arms of
         different components are interleaved. To translate vectors, use `components.ordered` and `components.restored`
-        of the original oracle.
+        of the original object.
         """
         if self.components.in_order:
             return self

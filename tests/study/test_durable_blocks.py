@@ -14,8 +14,9 @@ from sqlalchemy import event
 import spectralbai as sb
 from spectralbai.journal.entries import Opening, Records
 from spectralbai.study import export_study, import_study, list_studies
-from spectralbai.study.ledger import Ledger, key
+from spectralbai.study.ledger import Ledger
 from spectralbai.study.replay import replay
+from spectralbai.study.standing import key
 from tests.study.test_study import INSTANCE, LABELS, MU, drive
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.journal.entries import Check
-from spectralbai.report.status import _eliminated
+from spectralbai.report.from_snapshot import _eliminated
 from spectralbai.stopping.accounts import Account, Accounts
 from spectralbai.study import export_study, import_study, list_studies
 from tests.study.test_durable_blocks import check_replay

@@ -7,7 +7,6 @@ import math
 import re
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
-from spectralbai.cli.study import _as_json
+from spectralbai.cli.study import common as printing
 from spectralbai.cli.tables import print_plain
 from spectralbai.html import PAGE_ROWS, SCRIPT, paged
 from spectralbai.instances.generators import catalogue
@@ -194,14 +193,12 @@ def test_json_has_the_arms_that_are_shown_and_says_how_many_are_not(
 
 
 def test_a_long_table_looks_as_a_short_one(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    study = sys.modules[_as_json.__module__]  # its package has an app of that name
-
     monkeypatch.setenv("COLUMNS", "140")
     table = TextTable(("arm", "results", "account"), (("a long one", "1", "out at 20"), ("日本", "1,000", "")))
-    print_plain(study._filled(table))
+    print_plain(printing.filled(table))
     fitted = capsys.readouterr().out
-    monkeypatch.setattr(study, "MOST_FITTED", 1)
-    print_plain(study._filled(table))
+    monkeypatch.setattr(printing, "MOST_FITTED", 1)
+    print_plain(printing.filled(table))
     assert capsys.readouterr().out == fitted
 
 

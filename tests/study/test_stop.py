@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import spectralbai as sb
-from spectralbai.study import Definition, export_study, import_study
-from spectralbai.study.ledger import HEAD
+from spectralbai.study import Definition, changes, export_study, import_study, replay
+from spectralbai.study.standing import HEAD
 from tests.study.contract import LABELS, SCORES, SIX, SLOW, drive
 
 
@@ -59,17 +59,17 @@ def test_options_that_joined_before_stay(storage: str) -> None:
 
 def test_a_stop_during_a_join_is_not_lost(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with sb.Study.create("s", SCORES, 0.05, storage) as study, sb.Study.open("s", storage) as other:
-        whole = study._handed_out
+        whole = changes.handed_out
 
         def stopped_meanwhile(*arguments: object) -> tuple[int, ...]:
-            monkeypatch.setattr(study, "_handed_out", whole)
+            monkeypatch.setattr(changes, "handed_out", whole)
             found = whole(*arguments)  # type: ignore[arg-type]
             stops.append(arguments)
             return found
 
         stops: list[object] = []
-        monkeypatch.setattr(study, "_handed_out", stopped_meanwhile)
-        advance: Callable[..., object] = sb.study.study.advance  # type: ignore[attr-defined]  # patched below
+        monkeypatch.setattr(changes, "handed_out", stopped_meanwhile)
+        advance: Callable[..., object] = replay.advance
 
         def stop_first(*arguments: Any) -> object:
             if stops:
@@ -77,7 +77,7 @@ def test_a_stop_during_a_join_is_not_lost(storage: str, monkeypatch: pytest.Monk
                 assert other.stop() is True
             return advance(*arguments)
 
-        monkeypatch.setattr("spectralbai.study.study.advance", stop_first)
+        monkeypatch.setattr(changes, "advance", stop_first)
         with pytest.raises(sb.Conflict, match="has ended, and nothing could be tried"):
             study.join(SIX)
         assert other.status().state == "ended"

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
-from spectralbai.study import Ticket, list_studies
-from spectralbai.study import ledger as ledger_module
+from spectralbai.study import Ticket, list_studies, standing
 from spectralbai.study import upkeep as module
 
 GRAPH = sb.Graph.from_edges(5, [(1, 2), (3, 4)])
@@ -282,7 +281,7 @@ def test_a_claim_made_with_a_clock_that_is_ahead_holds_nobody_up(storage: str, m
 
 def test_the_state_is_kept_up_to_date_between_checks_too(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checks are ever further apart; what has come since the last is read by every ask, and must stay short."""
-    monkeypatch.setattr(ledger_module, "TAIL", 3)
+    monkeypatch.setattr(standing, "TAIL", 3)
     with sb.Study.create("tail", INSTANCE, 1e-9, storage, stopping="mixture") as study:
         study.add(LABELS * 100, [0.9, 0.5, 0.5, 0.2, 0.2] * 100, origin="pilot")
         study.tell(study.ask()[0], 0.4)

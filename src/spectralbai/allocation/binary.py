@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from spectralbai.allocation.certificate import MARGIN, Outcome, certified_upper
+from spectralbai.allocation.certificate import MARGIN, Certified, certified_upper
 from spectralbai.allocation.interior_point import Iterate, newton_step, opening_allocation
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.oracle import Oracle
@@ -48,7 +49,7 @@ class Responses(NamedTuple):
     """Slacks of the same constraints."""
 
 
-def binary(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None, enough: float) -> Outcome:
+def binary(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None, enough: float) -> Certified:
     """Returns an allocation with certified bounds of 1/T*, like `interior_point`, but for relative entropy
     (theory 15.2)."""
     game = BinaryGame.of(oracle)
@@ -79,7 +80,7 @@ def binary(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None
             responses = game.respond(point.omega, responses)
         except np.linalg.LinAlgError:  # no more progress in floating point: return the best found, with its bounds
             break
-    return Outcome(best_omega, lower, upper, iteration)
+    return Certified(best_omega, lower, upper, iteration)
 
 
 def relative_entropy(p: Vector, q: Matrix) -> Matrix:
@@ -225,36 +226,45 @@ class BinaryGame:
             going = error > ACCURACY * cost
             if not going.any():
                 break
-            second = omega * (p / x**2 + (1 - p) / (1 - x) ** 2)
-            root = np.sqrt(np.maximum(second, np.maximum(residual / x, -residual / (1 - x))))  # damped near 0 and 1
-            stiff = (price[:, :-1, None] * part).sum(axis=1)
-            matrix = 2 * stiff[:, :, None] * self.laplacian / (root[:, :, None] * root[:, None, :])
-            matrix[:, np.arange(n_arms), np.arange(n_arms)] += 1
-            solved = np.linalg.solve(matrix, sides / root[:, :, None]) / root[:, :, None]
-            inner = np.swapaxes(normals, 1, 2) @ solved  # (2, 3) or (3, 4) for each row
-            small = inner[:, :, 1:].copy()
-            small[:, np.arange(n_bent + 1), np.arange(n_bent + 1)] += slack / price
-            level = (price * slack).sum(axis=1) / (n_bent + 1)
-            target = np.zeros_like(price)  # of multiplier times slack, and second-order terms
-            for corrector in range(2):
-                dy = np.linalg.solve(small, (inner[:, :, 0] + target / price - slack)[:, :, None])[:, :, 0]
-                dx = solved[:, :, 0] - (solved[:, :, 1:] @ dy[:, :, None])[:, :, 0]
-                ds = -(np.swapaxes(normals, 1, 2) @ dx[:, :, None])[:, :, 0]
-                curved = np.maximum((((dx @ self.laplacian) * dx)[:, None, :] * part).sum(axis=2), 0.0)
-                if corrector == 0:
-                    step = np.minimum(np.minimum(_longest(price, dy), _longest(slack, ds)), 1.0)[:, None]
-                    ahead = ((price + step * dy) * (slack + step * ds)).sum(axis=1) / (n_bent + 1)
-                    target = (level * np.clip(ahead / level, 0.01, 1.0) ** 3)[:, None] - dy * ds
-                    target[:, :-1] += price[:, :-1] * curved
-            longest = np.minimum(
-                np.minimum(_longest(price, dy), _longest(slack[:, -1:], ds[:, -1:])),
-                _first_root(slack[:, :-1], ds[:, :-1], curved).min(axis=1),
-            )
-            longest = np.minimum(longest, np.minimum(_longest(x, dx), _longest(1 - x, -dx)))
-            step = np.minimum(1.0, BOUNDARY * longest)[:, None]
-            lam[live], y[live] = np.clip(x + step * dx, TINY, 1 - EPSILON), price + step * dy
+            lam[live], y[live] = self._newton(omega, x, price, slack, part, sides)
             live = live[going]
         return lam, y, s
+
+    def _newton(
+        self, omega: Vector, x: Matrix, price: Matrix, slack: Matrix, part: Matrix, sides: Matrix
+    ) -> tuple[Matrix, Matrix]:
+        """Returns (lam, multipliers) after a predictor-corrector step from (x, price); `sides` holds minus the
+        residual, and the normals of the constraints."""
+        p, n_arms, n_bounds = self.inside, omega.size, price.shape[1]
+        residual, normals = -sides[:, :, 0], sides[:, :, 1:]
+        second = omega * (p / x**2 + (1 - p) / (1 - x) ** 2)
+        root = np.sqrt(np.maximum(second, np.maximum(residual / x, -residual / (1 - x))))  # damped near 0 and 1
+        stiff = (price[:, :-1, None] * part).sum(axis=1)
+        matrix = 2 * stiff[:, :, None] * self.laplacian / (root[:, :, None] * root[:, None, :])
+        matrix[:, np.arange(n_arms), np.arange(n_arms)] += 1
+        solved = np.linalg.solve(matrix, sides / root[:, :, None]) / root[:, :, None]
+        inner = np.swapaxes(normals, 1, 2) @ solved  # (2, 3) or (3, 4) for each row
+        small = inner[:, :, 1:].copy()
+        small[:, np.arange(n_bounds), np.arange(n_bounds)] += slack / price
+        level = (price * slack).sum(axis=1) / (n_bounds)
+        target = np.zeros_like(price)  # of multiplier times slack, and second-order terms
+        for corrector in range(2):
+            dy = np.linalg.solve(small, (inner[:, :, 0] + target / price - slack)[:, :, None])[:, :, 0]
+            dx = solved[:, :, 0] - (solved[:, :, 1:] @ dy[:, :, None])[:, :, 0]
+            ds = -(np.swapaxes(normals, 1, 2) @ dx[:, :, None])[:, :, 0]
+            curved = np.maximum((((dx @ self.laplacian) * dx)[:, None, :] * part).sum(axis=2), 0.0)
+            if corrector == 0:
+                step = np.minimum(np.minimum(_longest(price, dy), _longest(slack, ds)), 1.0)[:, None]
+                ahead = ((price + step * dy) * (slack + step * ds)).sum(axis=1) / (n_bounds)
+                target = (level * np.clip(ahead / level, 0.01, 1.0) ** 3)[:, None] - dy * ds
+                target[:, :-1] += price[:, :-1] * curved
+        longest = np.minimum(
+            np.minimum(_longest(price, dy), _longest(slack[:, -1:], ds[:, -1:])),
+            _first_root(slack[:, :-1], ds[:, :-1], curved).min(axis=1),
+        )
+        longest = np.minimum(longest, np.minimum(_longest(x, dx), _longest(1 - x, -dx)))
+        step = np.minimum(1.0, BOUNDARY * longest)[:, None]
+        return np.clip(x + step * dx, TINY, 1 - EPSILON), price + step * dy
 
     def curvature(self, responses: Responses, p: Vector) -> Matrix:
         """Returns -sum_i p_i Hess f_i (theory 15.4)."""
@@ -366,7 +376,7 @@ def _first_root(slack: Matrix, slope: Matrix, curved: Matrix) -> Matrix:
     return found
 
 
-def _longest(x: Matrix, dx: Matrix) -> Vector:
+def _longest(x: Matrix, dx: NDArray[Any]) -> Vector:
     """Returns the longest step of each row that keeps x + step dx non-negative."""
     ratio = np.divide(-x, dx, out=np.full_like(x, np.inf), where=dx < 0)
     least: Vector = ratio.min(axis=1)

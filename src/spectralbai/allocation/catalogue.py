@@ -16,7 +16,7 @@ import numpy as np
 
 from spectralbai.allocation.category_responses import Answers, Layout, pooled, respond
 from spectralbai.allocation.category_system import System
-from spectralbai.allocation.certificate import MARGIN, Outcome
+from spectralbai.allocation.certificate import MARGIN, Certified
 from spectralbai.allocation.closed_form import balance_leads
 from spectralbai.allocation.interior_point import BOUNDARY, RESIDUAL_SHARE
 from spectralbai.checks import Indices, Vector
@@ -47,7 +47,7 @@ class Point(NamedTuple):
 
 def catalogue(
     oracle: Oracle, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0
-) -> Outcome:
+) -> Certified:
     """Returns an allocation with certified bounds of 1/T*, a relative `tol` apart unless it stops early."""
     found = oracle.catalogue
     assert found is not None, "solve_allocation takes this solver for catalogues only"
@@ -66,7 +66,7 @@ def catalogue(
 
 def _search(
     oracle: Oracle, found: Catalogue, tol: float, max_iterations: int, start: Vector | None, enough: float
-) -> Outcome:
+) -> Certified:
     """Returns the result of `catalogue`, without arms of the best arm's category that can hardly beat it by the
     tolerance."""
     order, layout = layout_of(oracle, found)
@@ -109,10 +109,10 @@ def _search(
         answers = respond(layout, point.u, answers.push, answers.there, answers.home)
     share = np.empty(n)
     share[order] = noise * best
-    return Outcome(share / share.sum(), lower, upper, iteration)
+    return Certified(share / share.sum(), lower, upper, iteration)
 
 
-def _alone(order: Indices, layout: Layout, noise: Vector) -> Outcome:
+def _alone(order: Indices, layout: Layout, noise: Vector) -> Certified:
     """Returns the result of `_search` if every category has one arm, by the closed form."""
     rivals, best = layout.rivals, layout.best
     omega = np.zeros(order.size)
@@ -124,7 +124,7 @@ def _alone(order: Indices, layout: Layout, noise: Vector) -> Outcome:
     share = np.empty(order.size)
     share[order] = omega / omega.sum()
     lower = float(answers.value.min() / omega.sum()) * (1 - order.size * 1e-16)
-    return Outcome(share, lower, _ceiling(layout, u, answers, weights, noise), 1)
+    return Certified(share, lower, _ceiling(layout, u, answers, weights, noise), 1)
 
 
 def _ceiling(layout: Layout, u: Vector, answers: Answers, weights: Vector, noise: Vector) -> float:

@@ -15,8 +15,8 @@ MARGIN = 1e-13
 any useful gap."""
 
 
-class Outcome(NamedTuple):
-    """Where a solver stopped: an allocation with certified bounds of 1/T*, arms numbered as in its oracle."""
+class Certified(NamedTuple):
+    """An allocation with certified bounds of 1/T*, as a solver returns it; arms are numbered as in its `Oracle`."""
 
     omega: Vector
     lower: float

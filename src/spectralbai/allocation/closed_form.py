@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from spectralbai.allocation.certificate import Outcome, certified_lower, certified_upper, feasible_gradients
+from spectralbai.allocation.certificate import Certified, certified_lower, certified_upper, feasible_gradients
 from spectralbai.checks import Vector
 from spectralbai.oracle import Oracle
 
 
-def closed_form(oracle: Oracle) -> Outcome:
+def closed_form(oracle: Oracle) -> Certified:
     """Returns the optimal allocation of a problem whose graph bounds nothing, with certified bounds."""
     omega, _ = balance(oracle, np.ones(oracle.mu.size))
     responses = oracle.respond(omega)
     rows = responses.challengers
     mixture = 1 / responses.gradient[rows, rows]
-    return Outcome(
+    return Certified(
         omega, certified_lower(responses), certified_upper(feasible_gradients(responses), mixture / mixture.sum()), 1
     )
 

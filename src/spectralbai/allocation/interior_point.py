@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectralbai.allocation.certificate import MARGIN, Outcome, certified_lower, certified_upper, feasible_gradients
+from spectralbai.allocation.certificate import MARGIN, Certified, certified_lower, certified_upper, feasible_gradients
 from spectralbai.allocation.curvature import NODE_RATIO, Moves, curvature_kernel
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.compiled import njit
@@ -63,7 +63,7 @@ class Found(NamedTuple):
 
 def interior_point(
     oracle: Oracle, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0
-) -> Outcome:
+) -> Certified:
     """Returns an allocation with certified bounds, a relative `tol` apart unless it stops early.
 
     `start` is a guess of the allocation. The search also ends once `upper` is at most `enough`: the caller knows a
@@ -72,7 +72,7 @@ def interior_point(
     # The search gets a smaller gap, because the certificate adds an allowance for rounding errors.
     best, ceiling, iterations = search(oracle, max(0.99 * tol - 4 * MARGIN, 0.0), max_iterations, start, enough)
     upper = certified_upper(feasible_gradients(ceiling.responses), ceiling.mixture)
-    return Outcome(best.omega, certified_lower(best), upper, iterations)
+    return Certified(best.omega, certified_lower(best), upper, iterations)
 
 
 def opening(oracle: Oracle) -> Responses:

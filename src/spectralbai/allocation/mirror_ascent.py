@@ -9,11 +9,11 @@ import math
 
 import numpy as np
 
-from spectralbai.allocation.certificate import Outcome, certified_lower, certified_upper, feasible_gradients
+from spectralbai.allocation.certificate import Certified, certified_lower, certified_upper, feasible_gradients
 from spectralbai.oracle import Oracle
 
 
-def mirror_ascent(oracle: Oracle, tol: float, max_iterations: int) -> Outcome:
+def mirror_ascent(oracle: Oracle, tol: float, max_iterations: int) -> Certified:
     """Returns the average of the iterates once its bounds are a relative `tol` apart, or after `max_iterations`.
 
     Step t has size sqrt(2 log K / t) / L, and the value of the average of t iterates is within L sqrt(2 log K / t) of
@@ -42,8 +42,8 @@ def mirror_ascent(oracle: Oracle, tol: float, max_iterations: int) -> Outcome:
             upper = certified_upper(ascent[None, :] / iteration, np.ones(1))
             if upper <= lower * (1 + tol):
                 break
-            next_check = math.ceil(1.1 * next_check)  # each check costs an oracle call: make it rare enough
-    return Outcome(average / average.sum(), lower, upper, iteration)
+            next_check = math.ceil(1.1 * next_check)  # each check computes best responses: make it rare enough
+    return Certified(average / average.sum(), lower, upper, iteration)
 
 
 def lipschitz(oracle: Oracle) -> float:

@@ -40,7 +40,7 @@ class Allocation:
     upper: float
     """Certified upper bound of 1/T*."""
     iterations: int
-    """Calls of the best-response oracle."""
+    """Number of times that best responses were computed."""
     status: AllocationStatus
     """"certified": gap <= tol. "unfinished": the bounds are valid but further apart than asked."""
     solver: str

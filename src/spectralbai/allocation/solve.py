@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from spectralbai.allocation.binary import binary
 from spectralbai.allocation.catalogue import catalogue, shift_bound
-from spectralbai.allocation.certificate import Outcome
+from spectralbai.allocation.certificate import Certified
 from spectralbai.allocation.closed_form import closed_form
 from spectralbai.allocation.interior_point import interior_point
 from spectralbai.allocation.mirror_ascent import mirror_ascent
@@ -25,7 +25,7 @@ from spectralbai.problem import Problem
 from spectralbai.spectral import Catalogue
 from spectralbai.threads import one_thread
 
-Method = Callable[[Oracle, float, int, Vector | None, float], Outcome]
+Method = Callable[[Oracle, float, int, Vector | None, float], Certified]
 """Takes (oracle, tol, max_iterations, start, enough) and returns an allocation with certified bounds.
 
 It may stop once its upper bound is at most `enough`, because the caller already knows a better value.
@@ -39,7 +39,7 @@ class Solver:
     name: str
     method: Method
     max_iterations: int
-    """Limit on the calls of the oracle, unless the caller sets another one."""
+    """Limit on the computations of best responses, unless the caller sets another one."""
     without_graph: bool = False
     """Whether it solves only problems without edges or with R = inf."""
     divergence: Divergence = "gaussian"
@@ -108,6 +108,28 @@ def solve_allocation(
         problem.noise.check_means("mu", mu)
     if problem.rigid:
         return _solve_quotient(problem, mu, tol, solver, max_iterations)
+    chosen = _chosen(problem, solver)
+    best = problem.best_arm(mu)
+    allocation = _solve_for(problem, mu, best, tol, chosen, max_iterations, guess, enough=0.0)
+    # With a tolerance other answers are right too, and one of them may be easier to prove.
+    # An answer exactly at the limit of the tolerance never is.
+    right = np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9))
+    right = right[right != best]
+    left_out = 0.0
+    if problem.n_arms > MANY_ARMS and chosen.by_category:
+        right = right[np.argsort(-mu[right], kind="stable")]
+        left_out = shift_bound(problem, mu, right[MOST_ANSWERS:])
+        right = right[:MOST_ANSWERS]
+    for other in right:
+        rival = _solve_for(problem, mu, int(other), tol, chosen, max_iterations, guess, enough=allocation.lower)
+        allocation = _better(allocation, rival, tol)
+    if left_out > allocation.upper:
+        allocation = replace(allocation, upper=left_out, status="unfinished")
+    return allocation
+
+
+def _chosen(problem: Problem, solver: str | Solver) -> Solver:
+    """Returns the solver of that name, or for "auto" one that suits; raises InvalidInput if it cannot solve this."""
     chosen = SOLVERS[solver] if isinstance(solver, str) else solver
     if chosen is None:
         gaussian = "closed-form" if problem.unstructured else "interior-point"
@@ -126,23 +148,7 @@ def solve_allocation(
             f"`solver` = {chosen.name!r} is for {chosen.divergence} outcomes, got {problem.noise.described()}; use "
             "solver='auto'"
         )
-    best = problem.best_arm(mu)
-    allocation = _solve_for(problem, mu, best, tol, chosen, max_iterations, guess, enough=0.0)
-    # With a tolerance other answers are right too, and one of them may be easier to prove.
-    # An answer exactly at the limit of the tolerance never is.
-    right = np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9))
-    right = right[right != best]
-    left_out = 0.0
-    if problem.n_arms > MANY_ARMS and chosen.by_category:
-        right = right[np.argsort(-mu[right], kind="stable")]
-        left_out = shift_bound(problem, mu, right[MOST_ANSWERS:])
-        right = right[:MOST_ANSWERS]
-    for other in right:
-        rival = _solve_for(problem, mu, int(other), tol, chosen, max_iterations, guess, enough=allocation.lower)
-        allocation = _better(allocation, rival, tol)
-    if left_out > allocation.upper:
-        allocation = replace(allocation, upper=left_out, status="unfinished")
-    return allocation
+    return chosen
 
 
 def _solve_for(
@@ -165,16 +171,16 @@ def _solve_for(
                 "by more than the tolerance: every trial would be wasted; lower the tolerance or raise R"
             )
         if solver.by_category:
-            outcome = solver.method(oracle, tol, limit, start, enough)
+            found = solver.method(oracle, tol, limit, start, enough)
         else:
             guess = None if start is None else oracle.components.ordered(start)
-            outcome = solver.method(oracle.renumbered(), tol, limit, guess, enough)
-            outcome = outcome._replace(omega=oracle.components.restored(outcome.omega))
-    omega = outcome.omega
+            found = solver.method(oracle.renumbered(), tol, limit, guess, enough)
+            found = found._replace(omega=oracle.components.restored(found.omega))
+    omega = found.omega
     omega.setflags(write=False)
-    lower = max(outcome.lower, 0.0)
-    status: AllocationStatus = "certified" if outcome.upper <= lower * (1 + tol) else "unfinished"
-    return Allocation(omega, best, lower, outcome.upper, outcome.iterations, status, solver.name)
+    lower = max(found.lower, 0.0)
+    status: AllocationStatus = "certified" if found.upper <= lower * (1 + tol) else "unfinished"
+    return Allocation(omega, best, lower, found.upper, found.iterations, status, solver.name)
 
 
 def _better(one: Allocation, other: Allocation, tol: float) -> Allocation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,8 +42,7 @@ def instance(
     by: Annotated[
         str | None,
         typer.Option(
-            help="Column of --arms with categories, whose options are alike. Each category gets an R.",
-            metavar="COLUMN",
+            help="Column of --arms with categories, whose options are alike. Each category gets an R.", metavar="COLUMN"
         ),
     ] = None,
     label: Annotated[
@@ -89,15 +89,8 @@ def instance(
 
     choices = Choices(features, neighbors, by, label, guess, R, step, sigma, low, high, binary, tolerance)
     choices.check(arms is not None, edges is not None, observations is not None)
-    if not out.name or out.suffix == ".png":
-        raise InvalidInput(
-            f'--out must name a file for the instance, such as options.json, got "{out}"; its picture gets the ending '
-            ".png"
-        )
-    picture = out.with_suffix(".png")
-    for given in (arms, edges, observations):
-        if given is not None and given.resolve() in (out.resolve(), picture.resolve()):
-            raise InvalidInput(f"--out would overwrite {given}, which is read; choose another name")
+    picture = out.with_suffix(".png") if out.name else out
+    _check_names(out, picture, (arms, edges, observations))
     from spectralbai import plot as plots
 
     file = Output("--out", out, INSTANCE, force)
@@ -112,6 +105,18 @@ def instance(
     print_plain(*found.remarks, err=drawing is None)
     if drawing is not None:
         typer.echo(f"The instance is in {out}, its graph in {picture}; next: spectralbai plan {out}")
+
+
+def _check_names(out: Path, picture: Path, tables: Sequence[Path | None]) -> None:
+    """Raises InvalidInput if the outputs cannot have these names, or have those of tables that are read."""
+    if not out.name or out.suffix == ".png":
+        raise InvalidInput(
+            f'--out must name a file for the instance, such as options.json, got "{out}"; its picture gets the ending '
+            ".png"
+        )
+    for given in tables:
+        if given is not None and given.resolve() in (out.resolve(), picture.resolve()):
+            raise InvalidInput(f"--out would overwrite {given}, which is read; choose another name")
 
 
 def _table(file: Path | None) -> Named | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -89,20 +89,30 @@ def plan(
     if observations is not None:
         with read_table(observations) as table:
             arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
+    told: dict[str, Any] = {"arms": arms, "outcomes": outcomes, "seed": seed}
     if budget is not None:
-        weigh = partial(planning.budget, instance, budget, delta, arms=arms, outcomes=outcomes, runs=runs, seed=seed)
-        if picture is not None:
-            from spectralbai import plot as plots
-        with processes(jobs) as executor, progress("simulated runs") as show:
-            found = weigh(executor=executor, on_run=show)
-        if picture is not None:
-            picture.write(plots.as_png(plots.plot_budget(found)))
-        if as_json:
-            typer.echo(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
-        else:
-            print_plain(*_budget(found), *([] if plot is None else [f"The picture is in {plot}"]), least_width=100)
-        return
-    make = partial(planning.plan, instance, delta, arms=arms, outcomes=outcomes, seed=seed)
+        _show_budget(partial(planning.budget, instance, budget, delta, runs=runs, **told), jobs, picture, plot, as_json)
+    else:
+        _show_plan(partial(planning.plan, instance, delta, **told), 0 if quick else runs, jobs, as_json)
+
+
+def _show_budget(
+    weigh: Callable[..., Budget], jobs: int, picture: Output | None, plot: Path | None, as_json: bool
+) -> None:
+    if picture is not None:
+        from spectralbai import plot as plots
+    with processes(jobs) as executor, progress("simulated runs") as show:
+        found = weigh(executor=executor, on_run=show)
+    if picture is not None:
+        picture.write(plots.as_png(plots.plot_budget(found)))
+    if as_json:
+        typer.echo(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        print_plain(*_budget(found), *([] if plot is None else [f"The picture is in {plot}"]), least_width=100)
+
+
+def _show_plan(make: Callable[..., Plan], runs: int, jobs: int, as_json: bool) -> None:
+    """Prints the plan: what theory says and, if there are any runs, what they say."""
 
     def theory() -> Plan:
         with progress("solving"):
@@ -113,12 +123,12 @@ def plan(
             return make(runs=runs, executor=executor, on_run=show)
 
     if as_json:
-        made = theory() if quick else simulated()
+        made = simulated() if runs else theory()
         typer.echo(json.dumps(made.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
         return
     made = theory()  # this takes only seconds, so it is printed before the simulation starts
     print_plain(*_setting(made), *_scores(made), "", _theory(made), "", *_history(made), made.advice, least_width=100)
-    if not quick:
+    if runs:
         made = simulated()
         print_plain(
             "", "Simulated with the default rule:", _simulation(made), "", *_range(made), made.advice, least_width=100

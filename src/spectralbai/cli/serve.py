@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spectralbai.cli.process import held_back
-from spectralbai.cli.study import Json, StorageUrl
+from spectralbai.cli.study.common import Json, StorageUrl
 from spectralbai.cli.tables import print_plain
 from spectralbai.errors import InvalidInput
 

@@ -56,6 +56,12 @@ def simulate(
         raise InvalidInput("--jobs and --cluster are both given; the workers of the cluster are its own")
     jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
     source, campaign = read_campaign(file)
+    runs = _run(campaign, source, out, jobs, address)
+    typer.echo(f"{runs} runs are in {out}; look at them with: spectralbai compare {out}")
+
+
+def _run(campaign: Campaign, source: str, out: Path, jobs: int, address: str | None) -> int:
+    """Runs what is missing of a campaign; returns how many runs it has."""
     from spectralbai.campaign import Results, run_campaign
 
     seen = (0, 0)
@@ -87,7 +93,7 @@ def simulate(
         except KeyboardInterrupt:
             kept = f"{seen[0]} of {seen[1]} runs are kept; the same command goes on from there"
             raise KeyboardInterrupt(kept) from None
-    typer.echo(f"{seen[1]} runs are in {out}; look at them with: spectralbai compare {out}")
+    return seen[1]
 
 
 def read_campaign(file: Path) -> tuple[str, Campaign]:

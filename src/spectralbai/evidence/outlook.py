@@ -240,7 +240,7 @@ def separable(problem: Problem) -> Mask | CategoryRivals:
 
     Inside one component this needs tolerance^2 < R c' L^+ c with c = e_b - e_i, and with the R of the component if
     there are several (theory 3.9). The inequality must hold by more than rounding errors: where the two sides are
-    equal the oracle may find no alternative, and then no bet would ever be made against that arm.
+    equal a best response may not exist, and then no bet would ever be made against that arm.
     """
     n_arms, catalogue = problem.n_arms, Catalogue.of(problem)
     if catalogue is not None:
@@ -248,8 +248,8 @@ def separable(problem: Problem) -> Mask | CategoryRivals:
         return CategoryRivals(catalogue.of_arm, wide)
     if problem.unstructured or problem.tolerance == 0:
         return np.ones((n_arms, n_arms), dtype=bool)
-    # Squared differences are divided by the roughness of each coordinate, as in the oracle: a pseudo-inverse would be
-    # inaccurate where resistances differ by many orders of magnitude.
+    # Squared differences are divided by the roughness of each coordinate, as in best responses: a pseudo-inverse would
+    # be inaccurate where resistances differ by many orders of magnitude.
     parts = decompose(problem, np.ones(n_arms))
     basis, curved = parts.basis, parts.rough > 0
     reach = np.sqrt(parts.components.radii)

@@ -126,18 +126,7 @@ def budget(
 
     own = instance.problem.tolerance
     share(own)
-    tried = [means.spread]
-    while share(tried[-1]) > HARDLY and len(tried) < HALVINGS:
-        tried.append(tried[-1] / 2)
-    for probability in PROBABILITIES:
-        above = [each for each in tried if share(each) >= probability]
-        if len(above) == len(tried) or not above:
-            continue
-        high = min(above)
-        low = high / 2
-        for _ in range(REFINEMENTS):
-            middle = math.sqrt(low * high)
-            low, high = (low, middle) if share(middle) >= probability else (middle, high)
+    _try_tolerances(share, means.spread)
     if on_run is not None:
         on_run(done, done)
     curve = tuple(
@@ -150,3 +139,19 @@ def budget(
         if each.status != "decided"
     )
     return Budget(instance, trials, delta, means.source, curve, left)
+
+
+def _try_tolerances(share: Callable[[float], float], spread: float) -> None:
+    """Calls `share`, the share of races decided at a tolerance, until it is known where each probability is reached."""
+    tried = [spread]
+    while share(tried[-1]) > HARDLY and len(tried) < HALVINGS:
+        tried.append(tried[-1] / 2)
+    for probability in PROBABILITIES:
+        above = [each for each in tried if share(each) >= probability]
+        if len(above) == len(tried) or not above:
+            continue
+        high = min(above)
+        low = high / 2
+        for _ in range(REFINEMENTS):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if share(middle) >= probability else (middle, high)

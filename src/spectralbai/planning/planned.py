@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -206,54 +206,18 @@ def plan(
     tolerances = sorted({problem.tolerance, *(share * means.spread for share in TOLERANCE_SHARES)})
     if problem.n_arms > MANY_ARMS:  # computing the effect of other choices would take too long
         radii, tolerances = [], []
+    other_R = [(factor if isinstance(R, np.ndarray) else R, replace(problem, R=R)) for factor, R in radii]
+    other_tolerance = [(each, replace(problem, tolerance=each)) for each in tolerances]
     fewer = min(runs, BATCH)
-    times: dict[Problem, tuple[float, float]] = {}  # problems are compared by identity
     most = (len(deltas) + 1) * runs + (len(radii) + len(tolerances)) * fewer
-    done = 0
-
-    def count(n: int) -> None:
-        nonlocal done
-        done += n
-        if on_run is not None:
-            on_run(done, most)
-
-    def forecast(kind: type[SpectralRace], problem: Problem, delta: float, runs: int) -> Forecast:
-        if problem.tolerance == 0 and any(map(tied, means.signals)):  # no number of trials is enough
-            count(runs)
-            return Forecast(delta, math.inf, math.inf)
-        if problem not in times:
-            times[problem] = _time(means.in_theory(problem), means.signals)
-        time, upper = times[problem]
-        bound = samples_needed(upper, delta)
-        raced: list[Run] = []
-        if bound <= LONGEST:
-            policy = kind(problem, delta)
-            raced = simulate(policy, means.signals, runs, seed, executor, count, means.drawing)
-        else:
-            count(runs)
-        divergence = problem.noise.divergence
-        known = divergence is not None and means.in_theory(problem).noise.divergence == divergence
-        return Forecast.of(delta, time, bound if known else math.nan, raced)
-
-    def varied(value: float, other: Problem) -> Variation:
-        if np.array_equal(other.radii, problem.radii) and other.tolerance == problem.tolerance:
-            count(fewer)
-            return Variation(value, ours[0])
-        if any((other.roughness(mu) > other.radii * (1 + 1e-9)).any() for mu in means.signals):
-            count(fewer)
-            return Variation(value, None)
-        try:
-            return Variation(value, forecast(SpectralRace, other, delta, fewer))
-        except InvalidInput:  # with this tolerance every arm is a right answer
-            count(fewer)
-            return Variation(value, Forecast(delta, 0.0, 0.0))
-
-    ours = [forecast(SpectralRace, problem, each, runs) for each in deltas]  # the pulls of a race depend on the risk
+    races = _Races(means, seed, executor, on_run, most)
+    # The pulls of a race depend on the risk.
+    ours = [races.forecast(SpectralRace, problem, each, runs) for each in deltas]
     if problem.unstructured:
         theirs = ours[0]
-        count(runs)
+        races.count(runs)
     else:
-        theirs = forecast(Race, problem.without_graph(), delta, runs)
+        theirs = races.forecast(Race, problem.without_graph(), delta, runs)
     return Plan(
         instance,
         delta,
@@ -262,11 +226,65 @@ def plan(
         ours[0],
         theirs,
         tuple(sorted(ours, key=lambda each: -each.delta)),
-        tuple(varied(factor if isinstance(R, np.ndarray) else R, replace(problem, R=R)) for factor, R in radii),
-        tuple(varied(each, replace(problem, tolerance=each)) for each in tolerances),
+        tuple(races.varied(*each, problem, ours[0], fewer) for each in other_R),
+        tuple(races.varied(*each, problem, ours[0], fewer) for each in other_tolerance),
         means.pilot,
         None if means.pilot is None else _range(means.pilot, problem, ours[0]),
     )
+
+
+@dataclass(eq=False)
+class _Races:
+    """The simulated races of one plan, which are counted for `on_run`."""
+
+    means: Means
+    seed: int
+    executor: Executor | None
+    on_run: Callable[[int, int], object] | None
+    most: int
+    done: int = 0
+    times: dict[Problem, tuple[float, float]] = field(default_factory=dict)
+    """What `_time` returns for each problem; problems are compared by identity."""
+
+    def count(self, n: int) -> None:
+        """Counts n races as done, simulated or not."""
+        self.done += n
+        if self.on_run is not None:
+            self.on_run(self.done, self.most)
+
+    def forecast(self, kind: type[SpectralRace], problem: Problem, delta: float, runs: int) -> Forecast:
+        """Returns the forecast for a problem, from up to `runs` races."""
+        means = self.means
+        if problem.tolerance == 0 and any(map(tied, means.signals)):  # no number of trials is enough
+            self.count(runs)
+            return Forecast(delta, math.inf, math.inf)
+        if problem not in self.times:
+            self.times[problem] = _time(means.in_theory(problem), means.signals)
+        time, upper = self.times[problem]
+        bound = samples_needed(upper, delta)
+        raced: list[Run] = []
+        if bound <= LONGEST:
+            policy = kind(problem, delta)
+            raced = simulate(policy, means.signals, runs, self.seed, self.executor, self.count, means.drawing)
+        else:
+            self.count(runs)
+        divergence = problem.noise.divergence
+        known = divergence is not None and means.in_theory(problem).noise.divergence == divergence
+        return Forecast.of(delta, time, bound if known else math.nan, raced)
+
+    def varied(self, value: float, other: Problem, problem: Problem, ours: Forecast, runs: int) -> Variation:
+        """Returns what to expect of another problem with this `value`; `ours` is the forecast for `problem`."""
+        if np.array_equal(other.radii, problem.radii) and other.tolerance == problem.tolerance:
+            self.count(runs)
+            return Variation(value, ours)
+        if any((other.roughness(mu) > other.radii * (1 + 1e-9)).any() for mu in self.means.signals):
+            self.count(runs)
+            return Variation(value, None)
+        try:
+            return Variation(value, self.forecast(SpectralRace, other, ours.delta, runs))
+        except InvalidInput:  # with this tolerance every arm is a right answer
+            self.count(runs)
+            return Variation(value, Forecast(ours.delta, 0.0, 0.0))
 
 
 def _range(pilot: Pilot, problem: Problem, ours: Forecast) -> Range:

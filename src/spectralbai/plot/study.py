@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
-from spectralbai.checks import Matrix
+from spectralbai.checks import Matrix, Vector
 from spectralbai.plot.style import STYLES, legend_above, new_axes, percent_on_x, plain, shortened, words
 
 RIVALS_NAMED = 6
@@ -47,7 +47,6 @@ def plot_estimates(
     ax = ax or _new_rows(len(labels))
     at = np.arange(len(labels))
     centre, ends = np.array(estimate, dtype=float), np.array([low, high], dtype=float)
-    bounded = np.isfinite(ends).all(axis=0)
     size = min(5.0, 250 / len(labels))
     if control is not None:
         base = (centre[control], *ends[:, control])
@@ -56,53 +55,30 @@ def plot_estimates(
         if np.isfinite(base[1:]).all():
             ax.axvspan(*base[1:], color="0.92", zorder=0)
     if any(others):
-        ax.plot(
-            np.concatenate(others),
-            np.repeat(at, [len(each) for each in others]),
-            linestyle="",
-            marker="|",
-            markersize=1.5 * size,
-            color="0.7",
-            label="other arms",
-            zorder=1.5,
-        )
-    if bounded.any():
-        ax.hlines(
-            at[bounded],
-            *ends[:, bounded],
-            color=STYLES[0].colour,
-            linewidth=min(2.0, 0.5 * size),
-            alpha=0.65,
-            label="interval: all hold together",
-        )
-    for here, face, label in ((bounded, "black", "estimate"), (~bounded, "white", "estimate without interval")):
-        if here.any():
-            ax.plot(
-                centre[here],
-                at[here],
-                linestyle="",
-                marker="o",
-                markersize=size,
-                color="black",
-                markerfacecolor=face,
-                label=label,
-            )
+        dots = np.concatenate(others), np.repeat(at, [len(each) for each in others])
+        ax.plot(*dots, linestyle="", marker="|", markersize=1.5 * size, color="0.7", label="other arms", zorder=1.5)
+    _means_with_intervals(ax, centre, ends, size)
     if np.isfinite(centre[best]):
-        ax.plot(
-            centre[best],
-            best,
-            linestyle="",
-            marker="*",
-            markersize=13,
-            color=STYLES[1].colour,
-            label=star_is,
-        )
+        ax.plot(centre[best], best, linestyle="", marker="*", markersize=13, color=STYLES[1].colour, label=star_is)
     ax.set_xlabel("mean outcome")
     if rates:
         percent_on_x(ax)
     _arms_in_rows(ax, labels, (best, *(() if control is None else (control,)), *named))
     legend_above(ax, 3)
     return ax
+
+
+def _means_with_intervals(ax: Axes, centre: Vector, ends: Matrix, size: float) -> None:
+    """Draws a dot for each mean, and its interval; a dot without an interval is hollow."""
+    at, bounded = np.arange(centre.size), np.isfinite(ends).all(axis=0)
+    if bounded.any():
+        colour, width = STYLES[0].colour, min(2.0, 0.5 * size)
+        name = "interval: all hold together"
+        ax.hlines(at[bounded], *ends[:, bounded], color=colour, linewidth=width, alpha=0.65, label=name)
+    for here, face, label in ((bounded, "black", "estimate"), (~bounded, "white", "estimate without interval")):
+        if here.any():
+            dots = centre[here], at[here]
+            ax.plot(*dots, "o", markersize=size, color="black", markerfacecolor=face, label=label)
 
 
 def plot_shares(

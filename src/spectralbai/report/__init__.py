@@ -3,8 +3,10 @@
 They are made from the records of the study (`journal`), and do not access databases.
 """
 
+from spectralbai.report.arm_status import ArmStatus
 from spectralbai.report.by_category import CategoryStatus
+from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.report import Report
-from spectralbai.report.status import ArmStatus, Status, status_of
+from spectralbai.report.status import Status
 
 __all__ = ["ArmStatus", "CategoryStatus", "Report", "Status", "status_of"]

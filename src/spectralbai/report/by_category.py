@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spectralbai.checks import Indices, Matrix
+from spectralbai.graph import Categories
 
 if TYPE_CHECKING:
+    from spectralbai.journal.definition import Definition
     from spectralbai.journal.entries import Check
-    from spectralbai.report.status import ArmStatus
+    from spectralbai.report.arm_status import ArmStatus
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ class CategoryStatus:
     """Number of results when the last of its arms was eliminated; None while it has a candidate."""
     withdrawn: int
     """Number of its arms that were withdrawn."""
+
+
+def categories_in(definition: Definition) -> Categories | None:
+    """Returns the categories of the arms of a study; None if it has none."""
+    graph = definition.instance.problem.graph
+    return graph if isinstance(graph, Categories) else None
 
 
 def summarised(

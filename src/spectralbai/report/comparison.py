@@ -8,6 +8,9 @@ from typing import Literal
 
 from spectralbai.wording import finite
 
+Mean = tuple[float | None, float | None, float | None]
+"""An estimate of a mean and the ends of its interval, as far as they are known."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -27,12 +30,8 @@ class Comparison:
     lift_high: float | None
 
     @classmethod
-    def of(
-        cls,
-        arm: tuple[float | None, float | None, float | None],
-        control: tuple[float | None, float | None, float | None],
-    ) -> Comparison:
-        """Returns the comparison of two means, (estimate, low, high) each."""
+    def of(cls, arm: Mean, control: Mean) -> Comparison:
+        """Returns the comparison of two means."""
         (estimate, low, high), (base, base_low, base_high) = _ends(*arm), _ends(*control)
         difference = (estimate - base, low - base_high, high - base_low)
         lift = (math.nan,) * 3

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Check
-from spectralbai.report.by_category import lacking_of, most_lacking
-from spectralbai.report.status import MANY_ARMS, ArmStatus, Status, categories_in
+from spectralbai.report.arm_status import ArmStatus
+from spectralbai.report.by_category import categories_in, lacking_of, most_lacking
+from spectralbai.report.status import MANY_ARMS, Status
 
 MOST_ROWS = 60
 """Most rows or lines of a picture."""
@@ -33,75 +34,31 @@ class Shown(NamedTuple):
     """Estimate and ends of the interval of the arm, or of the best arm in the category."""
 
 
-def pictures(status: Status, definition: Definition, checks: Sequence[Check]) -> Iterator[tuple[bytes, str]]:
-    """Yields the pictures of a study as (PNG, caption); none before the first result."""
-    from spectralbai import plot
+Picture = tuple[bytes, str]
+"""A PNG and its caption."""
 
-    instance = definition.instance
+
+def pictures(status: Status, definition: Definition, checks: Sequence[Check]) -> Iterator[Picture]:
+    """Yields the pictures of a study; none before the first result."""
     if not status.results:
         return
     if len(status.arms) > MANY_ARMS:
         yield from _pictures_of_many(status, definition, checks)
         return
-    labels, ranked = instance.labels, status.ranked
+    from spectralbai import plot
+
+    ranked = status.ranked
     names = [arm.label for arm in ranked]
     likely = {*(status.candidates or ()), status.control}
     named = [row for row, name in enumerate(names) if name in likely]
-    estimate, low, high, omega = (
-        _floats(getattr(arm, name) for arm in ranked) for name in ("estimate", "low", "high", "omega")
-    )
-    if np.isfinite(estimate).all():
-        leader = names[0] if status.best is None else status.best
-        star = STARS[status.state]
-        ax = plot.plot_estimates(
-            names,
-            estimate,
-            low,
-            high,
-            names.index(leader),
-            named=named,
-            control=None if status.control is None else names.index(status.control),
-            rates=status.rates,
-            star_is=star,
-        )
-        base = "" if status.control is None else f' The dashed line is the control "{status.control}".'
-        yield plot.as_png(ax), f"Estimated mean outcomes. {status.about_intervals}{base}"
-        place = {label: arm for arm, label in enumerate(labels)}
-        means = np.empty(len(labels))
-        means[[place[name] for name in names]] = estimate
-        ax = plot.plot_graph(
-            Instance(instance.problem, means, labels),
-            [arm.results for arm in status.arms],
-            best=place[leader],
-            named=[place[names[row]] for row in named],
-            area_is="share of the results",
-            colour_is="estimated mean",
-            star_is=star,
-        )
-        yield plot.as_png(ax), "The graph, coloured by the estimates."
-    yield (
-        plot.as_png(plot.plot_shares(names, [arm.results for arm in ranked], omega, named=named)),
-        "How the trials were shared.",
-    )
+    if all(arm.estimate is not None for arm in ranked):
+        yield from _estimates(status, definition.instance, named)
+    omega = _floats(arm.omega for arm in ranked)
+    ax = plot.plot_shares(names, [arm.results for arm in ranked], omega, named=named)
+    yield plot.as_png(ax), "How the trials were shared."
     raced = [check for check in checks if check.lacking is not None]
     if raced:
-        tolerant = instance.problem.tolerance > 0
-        lacking = lacking_of(raced, [arm.withdrawn for arm in status.arms], leaders=tolerant)
-        best = None if status.best is None else labels.index(status.best)
-        # With a tolerance, the study decides when the leader has beaten all others; they need not be eliminated.
-        end = "beaten" if tolerant else "out"
-        ax = plot.plot_race(
-            [check.samples for check in raced],
-            lacking,
-            labels,
-            status.delta,
-            best,
-            end_is=end,
-        )
-        caption = f"The race: an arm is {end} when the account against it reaches the line."
-        if status.consistent is False:
-            caption += " But the data contradict R, and nothing is claimed."
-        yield plot.as_png(ax), caption
+        yield _race_of_few(status, definition.instance, raced)
     elif checks:
         samples = [check.samples for check in checks]
         statistic, threshold = (
@@ -111,8 +68,57 @@ def pictures(status: Status, definition: Definition, checks: Sequence[Check]) ->
         yield plot.as_png(ax), "Evidence over time."
 
 
-def _pictures_of_many(status: Status, definition: Definition, checks: Sequence[Check]) -> Iterator[tuple[bytes, str]]:
-    """Yields (PNG, caption) for a study with results.
+def _estimates(status: Status, instance: Instance, named: Sequence[int]) -> Iterator[Picture]:
+    """Yields the estimates, the best first, and the graph with them; `named` are rows whose arms get a label first."""
+    from spectralbai import plot
+
+    names = [arm.label for arm in status.ranked]
+    estimate, low, high = (_floats(getattr(arm, name) for arm in status.ranked) for name in ("estimate", "low", "high"))
+    leader = names[0] if status.best is None else status.best
+    control = None if status.control is None else names.index(status.control)
+    look: dict[str, Any] = {"control": control, "rates": status.rates, "star_is": STARS[status.state]}
+    ax = plot.plot_estimates(names, estimate, low, high, names.index(leader), named=named, **look)
+    base = "" if status.control is None else f' The dashed line is the control "{status.control}".'
+    yield plot.as_png(ax), f"Estimated mean outcomes. {status.about_intervals}{base}"
+    place = {label: arm for arm, label in enumerate(instance.labels)}
+    means = np.empty(len(names))
+    means[[place[name] for name in names]] = estimate
+    ax = plot.plot_graph(
+        Instance(instance.problem, means, instance.labels),
+        [arm.results for arm in status.arms],
+        best=place[leader],
+        named=[place[names[row]] for row in named],
+        area_is="share of the results",
+        colour_is="estimated mean",
+        star_is=STARS[status.state],
+    )
+    yield plot.as_png(ax), "The graph, coloured by the estimates."
+
+
+def _race_of_few(status: Status, instance: Instance, raced: Sequence[Check]) -> Picture:
+    from spectralbai import plot
+
+    labels, tolerant = instance.labels, instance.problem.tolerance > 0
+    lacking = lacking_of(raced, [arm.withdrawn for arm in status.arms], leaders=tolerant)
+    best = None if status.best is None else labels.index(status.best)
+    samples, end = [check.samples for check in raced], _end(tolerant)
+    ax = plot.plot_race(samples, lacking, labels, status.delta, best, end_is=end)
+    caption = f"The race: an arm is {end} when the account against it reaches the line."
+    return plot.as_png(ax), caption + _doubt(status)
+
+
+def _end(tolerant: bool) -> str:
+    """Returns the word for an arm whose account is full: with a tolerance, the study decides when the leader has beaten
+    all others, and they need not be eliminated."""
+    return "beaten" if tolerant else "out"
+
+
+def _doubt(status: Status) -> str:
+    return " But the data contradict R, and nothing is claimed." if status.consistent is False else ""
+
+
+def _pictures_of_many(status: Status, definition: Definition, checks: Sequence[Check]) -> Iterator[Picture]:
+    """Yields the pictures of a study with results.
 
     There is no picture of the graph, because its dots would be too small to distinguish.
     """
@@ -143,10 +149,10 @@ def _pictures_of_many(status: Status, definition: Definition, checks: Sequence[C
     yield plot.as_png(ax), f"How the trials were shared{some}."
     raced = [check for check in checks if check.lacking is not None]
     if raced:
-        yield _race(status, definition, raced, every)
+        yield _race_of_many(status, definition, raced, every)
 
 
-def _race(status: Status, definition: Definition, raced: Sequence[Check], every: str) -> tuple[bytes, str]:
+def _race_of_many(status: Status, definition: Definition, raced: Sequence[Check], every: str) -> Picture:
     from spectralbai import plot
 
     labels, tolerance = definition.instance.labels, definition.instance.problem.tolerance
@@ -162,8 +168,7 @@ def _race(status: Status, definition: Definition, raced: Sequence[Check], every:
     under_way = (np.nan_to_num(lacking) > 0).sum(axis=0)
     shown = [each for each in np.lexsort([-under_way, -last]).tolist() if np.isfinite(lacking[:, each]).any()]
     shown = shown[:MOST_ROWS]
-    # With a tolerance, the study decides when the leader has beaten all others; they need not be eliminated.
-    end = "beaten" if tolerance > 0 else "out"
+    end = _end(tolerance > 0)
     ax = plot.plot_race(
         [check.samples for check in raced],
         lacking[:, shown],
@@ -176,9 +181,7 @@ def _race(status: Status, definition: Definition, raced: Sequence[Check], every:
     caption = f"The race, {every}: an arm is {end} when the account against it reaches the line."
     if categories is not None:
         caption = f"The race, {every}: all of its arms are {end} when the least account against them reaches the line."
-    if status.consistent is False:
-        caption += " But the data contradict R, and nothing is claimed."
-    return plot.as_png(ax), caption
+    return plot.as_png(ax), caption + _doubt(status)
 
 
 def _rows(status: Status) -> Iterator[Shown]:

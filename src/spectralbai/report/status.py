@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
-
 from spectralbai import html
 from spectralbai.checks import did_you_mean
-from spectralbai.decimals import Decimals
 from spectralbai.documents import plain
 from spectralbai.errors import NotFound
-from spectralbai.graph import Categories
-from spectralbai.journal.definition import Definition, Goal
-from spectralbai.journal.entries import Check, Join, Snapshot, Ticket
-from spectralbai.problem import Problem, R_in_words
+from spectralbai.journal.definition import Goal
+from spectralbai.journal.entries import Ticket
+from spectralbai.report.arm_status import ArmStatus
 from spectralbai.report.by_category import CategoryStatus, summarised
-from spectralbai.report.comparison import Comparison
+from spectralbai.report.sentences import advice_of, answer_of, evidence_of
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
-from spectralbai.wording import MOST_NAMED, as_time, finite, in_words
+from spectralbai.wording import MOST_NAMED, in_words
 
 FORMAT = "spectralbai-status/1"
 MOST_ROWS = 30
@@ -32,63 +27,6 @@ MANY_ARMS = 100
 """With more arms than this, a terminal and a page do not show all at once."""
 TOP = 20
 """How many arms are shown if there are many."""
-
-MANY_FAILURES = 3
-"""After this many failed trials of an option, people are advised to withdraw it."""
-
-
-@dataclass(frozen=True)
-class ArmStatus:
-    """One arm of a study. Unknown numbers are None.
-
-    Examples:
-        >>> import spectralbai as sb
-        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
-        >>> study = sb.Study.create("arms", sb.Instance(problem, labels=["old", "new"]))
-        >>> study.tell_many((ticket, {"old": 1.0, "new": 3.0}[ticket.label]) for ticket in study.ask(2))
-        1
-        >>> [(arm.label, arm.results, arm.mean) for arm in study.status().arms]
-        [('old', 1, 1.0), ('new', 0, None)]
-        >>> study.close()
-    """
-
-    label: str
-    results: int
-    share: float
-    """Share of all results."""
-    pending: int
-    mean: float | None
-    """The plain average of its results; None before the first."""
-    hits: int | None
-    """If there are only two possible outcomes, how many of its results were the larger one; otherwise None."""
-    estimate: float | None
-    """Estimate of the mean outcome: the smooth means closest to all results."""
-    low: float | None
-    high: float | None
-    """The intervals of all arms hold at all times at once with probability 1 - delta; see `policy.Estimates`."""
-    omega: float | None
-    """Its share of future pulls, as planned when rules were last read; None before the first reading, and once no more
-    pulls are planned."""
-    out_at: int | None
-    """Number of results when it was eliminated. None for candidates, for rules that do not eliminate arms, and if the
-    data contradict R."""
-    lacking: float | None
-    """What the account against it still lacks, in nats; 0 once it is beaten. None for rules without accounts, for the
-    recommended arm, before the first reading, and if the data contradict R."""
-    failures: int
-    """Number of its trials that failed."""
-    joined_at: int | None
-    """Number of results when it joined; None for arms that were there from the beginning."""
-    withdrawn: bool
-    """Whether it was withdrawn: it is not tried any more, and never the answer."""
-    against: Comparison | None
-    """Its comparison with the control; None for the control itself, and if there is no control."""
-    category: str | None
-    """Its category; None in a study without categories."""
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns everything, JSON-ready."""
-        return {**vars(self), "against": None if self.against is None else asdict(self.against)}
 
 
 @dataclass(frozen=True)
@@ -162,112 +100,17 @@ class Status:
     @property
     def answer(self) -> str:
         """What the study says, in a sentence or two."""
-        extreme = "largest" if self.goal == "max" else "least"
-        if self.state == "inconsistent" and self.candidates == ():
-            return (
-                f"Every arm is eliminated after {in_words(self.stopped_at or 0, 'result')}, which has probability at "
-                f"most {self.delta:g} if all hypotheses hold. Nothing is decided: perhaps outcomes change with time, "
-                "or the noise is larger than promised. Find out why, and start a new study."
-            )
-        if self.state == "inconsistent":
-            after = in_words(self.stopped_at or 0, "result")
-            return (
-                f"The data contradict {self._smoothness}. This was found after {after}; if R were right, it would "
-                f"happen with probability at most {self.delta:g}. Nothing is decided: the means are rougher than "
-                "promised. Start a new study with a larger R, or with R = inf; you can import these results there, to "
-                "inform its plans."
-            )
-        within = f", or is within {self.tolerance:g} of it" if self.tolerance else ""
-        if self.state == "decided":
-            risk = (
-                f"The probability that this is wrong is at most {self.risk:g}."
-                if self.proved
-                else f"The rule aims at a risk of {self.delta:g}, which is not proved for it."
-            )
-            doubt = (
-                ""
-                if self.consistent is not False
-                else f" But results told since contradict {self._smoothness}, so this risk is no longer guaranteed."
-            )
-            after = in_words(self.stopped_at or 0, "result")
-            of_left = " of the arms not withdrawn" if self.risk > self.delta else ""
-            return (
-                f'Decided after {after}: "{self.best}" has the {extreme} mean outcome{of_left}{within}. {risk}{doubt}'
-            )
-        if self.state == "ended":
-            return self._ended
-        if not self.results:
-            return "Nothing is told yet."
-        after = f"Not decided after {in_words(self.results, 'result')}"
-        if self.best is None:
-            return f"{after}: " + (
-                "they are being processed." if self.unweighed else "the first trials are not complete yet."
-            )
-        rest = (
-            ""
-            if self.remaining is None
-            else f" About {in_words(round(self.remaining), 'trial')} more at the present estimate."
-        )
-        left = (
-            "" if self.candidates is None else f": {len(self.candidates):,} of {len(self.arms):,} arms may be the best"
-        )
-        return f'{after}{left}. The answer would be "{self.best}" now.{rest}'
-
-    @property
-    def _ended(self) -> str:
-        """The answer of a study that ended without a decision."""
-        limit = f"at {self.until}" if self.budget is None or self.results < self.budget else "with the budget"
-        ended = f"Ended {limit}, after {in_words(self.results, 'result')}, without a decision."
-        if self.best is None:
-            return f"{ended} There is no estimate to recommend an arm by."
-        left = "" if self.candidates is None else f" {self._left}"
-        best = next(arm for arm in self.arms if arm.label == self.best)
-        rivals = [arm for arm in self.ranked if arm is not best and arm.estimate is not None and not arm.withdrawn]
-        if not rivals:
-            return f'{ended}{left} Recommended: "{best.label}".'
-        next_best = rivals[0]
-        gap = Comparison.of(_mean(best), _mean(next_best))
-        limits = (gap.difference, gap.difference_low, gap.difference_high)
-        number = Decimals.of([limits], "points" if self.rates else "", signed=True)
-        within = number.interval(gap.difference_low, gap.difference_high)
-        unit = " points" if self.rates else ""
-        return (
-            f'{ended}{left} Recommended: "{best.label}"; its mean minus that of "{next_best.label}", the next, is '
-            f"about {number(gap.difference)}{unit}" + (f" ({within})." if within else ".")
-        )
-
-    @property
-    def _left(self) -> str:
-        candidates = self.candidates or ()
-        names = ", ".join(f'"{label}"' for label in candidates) if len(candidates) <= MOST_NAMED else "see below"
-        return (
-            f"{len(candidates):,} of {len(self.arms):,} arms may be the best ({names}); the probability that none of "
-            f"them is, is at most {self.risk:g}."
-        )
+        return answer_of(self)
 
     @property
     def advice(self) -> tuple[str, ...]:
         """Sentences of advice: a limit that is too small, options whose trials fail."""
-        sentences = []
-        if self.state == "running" and self.room is not None and self.remaining is not None:
-            if self.remaining > self.room:
-                which = (
-                    f"the budget of {self.budget:,} trials" if self.budget is not None else f"the time to {self.until}"
-                )
-                sentences.append(
-                    f"At the present pace {which} is not enough: about {in_words(round(self.remaining), 'trial')} more "
-                    f"are needed, and {round(self.room):,} are left."
-                )
-        failing = [arm for arm in self.arms if arm.failures >= MANY_FAILURES and not arm.withdrawn]
-        if self.state == "running":
-            for arm in failing[:MOST_NAMED]:
-                sentences.append(
-                    f'{arm.failures} trials of "{arm.label}" failed; if it cannot be tried, withdraw it: '
-                    f"spectralbai study withdraw {shlex.quote(self.name)} {shlex.quote(arm.label)}"
-                )
-            if len(failing) > MOST_NAMED:
-                sentences.append(f"So did trials of {in_words(len(failing) - MOST_NAMED, 'other arm')}.")
-        return tuple(sentences)
+        return tuple(advice_of(self))
+
+    @property
+    def evidence(self) -> str:
+        """What is proved and what is missing, in words."""
+        return evidence_of(self)
 
     @property
     def joined(self) -> str:
@@ -281,29 +124,6 @@ class Status:
             + f" joined after {in_words(results, 'result')}"
             for results, labels in times.items()
         )
-
-    @property
-    def evidence(self) -> str:
-        """What is proved and what is missing, in words."""
-        if self.consistent is False:
-            return "nothing is claimed"
-        if self.statistic is None:
-            return "no arm can be better by more than the tolerance"
-        if self.candidates is not None:
-            withdrawn = sum(arm.withdrawn for arm in self.arms)
-            out = f"{len(self.arms) - len(self.candidates) - withdrawn:,} of {len(self.arms):,} arms are out"
-            if withdrawn:
-                out += f", {withdrawn:,} withdrawn"
-            beaten = sum(self.account(arm) == "beaten" for arm in self.arms)
-            if beaten:
-                out += f", {beaten:,} more beaten"
-            rivals = [arm for arm in self.arms if arm.lacking is not None and arm.lacking > 0]
-            if self.state != "running" or not rivals:
-                return out
-            last = max(rivals, key=lambda arm: arm.lacking or 0.0)
-            return f'{out}; the account against "{last.label}" lacks most: it holds {self.account(last)}'
-        needed = "what is needed is not set yet" if self.threshold is None else f"needed {self.threshold:.4g}"
-        return f"{self.statistic:.4g}, {needed}"
 
     def account(self, arm: ArmStatus) -> str:
         """Returns the state of the account against an arm, in words."""
@@ -331,20 +151,15 @@ class Status:
         return f"{math.exp(-lacking) / self.delta:.2g} of {1 / self.delta:.4g}" if lacking > 0 else "beaten"
 
     @property
-    def _smoothness(self) -> str:
-        """R in words, as in "the data contradict R = 0.1"."""
-        several = self.R if isinstance(self.R, float) else [R for R in self.R or () if R > 0]
-        return f"R = {R_in_words(several)}"
-
-    @property
     def agreement(self) -> str:
         """Whether the data agree with R, in words."""
+        if self.consistent is None and self.R is None:
+            return "not tested without a graph"
         if self.consistent is None:
-            return (
-                "not tested without a graph"
-                if self.R is None
-                else "not tested " + ("yet" if self.stopping in ("betting", "mixture") else "by this rule")
-            )
+            from spectralbai.stopping import RULES  # loads compiled code, which few readers of a status need
+
+            rule = RULES.get(self.stopping)  # that of a service may not be registered here
+            return "not tested yet" if rule is not None and rule.tests_R else "not tested by this rule"
         return "yes, so far" if self.consistent else "no: they contradict it"
 
     @property
@@ -465,7 +280,7 @@ class Status:
                 **{field.name: d[field.name] for field in fields(cls)},
                 "R": tuple(math.inf if each == "inf" else each for each in R) if isinstance(R, list) else R,
                 "candidates": None if d["candidates"] is None else tuple(d["candidates"]),
-                "arms": tuple(_arm_from(each) for each in d["arms"]),
+                "arms": tuple(ArmStatus.from_dict(each) for each in d["arms"]),
                 "pending": tuple(Ticket.from_dict(each) for each in d["pending"]),
             }
         )
@@ -486,135 +301,3 @@ class Status:
             "arms_not_shown": len(self.arms) - len(shown),
             "pending": [ticket.as_dict() for ticket in self.pending],
         }
-
-
-def _arm_from(d: Mapping[str, Any]) -> ArmStatus:
-    values = {field.name: d[field.name] for field in fields(ArmStatus)}
-    against = values.pop("against")
-    return ArmStatus(**values, against=None if against is None else Comparison(**against))
-
-
-def status_of(at: Snapshot, control: int | None = None) -> Status:
-    """Returns the status of a study at an instant; its arms are compared with the arm `control`, if given."""
-    state, definition = at.state, at.definition.of(at.state)
-    policy, labels = definition.policy, definition.instance.labels
-    verdict = policy.verdict(state)
-    seen = policy.estimates(state)
-    omega = policy.shares(state) if verdict.stopped_at is None else None
-    sign = definition.sign
-    low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
-    consistent = None if seen.consistent is None else verdict.consistent and not verdict.doubted
-    candidates, lacking, out_at = verdict.candidates, verdict.lacking, _eliminated(at.checks, len(labels))
-    joined_at = _joined(state.joined, at.joins, len(labels))
-    still = {*state.withdrawn, *(candidates or ())}  # after a withdrawal, eliminated arms may be candidates again
-    out_at = [None if arm in still else when for arm, when in enumerate(out_at)]
-    if consistent is False:  # nothing is claimed
-        low, high = low - np.inf, high + np.inf
-        candidates, lacking, out_at = () if candidates == () else None, None, [None] * len(labels)
-    out = np.bincount([ticket.arm for ticket in at.pending], minlength=len(labels))
-    received, noise, samples = state.received, definition.instance.problem.noise, state.samples
-    means = sign * (received.means + state.origin)
-    shares = noise.shares(means)
-    graph = categories_in(definition)
-    arms = tuple(
-        ArmStatus(
-            label,
-            int(received.counts[arm]),
-            float(received.counts[arm]) / max(samples, 1),
-            int(out[arm]),
-            finite(means[arm]) if received.counts[arm] else None,
-            None if shares is None else round(shares[arm] * received.counts[arm]),
-            finite(sign * seen.mean[arm]),
-            finite(low[arm]),
-            finite(high[arm]),
-            None if omega is None else float(omega[arm]),
-            out_at[arm],
-            None if lacking is None or arm == verdict.arm else lacking[arm],
-            at.failures[arm],
-            joined_at[arm],
-            arm in state.withdrawn,
-            None,
-            None if graph is None else graph.categories[graph.of_arm[arm]],
-        )
-        for arm, label in enumerate(labels)
-    )
-    if control is not None:
-        base = _mean(arms[control])
-        arms = tuple(
-            arm if position == control else replace(arm, against=Comparison.of(_mean(arm), base))
-            for position, arm in enumerate(arms)
-        )
-    results = state.samples + at.unweighed
-    ended = verdict.state == "running" and definition.over(results, at.time)
-    return Status(
-        name=at.name,
-        time=as_time(at.time),
-        state="ended" if ended else verdict.state,
-        goal=definition.goal,
-        delta=definition.delta,
-        R=_shown_R(definition.instance.problem),
-        tolerance=definition.instance.problem.tolerance,
-        stopping=definition.stopping,
-        proved=verdict.proved,
-        best=labels[verdict.arm] if at.checks and verdict.consistent else None,
-        results=results,
-        budget=definition.budget,
-        until=None if definition.until is None else as_time(definition.until),
-        room=_room(definition, results, at.created, at.time),
-        unweighed=at.unweighed,
-        stopped_at=verdict.stopped_at,
-        statistic=finite(verdict.statistic),
-        threshold=finite(verdict.threshold),
-        consistent=consistent,
-        remaining=finite(policy.remaining(state)),
-        candidates=None if candidates is None else tuple(labels[arm] for arm in candidates),
-        rates=noise.outcome_range == (0.0, 1.0) and shares is not None,
-        control=None if control is None else labels[control],
-        arms=arms,
-        pending=at.pending,
-    )
-
-
-def categories_in(definition: Definition) -> Categories | None:
-    """Returns the categories of the arms of a study; None if it has none."""
-    graph = definition.instance.problem.graph
-    return graph if isinstance(graph, Categories) else None
-
-
-def _room(definition: Definition, results: int, created: float, now: float) -> float | None:
-    """Returns how many trials can still be done; None without a limit, or if the pace is not known yet."""
-    left = [] if definition.budget is None else [float(max(definition.budget - results, 0))]
-    if definition.until is not None and now > created and results:
-        left.append(max(definition.until - now, 0.0) * results / (now - created))
-    return min(left, default=None)
-
-
-def _shown_R(problem: Problem) -> float | tuple[float, ...] | None:
-    if problem.unstructured:
-        return None
-    return tuple(problem.radii.tolist()) if problem.by_component else float(problem.radii[0])
-
-
-def _mean(arm: ArmStatus) -> tuple[float | None, float | None, float | None]:
-    return arm.estimate, arm.low, arm.high
-
-
-def _joined(before: tuple[int, ...], joins: tuple[Join, ...], n_arms: int) -> list[int | None]:
-    """Returns the number of results when each arm joined; None for arms that were there from the beginning."""
-    when: list[int | None] = [None] * n_arms
-    for first, join in zip(before, joins, strict=True):
-        when[first:] = [join.results] * (n_arms - first)
-    return when
-
-
-def _eliminated(checks: tuple[Check, ...], n_arms: int) -> list[int | None]:
-    """Returns the number of results when each arm was eliminated; None for arms that are not eliminated."""
-    out_at = np.zeros(n_arms, dtype=np.intp)
-    for check in checks:
-        if check.candidates is not None:
-            out = np.zeros(n_arms, dtype=bool)
-            out[: n_arms if check.lacking is None else len(check.lacking)] = True  # later arms had not joined yet
-            out[list(check.candidates)] = False
-            # An arm that is not out now has 0: a withdrawal may have brought it back.
-            out_at = np.where(out, np.where(out_at > 0, out_at, check.samples), 0)
-    return [when or None for when in out_at.tolist()]

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from spectralbai.decimals import Decimals, percent
 
 if TYPE_CHECKING:
+    from spectralbai.report.arm_status import ArmStatus
     from spectralbai.report.by_category import CategoryStatus
-    from spectralbai.report.status import ArmStatus, Status
+    from spectralbai.report.status import Status
 
 
 class TextTable(NamedTuple):

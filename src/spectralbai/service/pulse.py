@@ -10,7 +10,7 @@ from spectralbai.errors import NotFound
 from spectralbai.study import Definition, Studies
 
 if TYPE_CHECKING:
-    from spectralbai.study.ledger import Mark
+    from spectralbai.study.standing import Mark
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ class Betting(StoppingRule[Accounts]):
     """
 
     bets: ClassVar[bool] = True
+    tests_R: ClassVar[bool] = True
 
     name: str = "betting"
     reference: str = "Ville's inequality; docs/theory.md, section 12"

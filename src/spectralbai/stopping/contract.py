@@ -28,6 +28,8 @@ class StoppingRule(ABC, Generic[M]):
     bets: ClassVar[bool] = False
     """Whether the rule bets on blocks, so that pulls come in blocks whose results stay sealed until all have
     arrived."""
+    tests_R: ClassVar[bool] = False
+    """Whether the rule tests if the data agree with R, once it has enough of them (see `Reading.tests_R`)."""
 
     name: str
     reference: str

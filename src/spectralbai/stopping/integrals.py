@@ -6,6 +6,8 @@ only.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from spectralbai.checks import Indices, Matrix, Vector
@@ -15,6 +17,34 @@ from spectralbai.spectral import Components
 STIFFEST = 1e10
 """Largest kappa trace(L) / total weight before the split: components are nearly rigid then, but the matrix is still far
 from singular."""
+
+
+class Results(NamedTuple):
+    """Results before or after the split: the weight of each arm and its mean; arms are in component order."""
+
+    weights: Vector
+    means: Vector
+
+
+class Prior(NamedTuple):
+    """What the prior is made of, besides the results before the split."""
+
+    R: float
+    precision: float
+    """Precision of the level of all means, and where its middle is."""
+    middle: float
+    scales: Vector
+
+
+class Edges(NamedTuple):
+    """The graph, by component."""
+
+    offsets: Indices
+    """Where the arms of each component begin, and the number of arms."""
+    ends: Indices
+    weights: Vector
+    edge_offsets: Indices
+    """Where the edges of each component begin, and the number of edges."""
 
 
 def log_integrals(
@@ -33,100 +63,99 @@ def log_integrals(
     Member k is the posterior, given the results before the split, of a flat level and roughness precision kappa_k; its
     weight says how well kappa_k explains those results (theory 6.4-6.6).
     """
-    logs: Vector = _log_integrals(
-        components.ordered(before),
-        components.ordered(means_before),
-        components.ordered(u),
-        components.ordered(means),
-        R,
-        level,
-        scales,
-        components.offsets,
-        components.ends,
-        components.weights,
-        components.edge_offsets,
-    )
-    return logs
+    then = Results(components.ordered(before), components.ordered(means_before))
+    since = Results(components.ordered(u), components.ordered(means))
+    edges = Edges(components.offsets, components.ends, components.weights, components.edge_offsets)
+    return _log_integrals(then, since, Prior(R, *level, scales), edges)
 
 
 @njit
-def _log_integrals(
-    before: Vector,
-    means_before: Vector,
-    u: Vector,
-    means: Vector,
-    R: float,
-    level: tuple[float, float],
-    scales: Vector,
-    offsets: Indices,
-    ends: Indices,
-    weights: Vector,
-    edge_offsets: Indices,
-) -> Vector:
-    precision, middle = level
-    n_components = offsets.size - 1
+def _log_integrals(then: Results, since: Results, prior: Prior, edges: Edges) -> Vector:
+    n_components = edges.offsets.size - 1
     result = np.zeros(n_components)
     for c in range(n_components):
-        low = offsets[c]
-        size = offsets[c + 1] - low
+        low = edges.offsets[c]
+        size = edges.offsets[c + 1] - low
         centre = 0.0
         total = 0.0
         for a in range(low, low + size):
-            centre += before[a] * means_before[a]
-            total += before[a]
+            centre += then.weights[a] * then.means[a]
+            total += then.weights[a]
         centre /= total  # only differences of means matter: subtracting a common centre keeps them accurate
         if size == 1:
-            p = before[low] + precision
-            m = precision * (middle - centre) / p
-            result[c] = -0.5 * np.log1p(u[low] / p) - 0.5 * u[low] * p / (u[low] + p) * (means[low] - centre - m) ** 2
+            u = since.weights[low]
+            p = then.weights[low] + prior.precision
+            m = prior.precision * (prior.middle - centre) / p
+            result[c] = -0.5 * np.log1p(u / p) - 0.5 * u * p / (u + p) * (since.means[low] - centre - m) ** 2
             continue
+        laplacian = _laplacian(c, edges)
         trace = 0.0
-        laplacian = np.zeros((size, size))
-        for edge in range(edge_offsets[c], edge_offsets[c + 1]):
-            a, b, w = ends[edge, 0] - low, ends[edge, 1] - low, weights[edge]
-            trace += 2.0 * w
-            laplacian[a, a] += w
-            laplacian[b, b] += w
-            laplacian[a, b] -= w
-            laplacian[b, a] -= w
-        fits = np.empty(scales.size)
-        logs = np.empty(scales.size)
-        for k in range(scales.size):
-            kappa = min(scales[k] * (size - 1) / R, STIFFEST * total / trace)
-            # before the split: evidence of kappa, and the posterior mean m
-            matrix = np.empty((size, size))
-            pull = np.empty(size)
-            for a in range(size):
-                for j in range(size):
-                    matrix[a, j] = kappa * laplacian[a, j]
-                matrix[a, a] += before[low + a] + precision
-                pull[a] = before[low + a] * (means_before[low + a] - centre) + precision * (middle - centre)
-            factor = np.linalg.cholesky(matrix)
-            m, logdet = _solve_factored(factor, pull)
-            fit = 0.0
-            for a in range(size):
-                fit += (
-                    before[low + a] * (means_before[low + a] - centre - m[a]) ** 2
-                    + precision * (middle - centre - m[a]) ** 2
-                )
-            for edge in range(edge_offsets[c], edge_offsets[c + 1]):
-                fit += kappa * weights[edge] * (m[ends[edge, 0] - low] - m[ends[edge, 1] - low]) ** 2
-            fits[k] = 0.5 * (size - 1) * np.log(kappa) - 0.5 * logdet - 0.5 * fit
-            # after the split: the integral of this member
-            for a in range(size):
-                matrix[a, a] += u[low + a]
-                pull[a] += u[low + a] * (means[low + a] - centre)
-            lam, logdet_after = _solve_factored(np.linalg.cholesky(matrix), pull)
-            fit = 0.0
-            for a in range(size):
-                fit += u[low + a] * (means[low + a] - centre - lam[a]) ** 2
-                fit += (before[low + a] + precision) * (lam[a] - m[a]) ** 2
-            for edge in range(edge_offsets[c], edge_offsets[c + 1]):
-                a, b = ends[edge, 0] - low, ends[edge, 1] - low
-                fit += kappa * weights[edge] * (lam[a] - m[a] - lam[b] + m[b]) ** 2
-            logs[k] = fits[k] - 0.5 * (logdet_after - logdet) - 0.5 * fit
+        for edge in range(edges.edge_offsets[c], edges.edge_offsets[c + 1]):
+            trace += 2.0 * edges.weights[edge]
+        fits = np.empty(prior.scales.size)
+        logs = np.empty(prior.scales.size)
+        for k in range(prior.scales.size):
+            kappa = min(prior.scales[k] * (size - 1) / prior.R, STIFFEST * total / trace)
+            fits[k], logs[k] = _member(kappa, centre, c, laplacian, then, since, prior, edges)
         result[c] = _log_sum_exp(logs) - _log_sum_exp(fits)
     return result
+
+
+@njit
+def _laplacian(c: int, edges: Edges) -> Matrix:
+    """Returns the Laplacian of component c."""
+    low, size = edges.offsets[c], edges.offsets[c + 1] - edges.offsets[c]
+    laplacian = np.zeros((size, size))
+    for edge in range(edges.edge_offsets[c], edges.edge_offsets[c + 1]):
+        a, b, w = edges.ends[edge, 0] - low, edges.ends[edge, 1] - low, edges.weights[edge]
+        laplacian[a, a] += w
+        laplacian[b, b] += w
+        laplacian[a, b] -= w
+        laplacian[b, a] -= w
+    return laplacian
+
+
+@njit
+def _member(
+    kappa: float, centre: float, c: int, laplacian: Matrix, then: Results, since: Results, prior: Prior, edges: Edges
+) -> tuple[float, float]:
+    """Returns, for one member of the prior of component c, the logs of its weight and of weight times integral."""
+    _, precision, middle, _ = prior
+    _, ends, weights, edge_offsets = edges
+    low = edges.offsets[c]
+    size = edges.offsets[c + 1] - low
+    before, means_before = then
+    u, means = since
+    # before the split: evidence of kappa, and the posterior mean m
+    matrix = np.empty((size, size))
+    pull = np.empty(size)
+    for a in range(size):
+        for j in range(size):
+            matrix[a, j] = kappa * laplacian[a, j]
+        matrix[a, a] += before[low + a] + precision
+        pull[a] = before[low + a] * (means_before[low + a] - centre) + precision * (middle - centre)
+    m, logdet = _solve_factored(np.linalg.cholesky(matrix), pull)
+    fit = 0.0
+    for a in range(size):
+        fit += (
+            before[low + a] * (means_before[low + a] - centre - m[a]) ** 2 + precision * (middle - centre - m[a]) ** 2
+        )
+    for edge in range(edge_offsets[c], edge_offsets[c + 1]):
+        fit += kappa * weights[edge] * (m[ends[edge, 0] - low] - m[ends[edge, 1] - low]) ** 2
+    log_weight = 0.5 * (size - 1) * np.log(kappa) - 0.5 * logdet - 0.5 * fit
+    # after the split: the integral of this member
+    for a in range(size):
+        matrix[a, a] += u[low + a]
+        pull[a] += u[low + a] * (means[low + a] - centre)
+    lam, logdet_after = _solve_factored(np.linalg.cholesky(matrix), pull)
+    fit = 0.0
+    for a in range(size):
+        fit += u[low + a] * (means[low + a] - centre - lam[a]) ** 2
+        fit += (before[low + a] + precision) * (lam[a] - m[a]) ** 2
+    for edge in range(edge_offsets[c], edge_offsets[c + 1]):
+        a, b = ends[edge, 0] - low, ends[edge, 1] - low
+        fit += kappa * weights[edge] * (lam[a] - m[a] - lam[b] + m[b]) ** 2
+    return log_weight, log_weight - 0.5 * (logdet_after - logdet) - 0.5 * fit
 
 
 @njit

@@ -55,6 +55,8 @@ class Mixture(StoppingRule[Split]):
     that ignore the graph (theory 6.9). A challenger is beaten as soon as one of its tests beats it.
     """
 
+    tests_R: ClassVar[bool] = True
+
     name: str = "mixture"
     reference: str = "Ville's inequality; docs/theory.md, section 6"
     proved: bool = True

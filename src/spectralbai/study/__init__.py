@@ -12,8 +12,8 @@ except ModuleNotFoundError:
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Failure, Summary, Ticket
 from spectralbai.report import ArmStatus, CategoryStatus, Report, Status
-from spectralbai.study.studies import Studies
-from spectralbai.study.study import Study, list_studies
+from spectralbai.study.studies import Studies, list_studies
+from spectralbai.study.study import Study
 from spectralbai.study.transfer import export_study, import_study, results_as_csv
 
 __all__ = [

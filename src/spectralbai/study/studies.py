@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import time
 from typing import Any
 
+from sqlalchemy import Row
+
 from spectralbai.closing import Closing
 from spectralbai.instance import Instance
-from spectralbai.journal.definition import Goal
+from spectralbai.journal.definition import Definition, Goal
 from spectralbai.journal.entries import Summary
-from spectralbai.study.ledger import Mark, find_marks
+from spectralbai.study.ledger import find_marks, find_studies
+from spectralbai.study.standing import Mark
 from spectralbai.study.storage import Clock, Storage
-from spectralbai.study.study import Study, list_studies
+from spectralbai.study.study import Study
 from spectralbai.study.transfer import import_study
-from spectralbai.study.upkeep import OnCheck
+from spectralbai.study.upkeep import OnCheck, undamaged
+from spectralbai.wording import as_time
 
 
 class Studies(Closing):
@@ -88,3 +93,42 @@ class Studies(Closing):
 
     def __repr__(self) -> str:
         return f"<Studies in {self.storage}>"
+
+
+def list_studies(storage: str | Storage | None = None) -> list[Summary]:
+    """Returns a summary of each study in a storage, oldest first.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> import spectralbai.study
+        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
+        >>> study = sb.Study.create("list", sb.Instance(problem, labels=["old", "new"]))
+        >>> study.close()
+        >>> [each.name for each in sb.study.list_studies()]
+        ['list']
+    """
+    with Storage.given(storage) as place:
+        with place.reading() as connection:
+            rows = find_studies(connection)
+        now = place.clock()
+        if place is not storage:
+            place.close()
+    return [_summary(row, now) for row in rows]
+
+
+def _summary(row: Row[Any], now: float) -> Summary:
+    with undamaged(row.name):
+        definition = Definition.from_dict(json.loads(row.definition))
+    labels = definition.instance.labels
+    best = None if row.best is None else labels[row.best]
+    ended = row.progress == "running" and definition.over(row.results, now)
+    return Summary(
+        row.name,
+        as_time(row.created),
+        len(labels),
+        definition.goal,
+        definition.delta,
+        row.results,
+        "ended" if ended else row.progress,
+        best,
+    )

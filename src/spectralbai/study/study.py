@@ -10,53 +10,35 @@ recorded blocks and results.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import math
-import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Row
 
-from spectralbai.checks import check_integer, check_number, did_you_mean
+from spectralbai.checks import check_integer, check_number, check_words, did_you_mean
 from spectralbai.closing import Closing
-from spectralbai.errors import Conflict, InvalidInput, NotFound, SpectralBAIError
-from spectralbai.evidence.blocks import unclaimed
+from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition, Goal
-from spectralbai.journal.entries import Failure, Join, Records, Result, Snapshot, Summary, Ticket, Withdrawal
+from spectralbai.journal.entries import Records, Result, Snapshot, Ticket
 from spectralbai.report import Report, Status, status_of
 from spectralbai.software import software
-from spectralbai.study.ledger import HEAD, Ledger, Standing, find_studies, insert_study, key, openings_of
-from spectralbai.study.replay import advance, summary
+from spectralbai.study import changes, telling, traffic
+from spectralbai.study.asking import give
+from spectralbai.study.ledger import Ledger, find_studies, insert_study
+from spectralbai.study.standing import HEAD, openings_of
 from spectralbai.study.storage import Storage
-from spectralbai.study.traffic import Counts, settle
+from spectralbai.study.telling import Outcome, Results
+from spectralbai.study.traffic import CountRows
 from spectralbai.study.upkeep import OnCheck, Upkeep, undamaged
 from spectralbai.wording import as_time
-
-if TYPE_CHECKING:
-    from spectralbai.policy import State
 
 LEASE = 3600.0
 """Default number of seconds after which a ticket no longer counts as pending."""
 MOST_TICKETS = 10_000
 """Most tickets that one call of `ask` gives."""
-
-Outcome = float | Failure | None
-CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
-
-
-class _Told(NamedTuple):
-    """What is told for a ticket, checked."""
-
-    id: str
-    value: float | None
-    """None: the trial failed, and does not count."""
-    reason: str | None
-    """Why it failed, if it did."""
 
 
 class Study(Closing):
@@ -177,68 +159,8 @@ class Study(Closing):
             raise InvalidInput(f"`n` must be at most {MOST_TICKETS}, got {n}; ask again for more")
         worker = check_words("worker", worker, 100, blank=True)
         lease = check_number("lease", lease, "a positive number of seconds", low=0.0, strict=True)
-        ids = self._ids(n, None if key is None else check_words("key", key, 200))
-        policy = self.definition.policy
-        policy.ask(policy.init())  # loads compiled code now, and not while others wait for the transaction
-        self._upkeep.catch_up()
-        while True:
-            with self._upkeep.writing() as ledger:
-                standing = ledger.standing(lock=True)
-                now = self._upkeep.now
-                state = self._upkeep.kept(ledger)
-                labels, policy = self.definition.instance.labels, self.definition.policy
-                if key is not None and (before := ledger.given(ids, labels)):
-                    return before
-                room = self._room(ledger, standing, now)
-                pulls = self._pulls(ledger, state, int(min(n, room)), now) if room > 0 else []
-                given = [
-                    Ticket(id_, arm, labels[arm], worker, now, now + lease, block)
-                    for id_, (block, arm) in zip(ids, pulls, strict=False)
-                ]
-                if given and on_give is not None:
-                    on_give()
-                ledger.give(given)
-            if given or room <= 0 or not policy.in_blocks or policy.verdict(state).stopped_at is not None:
-                return given
-            if standing.behind:  # another worker is about to close a block
-                self._upkeep.wait()
-            else:
-                self._open_ahead(state)
-
-    def _ids(self, n: int, key: str | None) -> list[str]:
-        """Returns ids for n tickets: random ones, or those that follow from the key of an ask."""
-        if key is None:
-            return [secrets.token_hex(8) for _ in range(n)]
-        return [hashlib.sha256(f"{self._upkeep.id}\n{key}\n{i}".encode()).hexdigest()[:16] for i in range(n)]
-
-    def _room(self, ledger: Ledger, standing: Standing, now: float) -> float:
-        """Returns how many more trials the limits of the study allow to hand out."""
-        definition = self.definition
-        if definition.over(standing.results, now):
-            return 0
-        if definition.budget is None:
-            return math.inf
-        out = ledger.pending_per_arm(now, definition.instance.problem.n_arms).sum()
-        return definition.budget - standing.results - int(out)
-
-    def _pulls(self, ledger: Ledger, state: State, n: int, now: float) -> Sequence[tuple[int | None, int]]:
-        """Returns (block, arm) of up to n pulls that are not handed out."""
-        policy = self.definition.policy
-        if policy.in_blocks:
-            if policy.verdict(state).stopped_at is not None or not state.blocks:
-                return []
-            return unclaimed(state.blocks, ledger.taken(now, state.blocks[0].number), n)
-        state, waiting = self._upkeep.state(ledger)
-        arms = policy.ask(state, n, waiting + ledger.pending_per_arm(now, policy.problem.n_arms))
-        return [(None, arm) for arm in arms.tolist()]
-
-    def _open_ahead(self, state: State) -> None:
-        """Opens one more block in the stored `state`, unless another worker has changed the state meanwhile."""
-        new = self.definition.of(state).policy.open(state)
-        text = json.dumps(new.as_dict())
-        with self._upkeep.writing() as ledger:
-            ledger.standing(lock=True)
-            ledger.replace_state(key(state), new, text, self._upkeep.now)
+        key = None if key is None else check_words("key", key, 200)
+        return give(self._upkeep, n, worker, lease, key, on_give)
 
     def tell(self, ticket: Ticket | str, outcome: Outcome) -> bool:
         """Records the outcome of a ticket; returns whether it was new.
@@ -249,7 +171,7 @@ class Study(Closing):
         """
         return self.tell_many([(ticket, outcome)]) == 1
 
-    def tell_many(self, results: Iterable[tuple[Ticket | str, Outcome]]) -> int:
+    def tell_many(self, results: Results) -> int:
         """Records outcomes of tickets, all or none; returns how many were new."""
         (told,) = self.tell_batches([results])
         if isinstance(told, SpectralBAIError):
@@ -257,92 +179,14 @@ class Study(Closing):
         return told
 
     def tell_batches(
-        self,
-        batches: Sequence[Iterable[tuple[Ticket | str, Outcome]]],
-        on_recorded: Callable[[list[int | SpectralBAIError]], object] | None = None,
+        self, batches: Sequence[Results], on_recorded: Callable[[list[int | SpectralBAIError]], object] | None = None
     ) -> list[int | SpectralBAIError]:
         """Records several batches of outcomes in one transaction, each all or none; returns for each how many were new,
         or why it was refused.
 
         `on_recorded` is called with that once everything is written, before rules are read, which may take longer.
         """
-        parsed = [self._parsed(batch) for batch in batches]
-        ids = {each.id for batch in parsed if not isinstance(batch, SpectralBAIError) for each in batch}
-        told: list[int | SpectralBAIError] = []
-        with self._upkeep.writing() as ledger:
-            standing = ledger.standing(lock=True)
-            known = ledger.outcomes_of(sorted(ids))
-            new: dict[str, dict[str, Any]] = {}
-            given_back: dict[str, None] = {}
-            reasons: dict[str, str] = {}
-            for batch in parsed:
-                try:
-                    if isinstance(batch, SpectralBAIError):
-                        raise batch
-                    own, back = self._weighed(batch, known)
-                except SpectralBAIError as error:
-                    told.append(error)
-                    continue
-                for id_, row in own.items():
-                    arm, _, block = known[id_]
-                    known[id_] = (arm, row["outcome"], block)
-                new |= own
-                given_back |= dict.fromkeys(back)
-                changed = own.keys() | back
-                reasons |= {each.id: each.reason for each in batch if each.reason is not None and each.id in changed}
-                told.append(len(own) + len(back))
-            ledger.fail(reasons)
-            ledger.abandon(list(given_back), self._upkeep.now)
-            filled = sum(known[id_][2] is not None and known[id_][2] == standing.first_block for id_ in new)
-            claimed = self._upkeep.append(ledger, standing, list(new.values()), filled)
-        if on_recorded is not None:
-            on_recorded(told)
-        if claimed:
-            self._upkeep.advance()
-        return told
-
-    def _parsed(self, results: Iterable[tuple[Ticket | str, Outcome]]) -> list[_Told] | SpectralBAIError:
-        """Returns outcomes of tickets as they are kept, or what is wrong with them."""
-        try:
-            pairs = [(ticket, outcome) for ticket, outcome in results]
-        except (TypeError, ValueError):
-            return InvalidInput("`results` must be pairs of a ticket and an outcome")
-        told: list[_Told] = []
-        try:
-            for ticket, outcome in pairs:
-                id_ = _ticket_id(ticket)
-                if outcome is None or isinstance(outcome, Failure):
-                    reason = "no outcome" if outcome is None else outcome.reason
-                    told.append(_Told(id_, self.definition.failed_as, check_words("reason", reason, 200)))
-                else:
-                    told.append(_Told(id_, self.definition.check_outcome(outcome), None))
-        except SpectralBAIError as error:
-            return error
-        return told
-
-    def _weighed(
-        self, told: Sequence[_Told], known: Mapping[str, tuple[int, float | None, int | None]]
-    ) -> tuple[dict[str, dict[str, Any]], set[str]]:
-        """Returns the new results among these, as rows by ticket, and the tickets to give back."""
-        new: dict[str, dict[str, Any]] = {}
-        given_back: set[str] = set()
-        for id_, value, _ in told:
-            if id_ not in known:
-                raise NotFound(f'"{id_}" is no ticket of the study "{self.name}"; tell under the id that ask gave')
-            arm, before, _ = known[id_]
-            if id_ in new:
-                before = new[id_]["outcome"]
-            if value is None:
-                if before is not None:
-                    raise Conflict(f'the ticket "{id_}" has the outcome {before!r} already; it did not fail')
-                given_back.add(id_)
-            elif before is None:
-                new[id_] = {"arm": arm, "outcome": value, "ticket": id_}
-            elif before != value:
-                raise Conflict(
-                    f'the ticket "{id_}" has the outcome {before!r} already, got {value!r}; results are never changed'
-                )
-        return new, given_back
+        return telling.tell_batches(self._upkeep, batches, on_recorded)
 
     def add(
         self,
@@ -369,25 +213,7 @@ class Study(Closing):
             pairs = []
         if not pairs:
             raise InvalidInput("`labels` and `outcomes` must be two lists of one length, at least 1")
-        self._upkeep.refresh()
-        results = [
-            (self.definition.check_arm(label), self.definition.check_outcome(outcome)) for label, outcome in pairs
-        ]
-        with self._upkeep.writing() as ledger:
-            standing = ledger.standing(lock=True)
-            own = [each for each in origins if each != origin and ledger.results_of(each)]
-            own += ledger.outcomes_of([each for each in tickets if each])
-            if own:
-                raise Conflict(
-                    f'these results are in the study "{self.name}" already, such as that of "{min(own)}"; nothing was '
-                    "recorded"
-                )
-            known = _recorded(ledger, origin, results)
-            new = [] if known else [{"arm": arm, "outcome": outcome, "origin": origin} for arm, outcome in results]
-            claimed = self._upkeep.append(ledger, standing, new)
-        if claimed:
-            self._upkeep.advance(on_check)
-        return len(new)
+        return telling.add(self._upkeep, pairs, origin, on_check, tickets, origins)
 
     def tell_counts(self, counts: CountRows, id: str, past: bool = False) -> int:
         """Records trials and successes per arm, such as a day's traffic, all or none; returns how many trials were new.
@@ -397,44 +223,7 @@ class Study(Closing):
         again change nothing, different ones are refused. How many trials an arm got must not depend on their outcomes.
         With `past`, for trials done before the study or chosen in another way, they only inform, as with `add`.
         """
-        id = check_words("id", id, 200)
-        self._upkeep.refresh()
-        arms, outcomes = Counts.of(self.definition, counts).in_order(f"{self.name}\n{id}")
-        policy = self.definition.policy
-        if past or not policy.in_blocks:
-            labels = self.definition.instance.labels
-            return self.add([labels[arm] for arm in arms.tolist()], outcomes.tolist(), id)
-        results = list(zip(arms.tolist(), outcomes.tolist(), strict=True))
-        while True:
-            self._upkeep.catch_up()
-            with self._upkeep.reading() as ledger:
-                if _recorded(ledger, id, results):
-                    return 0
-                before, kept = ledger.standing(), self._upkeep.kept(ledger)
-                self._check_idle(ledger, kept)
-                unseen = ledger.results(kept.samples, before.results)
-            state, seen = advance(self.definition, kept, unseen)
-            now = self._upkeep.now
-            day = settle(self.definition, state, arms, outcomes, now)
-            text = json.dumps(day.state.as_dict())
-            with self._upkeep.writing() as ledger:
-                standing = ledger.standing(lock=True)
-                if standing != before or ledger.kept() != key(kept):
-                    continue  # another worker was faster: start again from the new state
-                self._check_idle(ledger, kept)
-                rows = [
-                    {"arm": arm, "outcome": outcome, "block": block, "origin": id}
-                    for (arm, outcome), block in zip(results, day.blocks, strict=True)
-                ]
-                ledger.append(standing, now, rows, 0)
-                for opening in day.openings:
-                    if opening.number < state.opened:
-                        ledger.change_opening(opening.number, opening.arms)
-                ledger.add_openings([each for each in day.openings if each.number >= state.opened])
-                ledger.replace_state(key(kept), day.state, text, now, (*seen, *day.checks))
-                ledger.update(**summary(self.definition, day.state))
-            self._upkeep.replaced(day.state)
-            return len(results)
+        return traffic.tell_counts(self._upkeep, counts, check_words("id", id, 200), past)
 
     def withdraw(self, label: str) -> bool:
         """Takes an option out of the study, for example because it is out of stock or unsafe; returns whether it was
@@ -444,32 +233,7 @@ class Study(Closing):
         with a trial of it are cancelled: their tickets are given back, and results told for them only inform. The
         decision to withdraw must not depend on outcomes; then the risk of all answers together is at most 2 delta.
         """
-        self._upkeep.refresh()
-        arm = self.definition.check_arm(label)
-        while True:
-            self._upkeep.catch_up()
-            with self._upkeep.reading() as ledger:
-                before, kept = ledger.standing(), self._upkeep.kept(ledger)
-                unseen = ledger.results(kept.samples, before.results)
-            if arm in kept.withdrawn:
-                return False
-            if before.behind:  # another worker is about to close a block
-                self._upkeep.wait()
-                continue
-            state, seen = advance(self.definition, kept, unseen)
-            new = self.definition.of(state).policy.withdraw(state, arm)
-            text = json.dumps(new.as_dict())
-            with self._upkeep.writing() as ledger:
-                standing = ledger.standing(lock=True)
-                if standing != before or ledger.kept() != key(kept):
-                    continue  # another worker was faster: start again from the new state
-                now = self._upkeep.now
-                ledger.add_withdrawals([Withdrawal(arm, state.samples, state.opened, now)])
-                ledger.replace_state(key(kept), new, text, now, seen)
-                ledger.void([block.number for block in new.blocks], now)
-                ledger.update(**summary(self.definition, new))
-            self._upkeep.replaced(new)
-            return True
+        return changes.withdraw(self._upkeep, label)
 
     def join(self, instance: Instance) -> str:
         """Adds options to the study; returns what changed, in words. The race goes on, even if it had decided.
@@ -481,43 +245,7 @@ class Study(Closing):
         says about completed blocks, the risk is at most delta for each option that was the best at some time
         (theory 12.16, 12.17).
         """
-        while True:
-            self._upkeep.catch_up()
-            definition = self.definition.joined(instance)
-            with self._upkeep.reading() as ledger:
-                before, kept = ledger.standing(), self._upkeep.kept(ledger)
-                unseen = ledger.results(kept.samples, before.results)
-                now = self._upkeep.now
-                handed_out = self._handed_out(ledger, kept, now)
-            if definition.before is not self.definition:
-                continue  # others joined meanwhile
-            if before.behind:  # another worker is about to close a block
-                self._upkeep.wait()
-                continue
-            if definition.over(before.results, now):
-                raise Conflict(f'the study "{self.name}" has ended, and nothing could be tried; create another one')
-            state, seen = advance(definition, kept, unseen)
-            new = definition.policy.join(state, handed_out)
-            text, whole = json.dumps(new.as_dict()), json.dumps(definition.as_dict())
-            with self._upkeep.writing() as ledger:
-                standing = ledger.standing(lock=True)
-                same = standing == before and ledger.kept() == key(kept)
-                if not same or self._handed_out(ledger, kept, now) != handed_out:
-                    continue  # another worker was faster: start again from the new state
-                written = Join(
-                    state.samples,
-                    state.opened,
-                    len(state.withdrawn),
-                    now,
-                    handed_out,
-                    self.definition.of(state).instance.as_dict(),
-                )
-                ledger.add_join(len(state.joined), written)
-                ledger.replace_state(key(kept), new, text, now, seen)
-                ledger.void([block.number for block in new.blocks], now)
-                ledger.update(definition=whole, **summary(definition, new))
-            self._upkeep.replaced(new, definition, whole)
-            return definition.changes
+        return changes.join(self._upkeep, instance)
 
     def stop(self) -> bool:
         """Ends the study by hand, as if its time were over; returns whether it was running.
@@ -526,40 +254,7 @@ class Study(Closing):
         study is stopped, for whatever reason. Results of tickets that are out are welcome, and may even bring the
         decision. One that has decided, ended or contradicts R stays as it is.
         """
-        while True:
-            self._upkeep.catch_up()
-            with self._upkeep.reading() as ledger:
-                before, kept = ledger.standing(), self._upkeep.kept(ledger)
-            if before.behind:  # another worker is about to close a block, which may bring the decision
-                self._upkeep.wait()
-                continue
-            now, definition = self._upkeep.now, self.definition
-            if definition.of(kept).policy.verdict(kept).state != "running" or definition.over(before.results, now):
-                return False
-            stopped = replace(definition, until=now)
-            whole = json.dumps(stopped.as_dict())
-            with self._upkeep.writing() as ledger:
-                if ledger.standing(lock=True) != before or ledger.kept() != key(kept):
-                    continue  # another worker was faster: again, from what is there now
-                ledger.update(definition=whole)
-            self._upkeep.replaced(kept, stopped, whole)
-            return True
-
-    def _handed_out(self, ledger: Ledger, state: State, now: float) -> tuple[int, ...]:
-        """Returns the numbers of the open blocks of which a trial is handed out or has a result."""
-        if not state.blocks:
-            return ()
-        taken = {block for block, _ in ledger.taken(now, state.blocks[0].number)}
-        return tuple(block.number for block in state.blocks if block.number in taken)
-
-    def _check_idle(self, ledger: Ledger, state: State) -> None:
-        """Raises Conflict if trials of the open blocks are handed out or have results: counts and tickets cannot share
-        a block."""
-        if state.blocks and ledger.taken(self._upkeep.now, state.blocks[0].number):
-            raise Conflict(
-                f'trials of the study "{self.name}" that were asked for are not finished; ask for and tell the rest of '
-                "their block first (study status shows them), or tell these counts as past ones, which only inform"
-            )
+        return changes.stop(self._upkeep)
 
     def shares(self) -> dict[str, float]:
         """Returns how to split the next traffic, as shares by label: as planned, or equally before there is a plan; all
@@ -580,16 +275,7 @@ class Study(Closing):
     def abandon(self, *tickets: Ticket | str) -> None:
         """Gives tickets back, all or none: they no longer count as pending. If a result is told later, it is still
         accepted."""
-        ids = [_ticket_id(ticket) for ticket in tickets]
-        with self._upkeep.writing() as ledger:
-            ledger.standing(lock=True)
-            found = ledger.outcomes_of(ids)
-            for id_ in ids:
-                if id_ not in found:
-                    raise NotFound(f'"{id_}" is no ticket of the study "{self.name}"')
-                if found[id_][1] is not None:
-                    raise Conflict(f'the ticket "{id_}" has its result already and cannot be given back')
-            ledger.abandon(ids, self._upkeep.now)
+        telling.abandon(self._upkeep, tickets)
 
     def delete(self) -> None:
         """Deletes the study with all its tickets and results, for good. Processes that have it open get NotFound from
@@ -673,66 +359,3 @@ class Study(Closing):
             tuple(failures),
             ledger.joins(),
         )
-
-
-def list_studies(storage: str | Storage | None = None) -> list[Summary]:
-    """Returns a summary of each study in a storage, oldest first.
-
-    Examples:
-        >>> import spectralbai as sb
-        >>> import spectralbai.study
-        >>> problem = sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, sigma=0.1)
-        >>> study = sb.Study.create("list", sb.Instance(problem, labels=["old", "new"]))
-        >>> study.close()
-        >>> [each.name for each in sb.study.list_studies()]
-        ['list']
-    """
-    with Storage.given(storage) as place:
-        with place.reading() as connection:
-            rows = find_studies(connection)
-        now = place.clock()
-        if place is not storage:
-            place.close()
-    return [_summary(row, now) for row in rows]
-
-
-def check_words(name: str, value: Any, longest: int, *, blank: bool = False) -> str:
-    """Returns a user's text; raises InvalidInput unless it is one line of at most `longest` printable characters."""
-    if not isinstance(value, str) or len(value) > longest or not value.isprintable() or not (blank or value.strip()):
-        raise InvalidInput(
-            f"`{name}` must be one line of 1 to {longest} printable characters, got {str(value)[:120]!r}"
-        )
-    return value
-
-
-def _summary(row: Row[Any], now: float) -> Summary:
-    with undamaged(row.name):
-        definition = Definition.from_dict(json.loads(row.definition))
-    labels = definition.instance.labels
-    best = None if row.best is None else labels[row.best]
-    ended = row.progress == "running" and definition.over(row.results, now)
-    return Summary(
-        row.name,
-        as_time(row.created),
-        len(labels),
-        definition.goal,
-        definition.delta,
-        row.results,
-        "ended" if ended else row.progress,
-        best,
-    )
-
-
-def _recorded(ledger: Ledger, origin: str, results: list[tuple[int, float]]) -> bool:
-    """Returns whether these results of an origin are recorded; raises Conflict if different ones of it are."""
-    known = ledger.results_of(origin)
-    if known and sorted(known) != sorted(results):  # sorted, because counts have no order
-        raise Conflict(f'results of the origin "{origin}" are recorded already, and differ; results are never changed')
-    return bool(known)
-
-
-def _ticket_id(ticket: Any) -> str:
-    id_ = ticket.id if isinstance(ticket, Ticket) else ticket
-    if not isinstance(id_, str) or len(id_) > 100 or not id_.isprintable():
-        raise InvalidInput(f"`ticket` must be a ticket that ask gave, or its id, got {str(ticket)[:120]!r}")
-    return id_

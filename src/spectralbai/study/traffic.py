@@ -7,6 +7,7 @@ not needed: the trials are put in a random order, so that bets can learn within 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -14,16 +15,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from spectralbai.checks import Indices, Vector, check_integer
-from spectralbai.errors import InvalidInput
+from spectralbai.errors import Conflict, InvalidInput
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Check, Opening, Told
-from spectralbai.study.replay import advance, with_pulls
+from spectralbai.study.ledger import Ledger
+from spectralbai.study.replay import advance, summary, with_pulls
+from spectralbai.study.standing import key
+from spectralbai.study.telling import add, recorded
+from spectralbai.study.upkeep import Upkeep
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
 
 MOST_TRIALS = 1_000_000
 """Most trials that can be told at once."""
+
+CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
 
 
 @dataclass(frozen=True)
@@ -149,3 +156,53 @@ def _until_estimate(definition: Definition, state: State, arms: Indices) -> int:
             f'of "{label}"; share the trials as spectralbai study shares says, or tell these as past ones'
         )
     return int(first[~seen[found]].max()) + 1
+
+
+def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
+    """Records trials and successes per arm; see `Study.tell_counts`."""
+    upkeep.refresh()
+    arms, outcomes = Counts.of(upkeep.definition, counts).in_order(f"{upkeep.name}\n{id_}")
+    results = list(zip(arms.tolist(), outcomes.tolist(), strict=True))
+    if past or not upkeep.definition.policy.in_blocks:
+        labels = upkeep.definition.instance.labels
+        return add(upkeep, [(labels[arm], outcome) for arm, outcome in results], id_)
+    while True:
+        upkeep.catch_up()
+        with upkeep.reading() as ledger:
+            if recorded(ledger, id_, results):
+                return 0
+            before, kept = ledger.standing(), upkeep.kept(ledger)
+            _check_idle(upkeep, ledger, kept)
+            unseen = ledger.results(kept.samples, before.results)
+        state, seen = advance(upkeep.definition, kept, unseen)
+        now = upkeep.now
+        day = settle(upkeep.definition, state, arms, outcomes, now)
+        text = json.dumps(day.state.as_dict())
+        with upkeep.writing() as ledger:
+            standing = ledger.standing(lock=True)
+            if standing != before or ledger.kept() != key(kept):
+                continue  # another worker was faster: start again from the new state
+            _check_idle(upkeep, ledger, kept)
+            rows = [
+                {"arm": arm, "outcome": outcome, "block": block, "origin": id_}
+                for (arm, outcome), block in zip(results, day.blocks, strict=True)
+            ]
+            ledger.append(standing, now, rows, 0)
+            for opening in day.openings:
+                if opening.number < state.opened:
+                    ledger.change_opening(opening.number, opening.arms)
+            ledger.add_openings([each for each in day.openings if each.number >= state.opened])
+            ledger.replace_state(key(kept), day.state, text, now, (*seen, *day.checks))
+            ledger.update(**summary(upkeep.definition, day.state))
+        upkeep.replaced(day.state)
+        return len(results)
+
+
+def _check_idle(upkeep: Upkeep, ledger: Ledger, state: State) -> None:
+    """Raises Conflict if trials of the open blocks are handed out or have results: counts and tickets cannot share
+    a block."""
+    if state.blocks and ledger.taken(upkeep.now, state.blocks[0].number):
+        raise Conflict(
+            f'trials of the study "{upkeep.name}" that were asked for are not finished; ask for and tell the rest of '
+            "their block first (study status shows them), or tell these counts as past ones, which only inform"
+        )

@@ -10,7 +10,7 @@ from dataclasses import astuple, fields, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from spectralbai.checks import check_arm, check_integer, check_number
+from spectralbai.checks import check_arm, check_integer, check_number, check_words
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
@@ -18,7 +18,7 @@ from spectralbai.journal.entries import Join, Observation, Opening, Records, Tic
 from spectralbai.study.ledger import insert_study
 from spectralbai.study.replay import replay
 from spectralbai.study.storage import Storage
-from spectralbai.study.study import Study, check_words
+from spectralbai.study.study import Study
 from spectralbai.study.upkeep import OnCheck
 from spectralbai.wording import as_time
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from spectralbai.checks import Vector
 from spectralbai.errors import StorageError
 from spectralbai.journal.definition import Definition
-from spectralbai.study.ledger import HEAD, Ledger, Standing, due, key
+from spectralbai.study.ledger import Ledger
 from spectralbai.study.replay import advance, summary
+from spectralbai.study.standing import HEAD, Standing, due, key
 from spectralbai.study.storage import Storage
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class Upkeep:
         """`head` is how the definition begins in the storage."""
         self.storage = storage
         self._id = id_
-        self._name = name
+        self.name = name
         self.definition = definition
         """What the study is about; it changes when options join, also by another process."""
         self._head = head
@@ -143,7 +144,7 @@ class Upkeep:
         self.learn(ledger)
         kept, state = ledger.kept(), self._known  # which other threads may set meanwhile
         if state is None or key(state) != kept:
-            with undamaged(self._name):
+            with undamaged(self.name):
                 state = State.from_dict(json.loads(ledger.state()))
                 if key(state) != kept:
                     raise ValueError(
@@ -179,7 +180,7 @@ class Upkeep:
         joined, head = ledger.signs()
         known = len(self.definition.history) - 1  # more than `joined` if another thread has just let options join
         if joined > known or (joined == known and head != self._head):
-            with undamaged(self._name):
+            with undamaged(self.name):
                 self.definition = ledger.definition()
             self._head = head
 

@@ -1,0 +1,80 @@
+"""What the commands about studies share: options, the study that is named, and how answers are printed."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from spectralbai.cli.tables import MOST_FITTED, as_text, empty_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from spectralbai.report.tables import TextTable
+    from spectralbai.study import Study
+
+Name = Annotated[str, typer.Argument(help="Name of the study.", metavar="NAME")]
+StorageUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--storage",
+        envvar="SPECTRALBAI_STORAGE",
+        show_envvar=False,
+        help=(
+            "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; if not given, $SPECTRALBAI_STORAGE, or "
+            "spectralbai.db here."
+        ),
+        metavar="URL",
+    ),
+]
+Control = Annotated[
+    str | None, typer.Option(help="Compare every arm with this one: difference and lift, with limits.", metavar="LABEL")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+
+
+def open_study(name: str, storage: str | None) -> Study:
+    """Returns the study with that name."""
+    from spectralbai.study import Study
+
+    return Study.open(name, storage)
+
+
+def filled(content: TextTable) -> str | Table:
+    """Returns a table of text in the form for the terminal."""
+    if len(content.rows) > MOST_FITTED:
+        return as_text(content.headings, content.rows)
+    table = study_table(*content.headings)
+    for row in content.rows:
+        table.add_row(*row)
+    return table
+
+
+def study_table(*headings: str) -> Table:
+    """Returns a table without rows; all of its cells may take several lines."""
+    return empty_table(*headings, left=headings[:1], folded=headings)
+
+
+def answer(as_json: bool, document: dict[str, Any], words: str) -> None:
+    """Prints what a command did: as JSON, or in words."""
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo(words)
+
+
+def print_json(document: Any) -> None:
+    """Prints a document as JSON."""
+    typer.echo(as_json_text(document), nl=False)
+
+
+def as_json_text(document: Any, indent: int | None = 1) -> str:
+    """Returns a document as the text of a JSON file."""
+    if (
+        isinstance(document, dict)
+        and len(document.get("arms", document.get("status", {}).get("arms", ()))) > MOST_FITTED
+    ):
+        indent = None  # without indentation writing is many times faster, and the text a third smaller
+    return json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"

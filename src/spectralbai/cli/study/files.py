@@ -1,0 +1,129 @@
+"""A study as a file: its report, exports and imports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from spectralbai.cli.files import read_json, read_table
+from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
+from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, answer, as_json_text, open_study, print_json
+from spectralbai.cli.study.trials import tell_counts
+from spectralbai.cli.work import progress
+from spectralbai.errors import InvalidInput
+
+
+def report(
+    name: Name,
+    out: Annotated[
+        Path, typer.Option(help="The page to write; the same as JSON goes beside it.", metavar="FILE")
+    ] = Path("report.html"),
+    control: Control = None,
+    storage: StorageUrl = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and write no file.")] = False,
+    force: Force = False,
+) -> None:
+    """Writes the report of a study: one HTML page with pictures, to attach to a decision, and JSON."""
+    beside = out.with_suffix(".json") if out.name else out
+    if not as_json and beside == out:
+        raise InvalidInput(
+            f'--out must name a page, such as report.html, got "{out}"; the same as JSON gets the ending .json'
+        )
+    if as_json:
+        with open_study(name, storage) as study, progress("making the report"):
+            made = study.report(control)
+        print_json(made.as_dict())
+        return
+    page = Output("--out", out, PAGE, force)
+    document = None if page.is_stream else Output("--out", beside, REPORT, force)
+    with open_study(name, storage) as study, progress("making the report"):
+        made = study.report(control)
+        content = made.as_html().encode()
+    if document is not None:
+        document.write(as_json_text(made.as_dict()).encode())
+    page.write(content)
+    if document is not None:
+        typer.echo(f"The report is in {out}, for programs in {beside}")
+
+
+def export(
+    name: Name,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="All of the study as JSON, or its results if the name ends in .csv; stdout if not given.",
+            metavar="FILE",
+        ),
+    ] = None,
+    storage: StorageUrl = None,
+    force: Force = False,
+) -> None:
+    """Writes a study to a file. To move it to another storage, to keep it, or to look at its results."""
+    from spectralbai.study import export_study, results_as_csv
+
+    as_csv = out is not None and out.suffix == ".csv"
+    file = None if out is None else Output("--out", out, TABLE if as_csv else EXPORT, force)
+    with open_study(name, storage) as study, progress("reading the study"):
+        content = results_as_csv(study) if as_csv else as_json_text(export_study(study), indent=None)
+    if file is None:
+        typer.echo(content, nl=False)
+        return
+    file.write(content.encode())
+    typer.echo(f'The study "{name}" is in {out}', err=file.is_stream)
+
+
+def import_(
+    name: Name,
+    file: Annotated[
+        Path, typer.Argument(help="A study exported as JSON; or a CSV of label and outcome.", metavar="FILE")
+    ],
+    origin: Annotated[str | None, typer.Option(help="Where the results of a CSV come from.", metavar="TEXT")] = None,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Reads an exported study, or past results. A JSON file becomes the study NAME; the results in a CSV file are added
+    to it.
+
+    Give all past results of an origin, not only those that look good. Importing the same file again does no harm.
+    """
+    if file.suffix == ".csv":
+        _import_results(name, file, origin, storage, as_json)
+        return
+    if origin is not None:
+        raise InvalidInput("--origin is for past results in a CSV file; an exported study has its own")
+    document = read_json(file)
+    from spectralbai.study import import_study
+    from spectralbai.wording import in_words
+
+    with progress("weighing results") as show, import_study(document, name, storage, show) as study:
+        results = study.status().results
+    answer(
+        as_json,
+        {"name": name, "results": results},
+        f'The study "{name}" is restored, with {in_words(results, "result")}',
+    )
+
+
+def _import_results(name: str, file: Path, origin: str | None, storage: str | None, as_json: bool) -> None:
+    if origin is None:
+        raise InvalidInput('--origin is needed: where the results come from, such as --origin "pilot of May"')
+    from spectralbai.inputs.table import has_counts, observations_from
+    from spectralbai.wording import in_words
+
+    with open_study(name, storage) as study:
+        instance = study.definition.instance
+        with read_table(file) as table:
+            if has_counts(table):
+                tell_counts(name, str(file), origin, True, storage, as_json)
+                return
+            arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
+        tickets, origins = (
+            sorted({*table.column(name)} - {""}) if name in table.columns else [] for name in ("ticket", "origin")
+        )
+        labels = [instance.labels[arm] for arm in arms]
+        with progress("weighing results") as show:
+            new = study.add(labels, outcomes.tolist(), origin, show, tickets=tickets, origins=origins)
+    words = f"recorded {in_words(new, 'result')}" if new else "all of these results are known already"
+    answer(as_json, {"recorded": new, "known": len(arms) - new}, words)

@@ -1,0 +1,155 @@
+"""The life of a study: created, options taken out and added, stopped, deleted."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from typing import Annotated
+
+import typer
+
+from spectralbai.cli.files import read_instance
+from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, open_study
+from spectralbai.cli.work import progress
+from spectralbai.errors import InvalidInput
+
+
+def create(
+    name: Name,
+    file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
+    delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.05,
+    goal: Annotated[str, typer.Option(help="max or min: which mean outcome is best.")] = "max",
+    stopping: Annotated[
+        str, typer.Option(help="Stopping rule: betting races to the answer; the others sample as SpectralTaS does.")
+    ] = "betting",
+    budget: Annotated[
+        int | None, typer.Option(help="Trials after which the study ends, decided or not.", metavar="N")
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(help="When it ends: 2026-05-31, the end of that day, or 2026-05-31T18:00; UTC.", metavar="DATE"),
+    ] = None,
+    failed_as: Annotated[
+        float | None,
+        typer.Option(
+            help="Outcome that a failed trial counts as; if not given, it is handed out again.", metavar="VALUE"
+        ),
+    ] = None,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Creates a study of the options in an instance file."""
+    end = None if until is None else _time(until)
+    instance = read_instance(file)
+    from spectralbai.study import Study
+
+    made = Study.create(name, instance, delta, storage, goal, stopping, budget, end, failed_as)  # type: ignore[arg-type]  # checked inside
+    with made as study:
+        answer(
+            as_json,
+            {"name": name, **study.definition.as_dict()},
+            f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}'
+            + ("" if storage is None else ", same --storage"),
+        )
+
+
+def withdraw(
+    name: Name,
+    label: Annotated[str, typer.Argument(help="The option to take out.", metavar="LABEL")],
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Takes an option out of a study, for example because it is out of stock or unsafe.
+
+    It is never tried again and never the answer; if it was the answer, the study goes on. The risk of all answers
+    together is then at most 2 delta, if options are not withdrawn because of their outcomes.
+    """
+    with open_study(name, storage) as study, progress("weighing results"):
+        new = study.withdraw(label)
+        words = study.status().answer
+    answer(as_json, {"withdrawn": label, "new": new}, f'withdrawn: "{label}"' if new else f'"{label}" was out already')
+    typer.echo(words, err=True)
+
+
+def join(
+    name: Name,
+    file: Annotated[
+        str,
+        typer.Argument(
+            help='Instance as JSON of all options, the present ones first; "-" reads standard input.', metavar="FILE"
+        ),
+    ],
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Adds options to a study.
+
+    The race goes on, even if the study had decided; options that are out stay out. Noise and tolerance must be the
+    same; graph and R may differ. Each answer is wrong with probability at most delta, if options do not join because of
+    outcomes.
+    """
+    instance = read_instance(file)
+    with open_study(name, storage) as study, progress("weighing results"):
+        changes = study.join(instance)
+        seen = study.status()
+    joined = instance.labels[len(study.definition.history[-2].instance.labels) :]
+    answer(as_json, {"joined": joined, "changes": changes, "results": seen.results}, changes)
+    typer.echo(seen.answer, err=True)
+
+
+def stop(name: Name, storage: StorageUrl = None, as_json: Json = False) -> None:
+    """Ends a running study by hand, decided or not.
+
+    No trials are handed out any more; results of those that are out are still welcome. What it says then holds as it
+    would at any other time, for whatever reason it was stopped.
+    """
+    with open_study(name, storage) as study, progress("weighing results"):
+        new = study.stop()
+        seen = study.status()
+    words = f'stopped: "{name}"' if new else f'"{name}" was not running'
+    answer(as_json, {"stopped": name, "new": new, "state": seen.state}, words)
+    typer.echo(seen.answer, err=True)
+
+
+def delete(
+    name: Name,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Deletes a study with all its tickets and results. It cannot be restored, except from an export."""
+    from spectralbai.wording import in_words
+
+    with open_study(name, storage) as study:
+        results = len(study.records().observations)
+        if not yes:
+            _confirm(name, in_words(results, "result"))
+        study.delete()
+    words = f'The study "{name}" is deleted, with {in_words(results, "result")}'
+    answer(as_json, {"deleted": name, "results": results}, words)
+
+
+def _confirm(name: str, results: str) -> None:
+    if sys.stdin is None or not sys.stdin.isatty():
+        raise InvalidInput(
+            f'to delete the study "{name}", with {results}, somebody has to confirm it at a terminal; or add --yes'
+        )
+    typer.echo(f'The study "{name}" has {results}. Type its name, or y, to delete it for good: ', nl=False, err=True)
+    typed = sys.stdin.readline().strip()
+    if typed not in (name, "y"):
+        raise InvalidInput(f'nothing was deleted: the answer was "{typed}", neither "{name}" nor y')
+
+
+def _time(text: str) -> float:
+    """Returns the seconds since 1970 of the end of a date, or of a date and time; in UTC unless it has a time zone."""
+    from contextlib import suppress
+    from datetime import UTC, date, datetime, timedelta
+
+    try:
+        moment = datetime.fromisoformat(text)
+        with suppress(ValueError):  # a time follows
+            date.fromisoformat(text)
+            moment += timedelta(days=1)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):
+        raise InvalidInput(f'--until must be a date such as 2026-05-31, or 2026-05-31T18:00, got "{text}"') from None

@@ -1,0 +1,146 @@
+"""What is known: the status of a study, and the list of studies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, filled, open_study, print_json, study_table
+from spectralbai.cli.tables import print_plain
+from spectralbai.cli.work import progress
+from spectralbai.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from spectralbai.study import ArmStatus, Status
+
+MOST_CATEGORIES = 30
+"""Most categories that a status shows without --all."""
+
+
+def status(
+    name: Name,
+    control: Control = None,
+    every: Annotated[bool, typer.Option("--all", help="Show all arms, even if there are more than 100.")] = False,
+    category: Annotated[
+        str | None, typer.Option(help="Show the arms of this category, all of them.", metavar="NAME")
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option(help="Show the arms with this in their labels, all of them.", metavar="TEXT")
+    ] = None,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+) -> None:
+    """Shows the status of a study.
+
+    It shows the arms with estimates and intervals, the evidence, pending tickets and a forecast. If there are more than
+    100 arms, it shows the categories, if there are any, and the top.
+    """
+    chosen = category is not None or search is not None
+    if every and chosen:
+        raise InvalidInput("--all shows all arms; leave it out, or leave out --category and --search")
+    with open_study(name, storage) as study, progress("weighing results"):
+        seen = study.status(control)
+    arms = seen.select(category, search) if chosen or every else seen.top
+    if as_json:
+        # Without categories the JSON has all arms, as in earlier versions.
+        print_json(seen.as_dict(arms if chosen or seen.categories is not None else None))
+        return
+    from spectralbai.report.tables import arms_of
+
+    parts = (
+        *_evidence(seen),
+        *(() if search is not None else _categories(seen, category, every)),
+        "",
+        filled(arms_of(seen, arms)) if arms else f'no arm has "{search}" in its label',
+        *_not_shown(seen, arms, chosen),
+        *(_compared(seen, arms) if arms else ()),
+        *_pending(seen),
+    )
+    print_plain(seen.answer, *seen.advice, "", *parts, least_width=100)
+
+
+def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
+    """Lists the studies of a storage."""
+    from spectralbai.study import list_studies
+
+    found = list_studies(storage)
+    if as_json:
+        print_json([asdict(each) for each in found])
+        return
+    table = study_table("study", "arms", "goal", "delta", "results", "state", "best so far", "created")
+    for each in found:
+        cells = (
+            str(each.n_arms),
+            each.goal,
+            f"{each.delta:g}",
+            f"{each.results:,}",
+            each.state,
+            each.best or "",
+            each.created,
+        )
+        table.add_row(each.name, *cells)
+    print_plain(table, least_width=100)
+
+
+def _evidence(status: Status) -> Iterator[str]:
+    proved = "risk proved" if status.proved else "risk NOT proved"
+    yield f"goal {status.goal}, delta = {status.delta:g}, rule {status.stopping} ({proved})"
+    claimless = status.consistent is False
+    yield status.evidence if claimless or status.candidates is not None else f"evidence {status.evidence}"
+    yield f"do the data agree with R? {status.agreement}"
+    if status.joined:
+        yield status.joined
+    if status.unweighed:
+        yield f"results not yet processed, while a worker computes: {status.unweighed:,}"
+
+
+def _categories(status: Status, only: str | None, every: bool) -> Iterator[str | Table]:
+    if status.categories is None:
+        return
+    from spectralbai.report.tables import categories_of
+
+    table = categories_of(status)
+    rows = [row for row, each in zip(table.rows, status.categories, strict=True) if only is None or each.name == only]
+    first = len(rows) if every else MOST_CATEGORIES
+    yield ""
+    yield filled(table._replace(rows=tuple(rows[:first])))
+    if len(rows) > first:
+        yield f"... and {len(rows) - first:,} more categories; to see them: --all"
+
+
+def _not_shown(status: Status, arms: Sequence[ArmStatus], chosen: bool) -> Iterator[str]:
+    if len(arms) == len(status.arms):
+        return
+    yield ""
+    if chosen:
+        yield f"{len(arms):,} of {len(status.arms):,} arms; to see all: --all"
+    else:
+        ways = "--search TEXT or --all" if status.categories is None else "--category NAME, --search TEXT or --all"
+        yield f"{status.about(arms)} To see others: {ways}"
+
+
+def _compared(status: Status, arms: Sequence[ArmStatus]) -> Iterator[str | Table]:
+    if status.control is not None:
+        from spectralbai.report.tables import comparisons_of
+
+        yield ""
+        yield f'against "{status.control}": {status.compared}'
+        yield ""
+        yield filled(comparisons_of(status, arms))
+
+
+def _pending(status: Status) -> Iterator[str | Table]:
+    if status.pending:
+        table = study_table("pending ticket", "arm", "worker", "expires")
+        for ticket in status.pending[:20]:
+            each = ticket.as_dict()
+            table.add_row(each["ticket"], each["label"], each["worker"], each["expires"])
+        yield ""
+        yield table
+        if len(status.pending) > 20:
+            yield f"... and {len(status.pending) - 20:,} more"

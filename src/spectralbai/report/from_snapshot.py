@@ -1,0 +1,142 @@
+"""The status of a study, computed from a snapshot of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spectralbai.journal.definition import Definition
+from spectralbai.journal.entries import Check, Join, Snapshot
+from spectralbai.problem import Problem
+from spectralbai.report.arm_status import ArmStatus
+from spectralbai.report.by_category import categories_in
+from spectralbai.report.comparison import Comparison
+from spectralbai.report.status import Status
+from spectralbai.wording import as_time, finite
+
+if TYPE_CHECKING:
+    from spectralbai.policy import Estimates, Verdict
+
+
+def status_of(at: Snapshot, control: int | None = None) -> Status:
+    """Returns the status of a study at an instant; its arms are compared with the arm `control`, if given."""
+    state, definition = at.state, at.definition.of(at.state)
+    policy, labels, problem = definition.policy, definition.instance.labels, definition.instance.problem
+    verdict, seen = policy.verdict(state), policy.estimates(state)
+    consistent = None if seen.consistent is None else verdict.consistent and not verdict.doubted
+    candidates = verdict.candidates
+    if consistent is False and candidates:  # nothing is claimed
+        candidates = None
+    results = state.samples + at.unweighed
+    ended = verdict.state == "running" and definition.over(results, at.time)
+    arms = _arms(at, definition, verdict, seen, claimed=consistent is not False)
+    if control is not None:
+        base = arms[control].known
+        arms = [
+            arm if position == control else replace(arm, against=Comparison.of(arm.known, base))
+            for position, arm in enumerate(arms)
+        ]
+    return Status(
+        name=at.name,
+        time=as_time(at.time),
+        state="ended" if ended else verdict.state,
+        goal=definition.goal,
+        delta=definition.delta,
+        R=_shown_R(problem),
+        tolerance=problem.tolerance,
+        stopping=definition.stopping,
+        proved=verdict.proved,
+        best=labels[verdict.arm] if at.checks and verdict.consistent else None,
+        results=results,
+        budget=definition.budget,
+        until=None if definition.until is None else as_time(definition.until),
+        room=_room(definition, results, at.created, at.time),
+        unweighed=at.unweighed,
+        stopped_at=verdict.stopped_at,
+        statistic=finite(verdict.statistic),
+        threshold=finite(verdict.threshold),
+        consistent=consistent,
+        remaining=finite(policy.remaining(state)),
+        candidates=None if candidates is None else tuple(labels[arm] for arm in candidates),
+        rates=problem.noise.outcome_range == (0.0, 1.0) and arms[0].hits is not None,
+        control=None if control is None else labels[control],
+        arms=tuple(arms),
+        pending=at.pending,
+    )
+
+
+def _arms(at: Snapshot, definition: Definition, verdict: Verdict, seen: Estimates, *, claimed: bool) -> list[ArmStatus]:
+    """Returns the arms, compared with none; unless anything is `claimed`, without intervals and eliminations."""
+    state, labels, sign = at.state, definition.instance.labels, definition.sign
+    low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
+    lacking, out_at = verdict.lacking, _eliminated(at.checks, len(labels))
+    still = {*state.withdrawn, *(verdict.candidates or ())}  # eliminated arms may be back after a withdrawal
+    out_at = [None if arm in still else when for arm, when in enumerate(out_at)]
+    if not claimed:
+        low, high = low - np.inf, high + np.inf
+        lacking, out_at = None, [None] * len(labels)
+    omega = definition.policy.shares(state) if verdict.stopped_at is None else None
+    joined_at = _joined(state.joined, at.joins, len(labels))
+    out = np.bincount([ticket.arm for ticket in at.pending], minlength=len(labels))
+    counts, means = state.received.counts, sign * (state.received.means + state.origin)
+    shares = definition.instance.problem.noise.shares(means)
+    graph = categories_in(definition)
+    return [
+        ArmStatus(
+            label=label,
+            results=int(counts[arm]),
+            share=float(counts[arm]) / max(state.samples, 1),
+            pending=int(out[arm]),
+            mean=finite(means[arm]) if counts[arm] else None,
+            hits=None if shares is None else round(shares[arm] * counts[arm]),
+            estimate=finite(sign * seen.mean[arm]),
+            low=finite(low[arm]),
+            high=finite(high[arm]),
+            omega=None if omega is None else float(omega[arm]),
+            out_at=out_at[arm],
+            lacking=None if lacking is None or arm == verdict.arm else lacking[arm],
+            failures=at.failures[arm],
+            joined_at=joined_at[arm],
+            withdrawn=arm in state.withdrawn,
+            against=None,
+            category=None if graph is None else graph.categories[graph.of_arm[arm]],
+        )
+        for arm, label in enumerate(labels)
+    ]
+
+
+def _room(definition: Definition, results: int, created: float, now: float) -> float | None:
+    """Returns how many trials can still be done; None without a limit, or if the pace is not known yet."""
+    left = [] if definition.budget is None else [float(max(definition.budget - results, 0))]
+    if definition.until is not None and now > created and results:
+        left.append(max(definition.until - now, 0.0) * results / (now - created))
+    return min(left, default=None)
+
+
+def _shown_R(problem: Problem) -> float | tuple[float, ...] | None:
+    if problem.unstructured:
+        return None
+    return tuple(problem.radii.tolist()) if problem.by_component else float(problem.radii[0])
+
+
+def _joined(before: tuple[int, ...], joins: tuple[Join, ...], n_arms: int) -> list[int | None]:
+    """Returns the number of results when each arm joined; None for arms that were there from the beginning."""
+    when: list[int | None] = [None] * n_arms
+    for first, join in zip(before, joins, strict=True):
+        when[first:] = [join.results] * (n_arms - first)
+    return when
+
+
+def _eliminated(checks: tuple[Check, ...], n_arms: int) -> list[int | None]:
+    """Returns the number of results when each arm was eliminated; None for arms that are not eliminated."""
+    out_at = np.zeros(n_arms, dtype=np.intp)
+    for check in checks:
+        if check.candidates is not None:
+            out = np.zeros(n_arms, dtype=bool)
+            out[: n_arms if check.lacking is None else len(check.lacking)] = True  # later arms had not joined yet
+            out[list(check.candidates)] = False
+            # An arm that is not out now has 0: a withdrawal may have brought it back.
+            out_at = np.where(out, np.where(out_at > 0, out_at, check.samples), 0)
+    return [when or None for when in out_at.tolist()]

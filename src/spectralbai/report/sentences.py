@@ -1,0 +1,158 @@
+"""What a status says in sentences: the answer, the evidence, and advice."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from spectralbai.decimals import Decimals
+from spectralbai.problem import R_in_words
+from spectralbai.report.comparison import Comparison
+from spectralbai.wording import MOST_NAMED, in_words
+
+if TYPE_CHECKING:
+    from spectralbai.report.status import Status
+
+MANY_FAILURES = 3
+"""After this many failed trials of an option, people are advised to withdraw it."""
+
+
+def answer_of(status: Status) -> str:
+    """Returns what the study says, in a sentence or two."""
+    by_state = {"inconsistent": _contradicted, "decided": _decided, "ended": _ended, "running": _running}
+    return by_state[status.state](status)
+
+
+def _contradicted(status: Status) -> str:
+    after = in_words(status.stopped_at or 0, "result")
+    if status.candidates == ():
+        return (
+            f"Every arm is eliminated after {after}, which has probability at most {status.delta:g} if all hypotheses "
+            "hold. Nothing is decided: perhaps outcomes change with time, or the noise is larger than promised. Find "
+            "out why, and start a new study."
+        )
+    return (
+        f"The data contradict {_smoothness(status)}. This was found after {after}; if R were right, it would happen "
+        f"with probability at most {status.delta:g}. Nothing is decided: the means are rougher than promised. Start a "
+        "new study with a larger R, or with R = inf; you can import these results there, to inform its plans."
+    )
+
+
+def _decided(status: Status) -> str:
+    after = in_words(status.stopped_at or 0, "result")
+    extreme = "largest" if status.goal == "max" else "least"
+    of_left = " of the arms not withdrawn" if status.risk > status.delta else ""
+    within = f", or is within {status.tolerance:g} of it" if status.tolerance else ""
+    risk = (
+        f"The probability that this is wrong is at most {status.risk:g}."
+        if status.proved
+        else f"The rule aims at a risk of {status.delta:g}, which is not proved for it."
+    )
+    doubt = (
+        ""
+        if status.consistent is not False
+        else f" But results told since contradict {_smoothness(status)}, so this risk is no longer guaranteed."
+    )
+    return f'Decided after {after}: "{status.best}" has the {extreme} mean outcome{of_left}{within}. {risk}{doubt}'
+
+
+def _running(status: Status) -> str:
+    if not status.results:
+        return "Nothing is told yet."
+    after = f"Not decided after {in_words(status.results, 'result')}"
+    if status.best is None:
+        waits = "they are being processed." if status.unweighed else "the first trials are not complete yet."
+        return f"{after}: {waits}"
+    rest = (
+        ""
+        if status.remaining is None
+        else f" About {in_words(round(status.remaining), 'trial')} more at the present estimate."
+    )
+    left = (
+        ""
+        if status.candidates is None
+        else f": {len(status.candidates):,} of {len(status.arms):,} arms may be the best"
+    )
+    return f'{after}{left}. The answer would be "{status.best}" now.{rest}'
+
+
+def _ended(status: Status) -> str:
+    """Returns the answer of a study that ended without a decision."""
+    limit = f"at {status.until}" if status.budget is None or status.results < status.budget else "with the budget"
+    ended = f"Ended {limit}, after {in_words(status.results, 'result')}, without a decision."
+    if status.best is None:
+        return f"{ended} There is no estimate to recommend an arm by."
+    left = "" if status.candidates is None else f" {_left(status, status.candidates)}"
+    best = next(arm for arm in status.arms if arm.label == status.best)
+    rivals = [arm for arm in status.ranked if arm is not best and arm.estimate is not None and not arm.withdrawn]
+    if not rivals:
+        return f'{ended}{left} Recommended: "{best.label}".'
+    next_best = rivals[0]
+    gap = Comparison.of(best.known, next_best.known)
+    limits = (gap.difference, gap.difference_low, gap.difference_high)
+    number = Decimals.of([limits], "points" if status.rates else "", signed=True)
+    within = number.interval(gap.difference_low, gap.difference_high)
+    unit = " points" if status.rates else ""
+    return (
+        f'{ended}{left} Recommended: "{best.label}"; its mean minus that of "{next_best.label}", the next, is '
+        f"about {number(gap.difference)}{unit}" + (f" ({within})." if within else ".")
+    )
+
+
+def _left(status: Status, candidates: tuple[str, ...]) -> str:
+    names = ", ".join(f'"{label}"' for label in candidates) if len(candidates) <= MOST_NAMED else "see below"
+    return (
+        f"{len(candidates):,} of {len(status.arms):,} arms may be the best ({names}); the probability that none of "
+        f"them is, is at most {status.risk:g}."
+    )
+
+
+def _smoothness(status: Status) -> str:
+    """Returns R in words, as in "the data contradict R = 0.1"."""
+    several = status.R if isinstance(status.R, float) else [R for R in status.R or () if R > 0]
+    return f"R = {R_in_words(several)}"
+
+
+def advice_of(status: Status) -> Iterator[str]:
+    """Yields sentences of advice: a limit that is too small, options whose trials fail."""
+    if status.state != "running":
+        return
+    if status.room is not None and status.remaining is not None and status.remaining > status.room:
+        budget = status.budget
+        which = f"the budget of {budget:,} trials" if budget is not None else f"the time to {status.until}"
+        yield (
+            f"At the present pace {which} is not enough: about {in_words(round(status.remaining), 'trial')} more are "
+            f"needed, and {round(status.room):,} are left."
+        )
+    failing = [arm for arm in status.arms if arm.failures >= MANY_FAILURES and not arm.withdrawn]
+    for arm in failing[:MOST_NAMED]:
+        yield (
+            f'{arm.failures} trials of "{arm.label}" failed; if it cannot be tried, withdraw it: '
+            f"spectralbai study withdraw {shlex.quote(status.name)} {shlex.quote(arm.label)}"
+        )
+    if len(failing) > MOST_NAMED:
+        yield f"So did trials of {in_words(len(failing) - MOST_NAMED, 'other arm')}."
+
+
+def evidence_of(status: Status) -> str:
+    """Returns what is proved and what is missing, in words."""
+    if status.consistent is False:
+        return "nothing is claimed"
+    if status.statistic is None:
+        return "no arm can be better by more than the tolerance"
+    if status.candidates is None:
+        needed = "what is needed is not set yet" if status.threshold is None else f"needed {status.threshold:.4g}"
+        return f"{status.statistic:.4g}, {needed}"
+    withdrawn = sum(arm.withdrawn for arm in status.arms)
+    out = f"{len(status.arms) - len(status.candidates) - withdrawn:,} of {len(status.arms):,} arms are out"
+    if withdrawn:
+        out += f", {withdrawn:,} withdrawn"
+    beaten = sum(status.account(arm) == "beaten" for arm in status.arms)
+    if beaten:
+        out += f", {beaten:,} more beaten"
+    rivals = [arm for arm in status.arms if arm.lacking is not None and arm.lacking > 0]
+    if status.state != "running" or not rivals:
+        return out
+    last = max(rivals, key=lambda arm: arm.lacking or 0.0)
+    return f'{out}; the account against "{last.label}" lacks most: it holds {status.account(last)}'

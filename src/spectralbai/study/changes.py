@@ -1,0 +1,122 @@
+"""Changes of a running study: an option is taken out, options join, or it is stopped by hand.
+
+Each is computed outside any transaction from the stored state, and written if the state is still the same then.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from spectralbai.errors import Conflict
+from spectralbai.instance import Instance
+from spectralbai.journal.entries import Join, Withdrawal
+from spectralbai.study.ledger import Ledger
+from spectralbai.study.replay import advance, summary
+from spectralbai.study.standing import key
+from spectralbai.study.upkeep import Upkeep
+
+if TYPE_CHECKING:
+    from spectralbai.policy import State
+
+
+def withdraw(upkeep: Upkeep, label: str) -> bool:
+    """Takes an option out; see `Study.withdraw`."""
+    upkeep.refresh()
+    arm = upkeep.definition.check_arm(label)
+    while True:
+        upkeep.catch_up()
+        with upkeep.reading() as ledger:
+            before, kept = ledger.standing(), upkeep.kept(ledger)
+            unseen = ledger.results(kept.samples, before.results)
+        if arm in kept.withdrawn:
+            return False
+        if before.behind:  # another worker is about to close a block
+            upkeep.wait()
+            continue
+        state, seen = advance(upkeep.definition, kept, unseen)
+        new = upkeep.definition.of(state).policy.withdraw(state, arm)
+        text = json.dumps(new.as_dict())
+        with upkeep.writing() as ledger:
+            standing = ledger.standing(lock=True)
+            if standing != before or ledger.kept() != key(kept):
+                continue  # another worker was faster: start again from the new state
+            now = upkeep.now
+            ledger.add_withdrawals([Withdrawal(arm, state.samples, state.opened, now)])
+            ledger.replace_state(key(kept), new, text, now, seen)
+            ledger.void([block.number for block in new.blocks], now)
+            ledger.update(**summary(upkeep.definition, new))
+        upkeep.replaced(new)
+        return True
+
+
+def join(upkeep: Upkeep, instance: Instance) -> str:
+    """Adds options; see `Study.join`."""
+    while True:
+        upkeep.catch_up()
+        definition = upkeep.definition.joined(instance)
+        with upkeep.reading() as ledger:
+            before, kept = ledger.standing(), upkeep.kept(ledger)
+            unseen = ledger.results(kept.samples, before.results)
+            now = upkeep.now
+            out = handed_out(ledger, kept, now)
+        if definition.before is not upkeep.definition:
+            continue  # others joined meanwhile
+        if before.behind:  # another worker is about to close a block
+            upkeep.wait()
+            continue
+        if definition.over(before.results, now):
+            raise Conflict(f'the study "{upkeep.name}" has ended, and nothing could be tried; create another one')
+        state, seen = advance(definition, kept, unseen)
+        new = definition.policy.join(state, out)
+        text, whole = json.dumps(new.as_dict()), json.dumps(definition.as_dict())
+        with upkeep.writing() as ledger:
+            standing = ledger.standing(lock=True)
+            same = standing == before and ledger.kept() == key(kept)
+            if not same or handed_out(ledger, kept, now) != out:
+                continue  # another worker was faster: start again from the new state
+            written = Join(
+                state.samples,
+                state.opened,
+                len(state.withdrawn),
+                now,
+                out,
+                upkeep.definition.of(state).instance.as_dict(),
+            )
+            ledger.add_join(len(state.joined), written)
+            ledger.replace_state(key(kept), new, text, now, seen)
+            ledger.void([block.number for block in new.blocks], now)
+            ledger.update(definition=whole, **summary(definition, new))
+        upkeep.replaced(new, definition, whole)
+        return definition.changes
+
+
+def stop(upkeep: Upkeep) -> bool:
+    """Ends the study by hand; see `Study.stop`."""
+    while True:
+        upkeep.catch_up()
+        with upkeep.reading() as ledger:
+            before, kept = ledger.standing(), upkeep.kept(ledger)
+        if before.behind:  # another worker is about to close a block, which may bring the decision
+            upkeep.wait()
+            continue
+        now, definition = upkeep.now, upkeep.definition
+        if definition.of(kept).policy.verdict(kept).state != "running" or definition.over(before.results, now):
+            return False
+        stopped = replace(definition, until=now)
+        whole = json.dumps(stopped.as_dict())
+        with upkeep.writing() as ledger:
+            if ledger.standing(lock=True) != before or ledger.kept() != key(kept):
+                continue  # another worker was faster: again, from what is there now
+            ledger.update(definition=whole)
+        upkeep.replaced(kept, stopped, whole)
+        return True
+
+
+def handed_out(ledger: Ledger, state: State, now: float) -> tuple[int, ...]:
+    """Returns the numbers of the open blocks of which a trial is handed out or has a result."""
+    if not state.blocks:
+        return ()
+    taken = {block for block, _ in ledger.taken(now, state.blocks[0].number)}
+    return tuple(block.number for block in state.blocks if block.number in taken)
