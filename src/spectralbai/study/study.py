@@ -16,7 +16,7 @@ import math
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 from sqlalchemy import Row
@@ -369,14 +369,17 @@ class Study(Closing):
             pairs = []
         if not pairs:
             raise InvalidInput("`labels` and `outcomes` must be two lists of one length, at least 1")
+        # What cannot be a ticket or an origin here comes from elsewhere.
+        named = sorted({each for each in tickets if _is_line(each, 16)})
+        others = sorted({each for each in origins if _is_line(each, 200)} - {origin})
         self._upkeep.refresh()
         results = [
             (self.definition.check_arm(label), self.definition.check_outcome(outcome)) for label, outcome in pairs
         ]
         with self._upkeep.writing() as ledger:
             standing = ledger.standing(lock=True)
-            own = [each for each in origins if each != origin and ledger.results_of(each)]
-            own += ledger.outcomes_of([each for each in tickets if each])
+            own = [each for each in others if ledger.results_of(each)]
+            own += ledger.outcomes_of(named)
             if own:
                 raise Conflict(
                     f'these results are in the study "{self.name}" already, such as that of "{min(own)}"; nothing was '
@@ -698,11 +701,15 @@ def list_studies(storage: str | Storage | None = None) -> list[Summary]:
 
 def check_words(name: str, value: Any, longest: int, *, blank: bool = False) -> str:
     """Returns a user's text; raises InvalidInput unless it is one line of at most `longest` printable characters."""
-    if not isinstance(value, str) or len(value) > longest or not value.isprintable() or not (blank or value.strip()):
+    if not _is_line(value, longest) or not (blank or value.strip()):
         raise InvalidInput(
             f"`{name}` must be one line of 1 to {longest} printable characters, got {str(value)[:120]!r}"
         )
     return value
+
+
+def _is_line(value: Any, longest: int) -> TypeGuard[str]:
+    return isinstance(value, str) and len(value) <= longest and value.isprintable()
 
 
 def _summary(row: Row[Any], now: float) -> Summary:

@@ -60,7 +60,11 @@ def counts(name: Name, body: models.Counts, shelf: TheShelf) -> Response:
 def add(name: Name, body: models.PastResults, shelf: TheShelf) -> Response:
     """Records past results, which only inform. Give all results of an origin at once, not only those that look good."""
     labels, outcomes = [row.label for row in body.rows], [row.outcome for row in body.rows]
-    new = shelf.use(name, lambda study: study.add(labels, outcomes, body.origin))
+
+    def added(study: Study) -> int:
+        return study.add(labels, outcomes, body.origin, tickets=body.tickets, origins=body.origins)
+
+    new = shelf.use(name, added)
     return Answer({"recorded": new, "known": len(labels) - new})
 
 

@@ -53,6 +53,7 @@ def status(
             **seen.as_dict(()),
             "evidence": seen.evidence,
             "agreement": seen.agreement,
+            "compared": None if seen.control is None else seen.compared,
             "arms": [{**arm.as_dict(), "account": seen.account(arm)} for arm in page],
             "arms_not_shown": len(seen.arms) - len(page),
             "arms_found": len(arms),
