@@ -123,6 +123,7 @@ class Joining(Request):
     """An instance of all options, the present ones first."""
 
     instance: Document
+    check: bool = Field(False, description="Only say what would change, or why it is refused.")
 
 
 class Login(Request):
