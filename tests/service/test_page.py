@@ -187,6 +187,7 @@ def test_stop_withdraw_and_abandon_ask_first(page: Page, live: str, studies: sb.
     page.click("button", "Stop the study")
     page.shows("dialog", "Stop this study?")
     page.click("dialog button", "Stop the study")
+    page.shows(".verdict", "Stopped by hand on ")
     page.shows(".state", "ended")
     assert studies.list()[0].state == "ended"
     page.until(lambda: not page.js("return document.querySelector('.actions .danger').matches(':enabled')"), "no stop")

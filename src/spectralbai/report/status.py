@@ -23,7 +23,7 @@ from spectralbai.problem import Problem, R_in_words
 from spectralbai.report.by_category import CategoryStatus, summarised
 from spectralbai.report.comparison import Comparison
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
-from spectralbai.wording import MOST_NAMED, as_time, finite, in_words
+from spectralbai.wording import MOST_NAMED, as_time, finite, in_full, in_words
 
 FORMAT = "spectralbai-status/1"
 MOST_ROWS = 30
@@ -127,6 +127,8 @@ class Status:
     """Number of trials after which the study ends, if there is a limit."""
     until: str | None
     """Time at which the study ends, if there is a limit."""
+    by_hand: bool
+    """Whether somebody stopped it; `until` is then when."""
     room: float | None
     """How many trials can still be done: in the budget, or until the end at the pace so far; None without a limit."""
     unweighed: int
@@ -216,8 +218,11 @@ class Status:
     @property
     def _ended(self) -> str:
         """The answer of a study that ended without a decision."""
-        limit = f"at {self.until}" if self.budget is None or self.results < self.budget else "with the budget"
-        ended = f"Ended {limit}, after {in_words(self.results, 'result')}, without a decision."
+        by_budget = self.budget is not None and self.results >= self.budget and not self.by_hand
+        limit = "Ended with the budget" if by_budget else f"Ended on {in_full(self.until or '')}"
+        if self.by_hand:
+            limit = limit.replace("Ended", "Stopped by hand")
+        ended = f"{limit}, after {in_words(self.results, 'result')}, without a decision."
         if self.best is None:
             return f"{ended} There is no estimate to recommend an arm by."
         left = "" if self.candidates is None else f" {self._left}"
@@ -252,7 +257,9 @@ class Status:
         if self.state == "running" and self.room is not None and self.remaining is not None:
             if self.remaining > self.room:
                 which = (
-                    f"the budget of {self.budget:,} trials" if self.budget is not None else f"the time to {self.until}"
+                    f"the budget of {self.budget:,} trials"
+                    if self.budget is not None
+                    else f"the time until {in_full(self.until or '')}"
                 )
                 sentences.append(
                     f"At the present pace {which} is not enough: about {in_words(round(self.remaining), 'trial')} more "
@@ -560,6 +567,7 @@ def status_of(at: Snapshot, control: int | None = None) -> Status:
         results=results,
         budget=definition.budget,
         until=None if definition.until is None else as_time(definition.until),
+        by_hand=definition.by_hand,
         room=_room(definition, results, at.created, at.time),
         unweighed=at.unweighed,
         stopped_at=verdict.stopped_at,

@@ -539,7 +539,7 @@ class Study(Closing):
             now, definition = self._upkeep.now, self.definition
             if definition.of(kept).policy.verdict(kept).state != "running" or definition.over(before.results, now):
                 return False
-            stopped = replace(definition, until=now)
+            stopped = replace(definition, until=now, by_hand=True)
             whole = json.dumps(stopped.as_dict())
             with self._upkeep.writing() as ledger:
                 if ledger.standing(lock=True) != before or ledger.kept() != key(kept):

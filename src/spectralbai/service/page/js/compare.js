@@ -138,6 +138,7 @@ function change(made, { arm, cells, scale, best }) {
   const [, , difference, limits, lift, limitsOfLift, sure] = cells;
   const parts = made.children;
   made.classList.toggle("leads", arm.label === best);
+  made.classList.toggle("control", arm.against === null);
   setText(parts[1], sure);
   parts[1].dataset.sure = sure;
   setText(parts[2], difference);

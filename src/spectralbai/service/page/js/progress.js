@@ -75,7 +75,7 @@ export function progressPart() {
     if (!mark.hidden) parts.push("The mark is where the decision is expected.");
     if (until !== null)
       parts.push(
-        running ? `Ends ${date(until)} (${apart(until)}).` : status.state === "ended" ? `Ended ${date(until)}.` : "",
+        running ? `Ends ${date(until)} (${apart(until)}).` : status.state === "ended" ? ended(status) : "",
       );
     if (running && status.room !== null && budget === null)
       parts.push(`About ${count(Math.round(status.room))} trials until then at the pace so far.`);
@@ -85,6 +85,8 @@ export function progressPart() {
 
   return { element, update };
 }
+
+const ended = ({ by_hand, until }) => `${by_hand ? "Stopped by hand" : "Ended"} ${date(until)}.`;
 
 /** The terms of the study: what was asked, and on which promises the answer rests. */
 export function factsPart() {
