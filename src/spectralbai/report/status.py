@@ -219,10 +219,9 @@ class Status:
     def _ended(self) -> str:
         """The answer of a study that ended without a decision."""
         by_budget = self.budget is not None and self.results >= self.budget and not self.by_hand
-        limit = "Ended with the budget" if by_budget else f"Ended on {in_full(self.until or '')}"
-        if self.by_hand:
-            limit = limit.replace("Ended", "Stopped by hand")
-        ended = f"{limit}, after {in_words(self.results, 'result')}, without a decision."
+        how = "Stopped by hand" if self.by_hand else "Ended"
+        when = "with the budget" if by_budget else f"on {in_full(self.until or '')}"
+        ended = f"{how} {when}, after {in_words(self.results, 'result')}, without a decision."
         if self.best is None:
             return f"{ended} There is no estimate to recommend an arm by."
         left = "" if self.candidates is None else f" {self._left}"
@@ -511,8 +510,8 @@ def status_of(at: Snapshot, control: int | None = None) -> Status:
     sign = definition.sign
     low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
     consistent = None if seen.consistent is None else verdict.consistent and not verdict.doubted
-    candidates, lacking, out_at = verdict.candidates, verdict.lacking, _eliminated(at.checks, len(labels))
     joined_at = _joined(state.joined, at.joins, len(labels))
+    candidates, lacking, out_at = verdict.candidates, verdict.lacking, _eliminated(at.checks, joined_at)
     still = {*state.withdrawn, *(candidates or ())}  # after a withdrawal, eliminated arms may be candidates again
     out_at = [None if arm in still else when for arm, when in enumerate(out_at)]
     if consistent is False:  # nothing is claimed
@@ -615,13 +614,13 @@ def _joined(before: tuple[int, ...], joins: tuple[Join, ...], n_arms: int) -> li
     return when
 
 
-def _eliminated(checks: tuple[Check, ...], n_arms: int) -> list[int | None]:
+def _eliminated(checks: tuple[Check, ...], joined_at: list[int | None]) -> list[int | None]:
     """Returns the number of results when each arm was eliminated; None for arms that are not eliminated."""
-    out_at = np.zeros(n_arms, dtype=np.intp)
+    joined = np.array([-1 if when is None else when for when in joined_at])
+    out_at = np.zeros(joined.size, dtype=np.intp)
     for check in checks:
         if check.candidates is not None:
-            out = np.zeros(n_arms, dtype=bool)
-            out[: n_arms if check.lacking is None else len(check.lacking)] = True  # later arms had not joined yet
+            out = joined < check.samples  # later arms had not joined yet
             out[list(check.candidates)] = False
             # An arm that is not out now has 0: a withdrawal may have brought it back.
             out_at = np.where(out, np.where(out_at > 0, out_at, check.samples), 0)
