@@ -167,8 +167,10 @@ def test_lost_connection_is_said_and_mended(page: Page, studies: sb.Studies) -> 
 def test_stop_withdraw_and_abandon_ask_first(page: Page, live: str, studies: sb.Studies) -> None:
     study = studies.create("pages", sample_instance(), 0.05)
     work(study, 40)
-    study.ask(2, "server 2")
     page.open(at(live, "pages"))
+    page.shows(".state", "running")
+    study.ask(2, "server 2")  # nothing is told
+    page.until(lambda: len(page.all("button[aria-label^='Abandon']")) == 2, "two tickets")
     page.click("button[aria-label='Withdraw cold, larger']")
     page.shows("dialog", "Withdraw this option?")
     page.click("dialog button", "Cancel")

@@ -115,6 +115,15 @@ def find_marks(connection: Connection) -> list[Mark]:
     return [Mark._make(row) for row in rows]
 
 
+def find_pending(connection: Connection, now: float) -> dict[int, tuple[int, float]]:
+    """Returns, for each study with pending tickets, how many there are and when the last one was handed out. It reads
+    no other tickets."""
+    pending = (tickets.c.study == studies.c.id) & tickets.c.result.is_(None) & (tickets.c.expires > now)
+    pending &= tickets.c.abandoned.is_(None)
+    query = select(studies.c.id, func.count(), func.max(tickets.c.issued)).join_from(studies, tickets, pending)
+    return {id_: (count, last) for id_, count, last in connection.execute(query.group_by(studies.c.id))}
+
+
 def openings_of(state: State, now: float) -> list[Opening]:
     """Returns the open blocks of a state in the form in which they are recorded."""
     return [Opening(block.number, state.samples, now, tuple(block.arms.tolist())) for block in state.blocks]

@@ -44,8 +44,6 @@ export function progressPart() {
     setText(remaining.more, forecast ? "trials, at the present estimate" : running ? "not known yet" : "");
     setText(left.value, status.candidates === null ? "-" : count(status.candidates.length));
     setText(left.more, `of ${count(status.n_arms)} options`);
-    setText(pending.value, count(status.pending.length));
-    setText(pending.more, status.pending.length === 1 ? "ticket" : "tickets");
     const claimed = status.consistent !== false;
     setText(risk.value, claimed ? plain(status.risk) : "-");
     setText(
@@ -53,6 +51,11 @@ export function progressPart() {
       !claimed ? "nothing is claimed" : status.proved ? "at most: this is proved" : "aimed at, not proved",
     );
     showBar(status, running);
+  }
+
+  function showPending(number) {
+    setText(pending.value, count(number));
+    setText(pending.more, number === 1 ? "ticket" : "tickets");
   }
 
   function showBar(status, running) {
@@ -83,7 +86,7 @@ export function progressPart() {
     words.hidden = words.textContent === "";
   }
 
-  return { element, update };
+  return { element, update, pending: showPending };
 }
 
 const ended = ({ by_hand, until }) => `${by_hand ? "Stopped by hand" : "Ended"} ${date(until)}.`;

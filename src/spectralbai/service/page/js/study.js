@@ -15,7 +15,7 @@ import { racePart } from "./race.js";
 import { resultsPart } from "./results.js";
 import { ticketsPart } from "./tickets.js";
 
-const EVERY = 5000; // ms between looks at the tickets, of which events do not tell
+const EVERY = 5000; // ms after which it is said anew how long ago tickets were given
 const MOST_DRAWN = 500;
 
 export function studyView(name) {
@@ -106,7 +106,7 @@ export function studyView(name) {
     progress.update(status);
     options.update(status);
     compare.update(status);
-    tickets.update(status.pending);
+    showTickets(status.pending);
     facts.update(status);
     const changed = status.results !== known.results || status.state !== known.state;
     const joined = status.n_arms !== known.arms;
@@ -262,14 +262,26 @@ export function studyView(name) {
     );
   }
 
-  const clock = setInterval(() => {
-    if (document.hidden || gone || status?.state !== "running") return;
-    get(pathOf(name, "/tickets")).then((found) => tickets.update(found.tickets), noticeOfRefresh);
-  }, EVERY);
+  function showTickets(pending = tickets.shown()) {
+    tickets.update(pending);
+    progress.pending(pending.length);
+  }
+
+  const readTickets = paced(async () => {
+    if (gone || status === null) return;
+    try {
+      const found = (await get(pathOf(name, "/tickets"))).tickets;
+      if (!gone) showTickets(found);
+    } catch (error) {
+      noticeOfRefresh(error);
+    }
+  });
+  const clock = setInterval(() => !document.hidden && showTickets(), EVERY);
   const stopListening = listen(
     pathOf(name, "/events"),
     () => refresh(),
     () => left(`The study "${name}" was deleted.`),
+    () => readTickets(),
   );
   let ended = false;
   function end() {
