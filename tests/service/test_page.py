@@ -17,6 +17,7 @@ from spectralbai.service.sample import RATES, sample_instance
 from spectralbai.study import export_study
 from tests.service.chromium import MISSING, Page, chromium
 from tests.service.running import running
+from tests.service.test_guide import SITE, example
 
 pytest.importorskip("selenium", reason="the page is tested with Selenium, which is not installed")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the page is tested in Chromium; not installed: {MISSING}")
@@ -394,6 +395,15 @@ def test_keyboard_alone(page: Page, live: str, studies: sb.Studies) -> None:
     page.driver.refresh()
     assert page.js("return document.documentElement.dataset.theme") != before
     page.js("localStorage.clear()")
+
+
+def test_the_example_for_javascript(page: Page, live: str, studies: sb.Studies) -> None:
+    study = studies.create("sample", sample_instance(), 0.05)
+    page.open(live)
+    text = example("js").replace(SITE, live)
+    start = "const done = arguments[0], token = 'sbai_...', outcomeOf = () => 1;"
+    page.driver.execute_async_script(f"{start} (async () => {{ {text} }})().then(() => done(), done);")
+    assert [each.outcome for each in study.recent()] == [1.0]
 
 
 def test_study_that_is_not_there(page: Page, live: str, studies: sb.Studies) -> None:
