@@ -10,7 +10,7 @@ import math
 import os
 import reprlib
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,9 +67,14 @@ def check_integer(name: str, value: Any, low: int) -> int:
     return int(value)
 
 
+def is_line(value: Any, longest: int) -> TypeGuard[str]:
+    """Returns whether this is one line of at most `longest` printable characters."""
+    return isinstance(value, str) and len(value) <= longest and value.isprintable()
+
+
 def check_words(name: str, value: Any, longest: int, *, blank: bool = False) -> str:
     """Returns a user's text; raises InvalidInput unless it is one line of at most `longest` printable characters."""
-    if not isinstance(value, str) or len(value) > longest or not value.isprintable() or not (blank or value.strip()):
+    if not is_line(value, longest) or not (blank or value.strip()):
         raise InvalidInput(
             f"`{name}` must be one line of 1 to {longest} printable characters, got {str(value)[:120]!r}"
         )

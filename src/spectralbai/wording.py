@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime
 
+MONTHS = "January February March April May June July August September October November December".split()
 MOST_NAMED = 10
 """Most options that a sentence lists by name."""
 
@@ -22,3 +23,9 @@ def finite(value: float) -> float | None:
 def as_time(seconds: float) -> str:
     """Returns a time as text, in UTC."""
     return datetime.fromtimestamp(min(seconds, 253402300799.0), UTC).isoformat(timespec="seconds")
+
+
+def in_full(time: str) -> str:
+    """Returns a time that `as_time` wrote as people read it: "17 May 2026 at 18:00 UTC"."""
+    at = datetime.fromisoformat(time)
+    return f"{at.day} {MONTHS[at.month - 1]} {at.year} at {at:%H:%M} UTC"

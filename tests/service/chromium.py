@@ -10,6 +10,18 @@ from typing import Any
 
 MISSING = [name for name in ("chromium", "chromedriver") if shutil.which(name) is None]
 
+FIRST = """
+const [css, text, enabled] = arguments;
+for (const each of document.querySelectorAll(css)) {
+  if (!each.checkVisibility({ visibilityProperty: true }) || (enabled && each.disabled)) continue;
+  if (text !== null && each.innerText.trim() !== text) continue;
+  if (enabled) each.scrollIntoView({ block: "center" });  // not under the bar at the top
+  return each;
+}
+return null;
+"""
+"""Finds an element in one call, since each question about one takes a while."""
+
 
 class Page:
     """The page in a browser. What is looked for may take a while to appear."""
@@ -19,16 +31,17 @@ class Page:
 
     def open(self, url: str) -> None:
         """Opens an address, from nothing: a new part after # alone would not load the page."""
-        self.driver.get("about:blank")
+        if self.driver.current_url != "about:blank":
+            self.driver.get("about:blank")
         self.driver.get(url)
 
     def js(self, script: str, *arguments: Any) -> Any:
         """Runs JavaScript, and returns what it returns."""
         return self.driver.execute_script(script, *arguments)
 
-    def find(self, css: str) -> Any:
-        """Returns the first element that a selector finds and that is shown."""
-        return self.until(lambda: next((each for each in self.all(css) if each.is_displayed()), None), css)
+    def find(self, css: str, text: str | None = None) -> Any:
+        """Returns the first element that a selector finds and that is shown, with that text if one is given."""
+        return self.until(lambda: self.js(FIRST, css, text, False), f"{css} {text or ''}")
 
     def all(self, css: str) -> list[Any]:
         found: list[Any] = self.driver.find_elements("css selector", css)
@@ -41,22 +54,17 @@ class Page:
 
     def click(self, css: str, text: str | None = None) -> None:
         """Clicks on what a selector finds, on the first with that text if one is given."""
-
-        def found() -> Any:
-            for each in self.all(css):
-                if each.is_displayed() and each.is_enabled() and text in (None, each.text):
-                    return each
-            return None
-
-        element = self.until(found, f"{css} {text or ''}")
-        self.js("arguments[0].scrollIntoView({block: 'center'})", element)  # not under the bar at the top
-        element.click()
+        self.until(lambda: self.js(FIRST, css, text, True), f"{css} {text or ''}").click()
 
     def fill(self, css: str, text: str) -> None:
-        """Types into a field, in place of what it holds."""
+        """Types into a field, in place of what it holds; a long text is pasted."""
         field = self.find(css)
         field.clear()
-        field.send_keys(text)
+        if len(text) > 50:
+            self.js("arguments[0].value = arguments[1]", field, text)
+            self.js("arguments[0].dispatchEvent(new Event('input', {bubbles: true}))", field)
+        else:
+            field.send_keys(text)
 
     def shows(self, css: str, text: str) -> None:
         """Waits until an element has a text in it."""

@@ -76,6 +76,9 @@ def test_a_join_that_is_repeated_is_done_once(http: TestClient) -> None:
     more = sb.Instance(
         sb.Problem.bounded(sb.Graph.from_edges(6, [(1, 2), (3, 4)]), R=0.01, binary=True), labels=(*LABELS, "new")
     )
+    checked = http.post("/api/studies/pages/join", json={"instance": more.as_dict(), "check": True}).json()
+    assert (checked["joined"], checked["changes"]) == (["new"], "1 option joined (new); 3 components became 4")
+    assert http.get("/api/studies/pages").json()["definition"]["instance"]["labels"] == list(LABELS)
     answers = [
         http.post("/api/studies/pages/join", json={"instance": more.as_dict()}, headers={"Idempotency-Key": "a"})
         for _ in range(2)

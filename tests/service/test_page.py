@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -10,10 +11,13 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
+from spectralbai.report.tables import comparisons_of
 from spectralbai.service.access import Access, TokenFile
 from spectralbai.service.sample import RATES, sample_instance
+from spectralbai.study import export_study
 from tests.service.chromium import MISSING, Page, chromium
 from tests.service.running import running
+from tests.service.test_guide import SITE, example
 
 pytest.importorskip("selenium", reason="the page is tested with Selenium, which is not installed")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the page is tested in Chromium; not installed: {MISSING}")
@@ -46,8 +50,9 @@ def page(browser: Page, studies: sb.Studies, serve: Serve) -> Iterator[Page]:
     """The browser, which must not complain of anything in a test; it leaves the page before its service ends."""
     browser.complaints()
     yield browser
-    assert browser.complaints() == []
+    complaints = browser.complaints()
     browser.driver.get("about:blank")
+    assert complaints == []
 
 
 @pytest.fixture
@@ -163,8 +168,10 @@ def test_lost_connection_is_said_and_mended(page: Page, studies: sb.Studies) -> 
 def test_stop_withdraw_and_abandon_ask_first(page: Page, live: str, studies: sb.Studies) -> None:
     study = studies.create("pages", sample_instance(), 0.05)
     work(study, 40)
-    study.ask(2, "server 2")
     page.open(at(live, "pages"))
+    page.shows(".state", "running")
+    study.ask(2, "server 2")  # nothing is told
+    page.until(lambda: len(page.all("button[aria-label^='Abandon']")) == 2, "two tickets")
     page.click("button[aria-label='Withdraw cold, larger']")
     page.shows("dialog", "Withdraw this option?")
     page.click("dialog button", "Cancel")
@@ -183,6 +190,7 @@ def test_stop_withdraw_and_abandon_ask_first(page: Page, live: str, studies: sb.
     page.click("button", "Stop the study")
     page.shows("dialog", "Stop this study?")
     page.click("dialog button", "Stop the study")
+    page.shows(".verdict", "Stopped by hand on ")
     page.shows(".state", "ended")
     assert studies.list()[0].state == "ended"
     page.until(lambda: not page.js("return document.querySelector('.actions .danger').matches(':enabled')"), "no stop")
@@ -198,6 +206,83 @@ def test_files_can_be_kept(page: Page, live: str, studies: sb.Studies, tmp_path:
         page.click("button", button)
         page.until(lambda file=file: (tmp_path / file).exists(), file)  # type: ignore[misc]
     assert (tmp_path / "pages.csv").read_text("utf-8").count("\n") == 21
+
+
+def test_options_are_compared_with_a_control(page: Page, live: str, studies: sb.Studies) -> None:
+    study = studies.create("pages", sample_instance(), 0.05)
+    work(study, 60)
+    page.open(at(live, "pages"))
+    page.fill("#control", "plane")
+    page.click("button", "Compare")
+    page.shows(".refused", '"plane" is no label of an arm of this study')
+    page.fill("#control", "plain")
+    page.click("button", "Compare")
+    page.shows(".comparisons", "dark, large")
+    seen = study.status("plain")
+    page.shows("[role=status].inset", f'Compared with "plain": {seen.compared}.')
+    shown = page.js(
+        "return [...document.querySelectorAll('.comparisons tbody tr')].map((row) => "
+        "[...row.children].map((cell) => cell.textContent))"
+    )
+    wanted = [
+        [arm.label, sure, difference, limits, lift, limits_of_lift]
+        for arm, (_, _, difference, limits, lift, limits_of_lift, sure) in zip(
+            seen.listed, comparisons_of(seen, seen.listed).rows, strict=True
+        )
+    ]
+    assert shown == wanted
+    page.click("button", "End the comparison")
+    page.until(lambda: not page.all(".comparisons")[0].is_displayed(), "no table")
+    assert [each for each in page.complaints() if "404" not in each] == []
+
+
+def test_options_join(page: Page, live: str, studies: sb.Studies) -> None:
+    study = studies.create("pages", sample_instance(), 0.05)
+    page.open(at(live, "pages"))
+    page.click(".actions a", "Add options")
+    page.click("button", "Show what changes")
+    page.shows(".refused", "Choose or paste an instance or a table first.")
+    page.click("button", "Start from the present options")
+    page.until(lambda: page.js("return document.querySelector('#arms').value.includes('dark, larger')"), "labels")
+    page.click("button", "Show what changes")
+    page.shows(".refused", "The instance must hold new options after the 12 present ones, got none.")
+    rows = [f'"{label}",{label.split(",")[0]}' for label in (*RATES, "red", "red, large")]
+    page.fill("#arms", "\n".join(["page,colour", *rows]))
+    page.click("label[for=alike-by]")
+    page.fill("#step", "0.1")
+    page.click("button", "Show what changes")
+    page.shows(".plan", "14 options, 5 categories")
+    assert study.status().results == 0 and len(study.status().arms) == 12, "it joined before it was confirmed"
+    page.click("button", "Add 2 options")
+    page.shows("#notices", "2 options joined (red, red, large)")
+    page.until(lambda: len(page.all(".options tbody tr")) == 14, "fourteen options")
+    assert [each for each in page.complaints() if "422" not in each] == []
+
+
+def test_a_study_is_deleted_and_restored(page: Page, live: str, studies: sb.Studies, tmp_path: Path) -> None:
+    study = studies.create("old pages", sample_instance(), 0.05)
+    work(study, 40)
+    file = tmp_path / "pages.json"
+    file.write_text(json.dumps(export_study(study)), "utf-8")
+    page.open(at(live, "old pages"))
+    page.click("button", "Delete")
+    page.shows("dialog", "is deleted with 40 results")
+    page.fill("#typed", "old page")
+    assert not page.find("dialog .danger").is_enabled()
+    page.find("#typed").send_keys("s")
+    page.click("dialog button", "Delete for good")
+    page.shows("#notices", 'The study "old pages" is deleted, with 40 results.')
+    page.shows("main .empty", "No studies yet")
+    assert studies.list() == []
+    page.click("main .empty button", "Import")
+    page.click("dialog button", "Import")
+    page.shows("dialog .refused", "Choose a file first.")
+    page.find("#import-file").send_keys(str(file))
+    page.fill("#import-name", "new pages")
+    page.click("dialog button", "Import")
+    page.shows("#notices", "The study is restored.")
+    page.shows(".figure dd", "40")
+    assert [each.name for each in studies.list()] == ["new pages"]
 
 
 def test_tokens(page: Page, studies: sb.Studies, serve: Serve, tmp_path: Path) -> None:
@@ -288,7 +373,7 @@ def test_keyboard_alone(page: Page, live: str, studies: sb.Studies) -> None:
     assert focused() == "Skip to the content"
     press(Keys.ENTER)
     assert page.js("return document.activeElement.id") == "main"
-    press(Keys.TAB, Keys.TAB, Keys.TAB)
+    press(Keys.TAB, Keys.TAB, Keys.TAB, Keys.TAB)
     assert focused() == "pages"
     press(Keys.ENTER)
     page.until(lambda: page.all(".race path.line"), "lines")
@@ -310,6 +395,15 @@ def test_keyboard_alone(page: Page, live: str, studies: sb.Studies) -> None:
     page.driver.refresh()
     assert page.js("return document.documentElement.dataset.theme") != before
     page.js("localStorage.clear()")
+
+
+def test_the_example_for_javascript(page: Page, live: str, studies: sb.Studies) -> None:
+    study = studies.create("sample", sample_instance(), 0.05)
+    page.open(live)
+    text = example("js").replace(SITE, live)
+    start = "const done = arguments[0], token = 'sbai_...', outcomeOf = () => 1;"
+    page.driver.execute_async_script(f"{start} (async () => {{ {text} }})().then(() => done(), done);")
+    assert [each.outcome for each in study.recent()] == [1.0]
 
 
 def test_study_that_is_not_there(page: Page, live: str, studies: sb.Studies) -> None:

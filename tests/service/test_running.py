@@ -48,9 +48,13 @@ def test_listeners_are_told_of_every_change_and_of_the_end(studies: sb.Studies, 
     studies.create("other", SLOW)
     heard = events(url, "/api/studies/s/events")
     everything = events(url, "/api/events")
-    assert next(heard)[1] | {"version": ""} == {"study": "s", "results": 0, "state": "running", "version": ""}
+    first = next(heard)[1]
+    assert first == {"study": "s", "results": 0, "state": "running", "version": first["version"], "pending": 0}
     assert [next(everything)[1]["study"] for _ in range(2)] == ["s", "other"]
     ticket = study.ask()[0]
+    assert next(heard)[1] == first | {"pending": 1}
+    study.abandon(ticket)
+    assert next(heard)[1] == first
     study.tell(ticket, 0.5)
     assert next(heard)[1]["results"] == 1
     study.stop()

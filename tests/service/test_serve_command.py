@@ -107,7 +107,7 @@ def test_a_study_is_stopped_from_a_shell(capsys: pytest.CaptureFixture[str]) -> 
         study.tell(study.ask()[0], 0.5)
     code, out, said = run(capsys, "study", "stop", "s")
     assert (code, out) == (0, 'stopped: "s"\n')
-    assert said.startswith("Ended at ")
+    assert said.startswith("Stopped by hand on ") and " UTC, after 1 result, without a decision." in said
     assert run(capsys, "study", "stop", "s")[1] == '"s" was not running\n'
     assert json.loads(run(capsys, "study", "stop", "s", "--json")[1]) == {
         "stopped": "s",

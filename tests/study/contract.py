@@ -143,6 +143,16 @@ class StudyContract:
         with pytest.raises(sb.InvalidInput, match="`labels` and `outcomes` must be two lists of one length"):
             study.add(["plain"], [], "other")
 
+    def test_results_that_are_in_the_study_already_are_refused(self, studies: Any) -> None:
+        study = studies.create("again", SCORES, 0.05)
+        study.add(["plain"], [0.9], "pilot")
+        (ticket,) = study.ask(1)
+        for named in ({"tickets": ["0" * 16, ticket.id]}, {"origins": ["", "pilot"]}):
+            with pytest.raises(sb.Conflict, match='these results are in the study "again" already'):
+                study.add(["plain"], [0.9], "other", **named)
+        elsewhere = {"tickets": ["0" * 16, "", "x" * 99, "a\x00"], "origins": ["other", "third", "\x00"]}
+        assert study.add(["plain"], [0.9], "other", **elsewhere) == 1
+
     def test_an_arm_withdrawn_is_never_the_answer(self, studies: Any) -> None:
         study = studies.create("withdrawn", SCORES, 0.05)
         drive(study)

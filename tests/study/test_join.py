@@ -95,7 +95,7 @@ def test_a_study_that_has_decided_races_on_with_options_that_join(storage: str, 
 
 def test_an_option_that_is_out_at_its_first_check_was_not_out_before_it_joined() -> None:
     first, second = Check(10, 0, 1.0, 2.0, (0,), (0.0, 0.0)), Check(20, 0, 1.0, 2.0, (0,), (0.0, 0.0, 0.0))
-    assert _eliminated((first, second), 3) == [None, 10, 20]
+    assert _eliminated((first, second), [None, None, 10]) == [None, 10, 20]
 
 
 def test_trials_that_are_out_count_as_before_and_blocks_that_nobody_has_give_way(storage: str) -> None:

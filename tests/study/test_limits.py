@@ -10,6 +10,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.study import Failure, export_study, import_study, list_studies
+from spectralbai.wording import as_time, in_full
 from tests.study.test_durable_blocks import check_replay, outcome
 from tests.study.test_study import INSTANCE, LABELS
 
@@ -65,7 +66,7 @@ def test_a_study_ends_at_its_time_and_later_results_are_kept(storage: str) -> No
         assert study.status().state == "running"
         now += 3601
         assert study.ask(1) == [] and study.status().state == "ended"
-        assert "Ended at" in study.status().answer
+        assert f"Ended on {in_full(as_time(now - 1))}, after 0 results" in study.status().answer
         assert study.tell(tickets[0], 0.3) is True and study.status().results == 1
     with pytest.raises(sb.InvalidInput, match="`until` must be in the future"):
         sb.Study.create("gone", INSTANCE, 0.05, storage, until=now - 3700)

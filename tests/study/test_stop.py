@@ -34,6 +34,7 @@ def test_an_export_of_it_is_stopped_too(storage: str, tmp_path: Path) -> None:
     with import_study(document, "copy", f"sqlite:///{tmp_path / 'copy.db'}") as copy:
         assert copy.snapshot().state.as_dict() == before
         assert (copy.status().state, copy.ask()) == ("ended", [])
+        assert copy.status().by_hand and copy.status().answer.startswith("Stopped by hand on ")
 
 
 def test_results_of_tickets_that_are_out_may_still_decide(storage: str) -> None:
@@ -84,5 +85,7 @@ def test_a_stop_during_a_join_is_not_lost(storage: str, monkeypatch: pytest.Monk
 
 
 def test_the_limits_stand_where_a_change_is_noticed() -> None:
-    definition = Definition(SLOW, 1e-300, "min", "betting", 10**9, 2000000000.1234567, -1.2345678901234567e-70)
+    definition = Definition(
+        SLOW, 1e-300, "min", "betting", 10**9, 2000000000.1234567, -1.2345678901234567e-70, by_hand=True
+    )
     assert json.dumps(definition.as_dict()).index('"instance"') < HEAD

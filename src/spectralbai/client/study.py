@@ -87,13 +87,22 @@ class RemoteStudy(Closing):
             raise InvalidInput("`results` must be pairs of a ticket and an outcome") from None
         return int(self._post("tell", {"results": told})["recorded"])
 
-    def add(self, labels: Sequence[str], outcomes: Sequence[float], origin: str) -> int:
+    def add(
+        self,
+        labels: Sequence[str],
+        outcomes: Sequence[float],
+        origin: str,
+        *,
+        tickets: Iterable[str] = (),
+        origins: Iterable[str] = (),
+    ) -> int:
         """Records results that come without tickets, all or none; returns how many were new. See `Study.add`."""
         try:
             rows = [{"label": label, "outcome": each} for label, each in zip(labels, outcomes, strict=True)]
         except (TypeError, ValueError):
             rows = []
-        return int(self._post("results", {"origin": origin, "rows": rows})["recorded"])
+        named = {"tickets": list(tickets), "origins": list(origins)}
+        return int(self._post("results", {"origin": origin, "rows": rows, **named})["recorded"])
 
     def tell_counts(self, counts: CountRows, id: str, past: bool = False) -> int:
         """Records trials and successes per arm, all or none; returns how many trials were new. See

@@ -55,6 +55,8 @@ class Definition:
     """The outcome that a failed trial counts as; if None, it does not count, and is handed out again."""
     before: Definition | None = None
     """The definition before options last joined, if any did; not part of the JSON form."""
+    by_hand: bool = False
+    """Whether somebody stopped the study; `until` is then when."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Instance):
@@ -191,6 +193,7 @@ class Definition:
             "budget": self.budget,
             "until": self.until,
             "failed_as": self.failed_as,
+            **({"by_hand": True} if self.by_hand else {}),
             "instance": self.instance.as_dict(),
         }
 
@@ -206,4 +209,5 @@ class Definition:
         if missing:
             raise InvalidInput(f"a study must hold {', '.join(sorted(missing))}, got nothing there")
         limits = (d.get("budget"), d.get("until"), d.get("failed_as"))
-        return cls(Instance.from_dict(d["instance"]), d["delta"], d["goal"], d["stopping"], *limits)
+        by_hand = d.get("by_hand") is True
+        return cls(Instance.from_dict(d["instance"]), d["delta"], d["goal"], d["stopping"], *limits, by_hand=by_hand)

@@ -107,7 +107,7 @@ class Opening:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A study at one instant: everything that a status needs."""
+    """A study at one instant: everything that a status needs, and a report if its checks have their accounts."""
 
     name: str
     created: float

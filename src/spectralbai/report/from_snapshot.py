@@ -52,6 +52,7 @@ def status_of(at: Snapshot, control: int | None = None) -> Status:
         results=results,
         budget=definition.budget,
         until=None if definition.until is None else as_time(definition.until),
+        by_hand=definition.by_hand,
         room=_room(definition, results, at.created, at.time),
         unweighed=at.unweighed,
         stopped_at=verdict.stopped_at,
@@ -71,14 +72,14 @@ def _arms(at: Snapshot, definition: Definition, verdict: Verdict, seen: Estimate
     """Returns the arms, compared with none; unless anything is `claimed`, without intervals and eliminations."""
     state, labels, sign = at.state, definition.instance.labels, definition.sign
     low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
-    lacking, out_at = verdict.lacking, _eliminated(at.checks, len(labels))
+    joined_at = _joined(state.joined, at.joins, len(labels))
+    lacking, out_at = verdict.lacking, _eliminated(at.checks, joined_at)
     still = {*state.withdrawn, *(verdict.candidates or ())}  # eliminated arms may be back after a withdrawal
     out_at = [None if arm in still else when for arm, when in enumerate(out_at)]
     if not claimed:
         low, high = low - np.inf, high + np.inf
         lacking, out_at = None, [None] * len(labels)
     omega = definition.policy.shares(state) if verdict.stopped_at is None else None
-    joined_at = _joined(state.joined, at.joins, len(labels))
     out = np.bincount([ticket.arm for ticket in at.pending], minlength=len(labels))
     counts, means = state.received.counts, sign * (state.received.means + state.origin)
     shares = definition.instance.problem.noise.shares(means)
@@ -129,13 +130,13 @@ def _joined(before: tuple[int, ...], joins: tuple[Join, ...], n_arms: int) -> li
     return when
 
 
-def _eliminated(checks: tuple[Check, ...], n_arms: int) -> list[int | None]:
+def _eliminated(checks: tuple[Check, ...], joined_at: list[int | None]) -> list[int | None]:
     """Returns the number of results when each arm was eliminated; None for arms that are not eliminated."""
-    out_at = np.zeros(n_arms, dtype=np.intp)
+    joined = np.array([-1 if when is None else when for when in joined_at])
+    out_at = np.zeros(joined.size, dtype=np.intp)
     for check in checks:
         if check.candidates is not None:
-            out = np.zeros(n_arms, dtype=bool)
-            out[: n_arms if check.lacking is None else len(check.lacking)] = True  # later arms had not joined yet
+            out = joined < check.samples  # later arms had not joined yet
             out[list(check.candidates)] = False
             # An arm that is not out now has 0: a withdrawal may have brought it back.
             out_at = np.where(out, np.where(out_at > 0, out_at, check.samples), 0)

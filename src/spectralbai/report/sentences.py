@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from spectralbai.decimals import Decimals
 from spectralbai.problem import R_in_words
 from spectralbai.report.comparison import Comparison
-from spectralbai.wording import MOST_NAMED, in_words
+from spectralbai.wording import MOST_NAMED, in_full, in_words
 
 if TYPE_CHECKING:
     from spectralbai.report.status import Status
@@ -79,8 +79,10 @@ def _running(status: Status) -> str:
 
 def _ended(status: Status) -> str:
     """Returns the answer of a study that ended without a decision."""
-    limit = f"at {status.until}" if status.budget is None or status.results < status.budget else "with the budget"
-    ended = f"Ended {limit}, after {in_words(status.results, 'result')}, without a decision."
+    by_budget = status.budget is not None and status.results >= status.budget and not status.by_hand
+    how = "Stopped by hand" if status.by_hand else "Ended"
+    when = "with the budget" if by_budget else f"on {in_full(status.until or '')}"
+    ended = f"{how} {when}, after {in_words(status.results, 'result')}, without a decision."
     if status.best is None:
         return f"{ended} There is no estimate to recommend an arm by."
     left = "" if status.candidates is None else f" {_left(status, status.candidates)}"
@@ -119,8 +121,8 @@ def advice_of(status: Status) -> Iterator[str]:
     if status.state != "running":
         return
     if status.room is not None and status.remaining is not None and status.remaining > status.room:
-        budget = status.budget
-        which = f"the budget of {budget:,} trials" if budget is not None else f"the time to {status.until}"
+        budget, until = status.budget, in_full(status.until or "")
+        which = f"the budget of {budget:,} trials" if budget is not None else f"the time until {until}"
         yield (
             f"At the present pace {which} is not enough: about {in_words(round(status.remaining), 'trial')} more are "
             f"needed, and {round(status.room):,} are left."

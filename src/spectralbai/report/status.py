@@ -65,6 +65,8 @@ class Status:
     """Number of trials after which the study ends, if there is a limit."""
     until: str | None
     """Time at which the study ends, if there is a limit."""
+    by_hand: bool
+    """Whether somebody stopped it; `until` is then when."""
     room: float | None
     """How many trials can still be done: in the budget, or until the end at the pace so far; None without a limit."""
     unweighed: int

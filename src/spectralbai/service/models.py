@@ -103,6 +103,8 @@ class PastResults(Request):
 
     origin: Words = Field(description="Where they come from: the same again change nothing.", examples=["pilot of May"])
     rows: list[PastResult]
+    tickets: list[str] = Field([], description="Tickets that the results name: those of this study are refused.")
+    origins: list[str] = Field([], description="Origins that the results name: those of this study are refused.")
 
 
 class Abandoning(Request):
@@ -121,6 +123,7 @@ class Joining(Request):
     """An instance of all options, the present ones first."""
 
     instance: Document
+    check: bool = Field(False, description="Only say what would change, or why it is refused.")
 
 
 class Login(Request):
@@ -291,6 +294,7 @@ class Status(Reply):
     candidates: list[str] | None
     arms: list[dict[str, Any]]
     categories: list[dict[str, Any]] | None
+    compared: str | None = Field(description="How many arms are certainly better or worse than the control, in words.")
     arms_found: int = Field(description="Arms of that category and with that text, of which `arms` is a page.")
     next: int | None = Field(description="The `after` of the next page, or null.")
     tables: dict[str, Any] = Field(description="Numbers as people read them: of the arms shown, in their order.")

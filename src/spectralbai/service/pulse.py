@@ -1,4 +1,4 @@
-"""The progress of all studies, from one small query."""
+"""The progress of all studies, from two small queries."""
 
 from __future__ import annotations
 
@@ -22,10 +22,14 @@ class Beat:
     state: str
     version: str
     """Changes whenever anything except tickets has changed."""
+    pending: int
+    """Number of pending tickets."""
+    last: float
+    """When the last of them was handed out, in seconds since 1970; 0 if there are none."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the beat, JSON-ready."""
-        return dict(vars(self))
+        return {name: value for name, value in vars(self).items() if name != "last"}
 
 
 class Pulse:
@@ -37,7 +41,7 @@ class Pulse:
 
     def read(self) -> list[Beat]:
         """Returns the progress of all studies, oldest first."""
-        marks, now = self._studies.marks(), self._studies.now
+        marks, pending, now = self._studies.marks(), self._studies.pending(), self._studies.now
         known: dict[tuple[int, int, str], Definition] = {}
         beats = []
         for mark in marks:
@@ -50,7 +54,7 @@ class Pulse:
             state = mark.progress
             if state == "running" and definition.over(mark.results, now):
                 state = "ended"
-            beats.append(Beat(mark.name, mark.results, state, _version(mark, state)))
+            beats.append(Beat(mark.name, mark.results, state, _version(mark, state), *pending.get(mark.id, (0, 0.0))))
         self._known = known
         return beats
 

@@ -104,7 +104,7 @@ def stop(upkeep: Upkeep) -> bool:
         now, definition = upkeep.now, upkeep.definition
         if definition.of(kept).policy.verdict(kept).state != "running" or definition.over(before.results, now):
             return False
-        stopped = replace(definition, until=now)
+        stopped = replace(definition, until=now, by_hand=True)
         whole = json.dumps(stopped.as_dict())
         with upkeep.writing() as ledger:
             if ledger.standing(lock=True) != before or ledger.kept() != key(kept):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +87,15 @@ def find_marks(connection: Connection) -> list[Mark]:
     query = select(*columns, states.c.opened, states.c.withdrawn, states.c.joined, head).join_from(states, studies)
     rows = connection.execute(query.order_by(studies.c.created, studies.c.id))
     return [Mark._make(row) for row in rows]
+
+
+def find_pending(connection: Connection, now: float) -> dict[int, tuple[int, float]]:
+    """Returns, for each study with pending tickets, how many there are and when the last one was handed out. It reads
+    no other tickets."""
+    pending = (tickets.c.study == studies.c.id) & tickets.c.result.is_(None) & (tickets.c.expires > now)
+    pending &= tickets.c.abandoned.is_(None)
+    query = select(studies.c.id, func.count(), func.max(tickets.c.issued)).join_from(studies, tickets, pending)
+    return {id_: (count, last) for id_, count, last in connection.execute(query.group_by(studies.c.id))}
 
 
 def _ticket(row: Row[Any], labels: Sequence[str]) -> Ticket:
@@ -400,13 +409,31 @@ class Ledger:
         rows = self._connection.execute(select(blocks).where(blocks.c.study == self._id).order_by(blocks.c.number))
         return tuple(Opening(row.number, row.results, row.opened, tuple(json.loads(row.arms))) for row in rows)
 
-    def checks(self) -> tuple[Check, ...]:
-        """Returns the checks: what the stopping rule said each time it was read."""
-        rows = self._connection.execute(select(checks).where(checks.c.study == self._id).order_by(checks.c.samples))
-        return tuple(
-            Check(row.samples, row.arm, row.statistic, row.threshold, _as_tuple(row.candidates), _as_tuple(row.lacking))
-            for row in rows
-        )
+    def checks(self, most: int | None = None, *, accounts: bool = True) -> tuple[Check, ...]:
+        """Returns the checks: what the stopping rule said each time it was read; at most `most`, at equal steps.
+
+        The accounts, `lacking`, are most of what is stored. Without them this takes a tenth of the time.
+        """
+        query = select(checks).where(checks.c.study == self._id).order_by(checks.c.samples)
+        if most is not None:
+            times = self._connection.execute(query.with_only_columns(checks.c.samples)).scalars().all()
+            if len(times) > most:
+                places = np.linspace(0, len(times) - 1, most).round().astype(int).tolist()
+                chosen = [times[place] for place in places]
+                parts = [chosen[first : first + CHUNK] for first in range(0, len(chosen), CHUNK)]
+                queries = [query.where(checks.c.samples.in_(part)) for part in parts]
+                return tuple(check for each in queries for check in self._checks(each, accounts))
+        return tuple(self._checks(query, accounts))
+
+    def _checks(self, query: Select[Any], accounts: bool) -> Iterator[Check]:
+        if not accounts:
+            query = query.with_only_columns(*(column for column in checks.c if column is not checks.c.lacking))
+        read: dict[str | None, tuple[int, ...] | None] = {}  # candidates seldom change: each text is read once
+        for row in self._connection.execute(query):
+            if row.candidates not in read:
+                read[row.candidates] = _as_tuple(row.candidates)
+            lacking = _as_tuple(row.lacking) if accounts else None
+            yield Check(row.samples, row.arm, row.statistic, row.threshold, read[row.candidates], lacking)
 
     def _one(self, query: Select[Any]) -> Row[Any]:
         row = self._connection.execute(query).one_or_none()

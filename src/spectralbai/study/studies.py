@@ -12,7 +12,7 @@ from spectralbai.closing import Closing
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition, Goal
 from spectralbai.journal.entries import Summary
-from spectralbai.study.ledger import find_marks, find_studies
+from spectralbai.study.ledger import find_marks, find_pending, find_studies
 from spectralbai.study.standing import Mark
 from spectralbai.study.storage import Clock, Storage
 from spectralbai.study.study import Study
@@ -78,6 +78,12 @@ class Studies(Closing):
         """Returns how far each study is, oldest first: quick even where studies have thousands of arms."""
         with self._storage.reading() as connection:
             return tuple(find_marks(connection))
+
+    def pending(self) -> dict[int, tuple[int, float]]:
+        """Returns, by the `id` of the mark of each study with pending tickets, how many there are and when the last one
+        was handed out."""
+        with self._storage.reading() as connection:
+            return find_pending(connection, self.now)
 
     def import_(self, document: Any, name: str | None = None, on_check: OnCheck | None = None) -> Study:
         """Returns the study of an exported document, under its old name unless `name` gives another."""

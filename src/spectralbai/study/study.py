@@ -22,7 +22,7 @@ from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition, Goal
-from spectralbai.journal.entries import Records, Result, Snapshot, Ticket
+from spectralbai.journal.entries import Check, Records, Result, Snapshot, Ticket
 from spectralbai.report import Report, Status, status_of
 from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
@@ -288,7 +288,9 @@ class Study(Closing):
         """Returns the status of the study; every option is compared with the one labelled `control`, if given."""
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
-        return status_of(self.snapshot(), base)
+        with self._upkeep.reading() as ledger:
+            at = self._snapshot(ledger, accounts=False)
+        return status_of(at, base)
 
     def report(self, control: str | None = None) -> Report:
         """Returns the report of the study, for a page or JSON: `.as_html()`, `.as_dict()`.
@@ -304,9 +306,18 @@ class Study(Closing):
         )  # outside the transaction, because this computes and may have to compile
 
     def snapshot(self) -> Snapshot:
-        """Returns everything that a status needs, as of one instant."""
+        """Returns everything that a report needs, as of one instant."""
         with self._upkeep.reading() as ledger:
             return self._snapshot(ledger)
+
+    def checks(self, most: int | None = None) -> tuple[Check, ...]:
+        """Returns what the stopping rule said each time it was read; if `most` is given, at so many of these times at
+        most, at equal steps."""
+        most = None if most is None else check_integer("most", most, 1)
+        self._upkeep.catch_up()
+        with self._upkeep.reading() as ledger:
+            self._upkeep.learn(ledger)
+            return ledger.checks(most)
 
     def pending(self) -> tuple[Ticket, ...]:
         """Returns the tickets that count as pending, oldest first."""
@@ -342,7 +353,8 @@ class Study(Closing):
         made = ledger.openings(), ledger.withdrawals(), ledger.joins()
         return Records(ledger.observations(), ledger.tickets(), *made)
 
-    def _snapshot(self, ledger: Ledger) -> Snapshot:
+    def _snapshot(self, ledger: Ledger, accounts: bool = True) -> Snapshot:
+        """Returns the study as of now; `accounts` says whether its checks have theirs, which takes long to read."""
         now = self._upkeep.now
         state, waiting = self._upkeep.state(ledger)
         pending = ledger.pending(now, self.definition.instance.labels)
@@ -355,7 +367,7 @@ class Study(Closing):
             state,
             int(waiting.sum()),
             pending,
-            ledger.checks(),
+            ledger.checks(accounts=accounts),
             tuple(failures),
             ledger.joins(),
         )

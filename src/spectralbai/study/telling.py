@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from spectralbai.checks import check_words
+from spectralbai.checks import check_words, is_line
 from spectralbai.errors import Conflict, InvalidInput, NotFound, SpectralBAIError
 from spectralbai.journal.entries import Failure, Ticket
 from spectralbai.study.ledger import Ledger
@@ -120,14 +120,17 @@ def add(
     origins: Iterable[str] = (),
 ) -> int:
     """Records labels and outcomes of one origin, without tickets; see `Study.add`."""
+    # What cannot be a ticket or an origin here comes from elsewhere.
+    named = sorted({each for each in tickets if is_line(each, 16)})
+    others = sorted({each for each in origins if is_line(each, 200)} - {origin})
     upkeep.refresh()
     results = [
         (upkeep.definition.check_arm(label), upkeep.definition.check_outcome(outcome)) for label, outcome in pairs
     ]
     with upkeep.writing() as ledger:
         standing = ledger.standing(lock=True)
-        own = [each for each in origins if each != origin and ledger.results_of(each)]
-        own += ledger.outcomes_of([each for each in tickets if each])
+        own = [each for each in others if ledger.results_of(each)]
+        own += ledger.outcomes_of(named)
         if own:
             raise Conflict(
                 f'these results are in the study "{upkeep.name}" already, such as that of "{min(own)}"; nothing was '

@@ -60,7 +60,11 @@ def counts(name: Name, body: models.Counts, shelf: TheShelf) -> Response:
 def add(name: Name, body: models.PastResults, shelf: TheShelf) -> Response:
     """Records past results, which only inform. Give all results of an origin at once, not only those that look good."""
     labels, outcomes = [row.label for row in body.rows], [row.outcome for row in body.rows]
-    new = shelf.use(name, lambda study: study.add(labels, outcomes, body.origin))
+
+    def added(study: Study) -> int:
+        return study.add(labels, outcomes, body.origin, tickets=body.tickets, origins=body.origins)
+
+    new = shelf.use(name, added)
     return Answer({"recorded": new, "known": len(labels) - new})
 
 
@@ -95,12 +99,15 @@ def join(name: Name, body: models.Joining, shelf: TheShelf, key: Key = None) -> 
 
     def joined(study: Study) -> dict[str, Any]:
         study.catch_up()
-        again = key is not None and study.definition.before is not None
-        if again and study.definition.instance.as_dict() == instance.as_dict():
-            changes = study.definition.changes
-        else:
-            changes = study.join(instance)
-        new = study.definition.history[-1].instance.labels[len(study.definition.history[-2].instance.labels) :]
-        return {"joined": list(new), "changes": changes, "answer": study.status().answer}
+        definition = study.definition
+        again = key is not None and definition.before is not None
+        if body.check:
+            definition = definition.joined(instance)
+        elif not again or definition.instance.as_dict() != instance.as_dict():
+            study.join(instance)
+            definition = study.definition
+        assert definition.before is not None
+        new = definition.instance.labels[len(definition.before.instance.labels) :]
+        return {"joined": list(new), "changes": definition.changes, "answer": study.status().answer}
 
     return Answer(shelf.use(name, joined))

@@ -53,6 +53,7 @@ def status(
             **seen.as_dict(()),
             "evidence": seen.evidence,
             "agreement": seen.agreement,
+            "compared": None if seen.control is None else seen.compared,
             "arms": [{**arm.as_dict(), "account": seen.account(arm)} for arm in page],
             "arms_not_shown": len(seen.arms) - len(page),
             "arms_found": len(arms),
@@ -83,12 +84,9 @@ def history(
 
 
 def _history(study: Study, limit: int) -> dict[str, Any]:
-    at = study.snapshot()
+    checks = study.checks(limit)
     definition = study.definition
     labels, graph = definition.instance.labels, definition.instance.problem.graph
-    checks = at.checks
-    if len(checks) > limit:
-        checks = tuple(checks[place] for place in np.linspace(0, len(checks) - 1, limit).round().astype(int).tolist())
     n_arms = len(labels)
     kind, names, of = "arms", list(labels), np.arange(n_arms)
     if n_arms > MOST_ARMS and isinstance(graph, Categories):

@@ -15,8 +15,8 @@ export const READ_ONLY = "This token may only read.";
 /** The path of a study in the API. */
 export const pathOf = (name, rest = "") => `/api/studies/${encodeURIComponent(name)}${rest}`;
 
-async function call(method, path, body, signal) {
-  const options = { method, signal, credentials: "same-origin", headers: {} };
+async function call(method, path, body, signal, headers = {}) {
+  const options = { method, signal, credentials: "same-origin", headers: { ...headers } };
   if (body !== undefined) {
     options.body = JSON.stringify(body);
     options.headers["Content-Type"] = "application/json";
@@ -46,19 +46,32 @@ function sentence(detail, status) {
   return /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-export async function get(path, query = {}, signal) {
+function withQuery(path, query) {
   const wanted = Object.entries(query).filter(([, value]) => value !== null && value !== undefined && value !== "");
-  const search = wanted.length ? `?${new URLSearchParams(wanted)}` : "";
-  return (await call("GET", path + search, undefined, signal)).json();
+  return wanted.length ? `${path}?${new URLSearchParams(wanted)}` : path;
+}
+
+export async function get(path, query = {}, signal) {
+  return (await call("GET", withQuery(path, query), undefined, signal)).json();
 }
 
 export async function post(path, body = {}, signal) {
   return (await call("POST", path, body, signal)).json();
 }
 
+/** Posts something that must not be done twice: if it was done already, that is no refusal. */
+export async function postOnce(path, body) {
+  const key = `${Date.now()}-${Math.random()}`; // crypto.randomUUID is not there without HTTPS
+  return (await call("POST", path, body, undefined, { "Idempotency-Key": key })).json();
+}
+
+export async function remove(path) {
+  return (await call("DELETE", path)).json();
+}
+
 /** Fetches a file and hands it to the browser to keep. */
-export async function download(path, fallback) {
-  const response = await call("GET", path);
+export async function download(path, fallback, query = {}) {
+  const response = await call("GET", withQuery(path, query));
   const named = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "");
   const url = URL.createObjectURL(await response.blob());
   const link = document.createElement("a");

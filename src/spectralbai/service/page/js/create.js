@@ -1,14 +1,12 @@
 // A new study from a table of options: choose, look at the plan, create.
 
 import { mayWrite, post, READ_ONLY } from "./api.js";
-import { firstRows, isNumeric, rowsIn } from "./csv.js";
-import { el, label } from "./dom.js";
-import { checkbox, field, group, number, radios, select, tableInput } from "./fields.js";
+import { el } from "./dom.js";
+import { field, group, number, radios, select } from "./fields.js";
 import { count } from "./format.js";
-import { attempt, notice } from "./notices.js";
+import { likenessPart } from "./likeness.js";
+import { attempt, noticeThere } from "./notices.js";
 
-const PREVIEW = 6;
-const LOOKED_AT = 200;
 const EXAMPLE = `page,kind,expected
 current,current,0.30
 blue 1,blue,0.11
@@ -32,32 +30,15 @@ red 6,red,0.11
 `;
 
 export function createView() {
-  const table = tableInput(
-    "arms",
-    "Table of options (CSV)",
-    "One row for each option; the first line names the columns.",
-  );
+  const likeness = likenessPart({
+    title: "Table of options (CSV)",
+    hint: "One row for each option; the first line names the columns.",
+    hintOfStep:
+      "In the units of the outcomes. It may be left empty, and the graph is not used then, if a column has guesses.",
+    onFile: () => forget(),
+  });
+  const { table, labels, guess, alike, by, step } = likeness;
   const example = el("button", { type: "button", class: "quiet" }, "Use an example");
-  const preview = el("div", { class: "preview", hidden: true });
-  const labels = select("label", "Column with the labels");
-  const guess = select("guess", "Column with guesses of the mean outcomes, if any");
-
-  const alike = radios("alike", "Which options are alike?", [
-    ["features", "Those that are near in some columns"],
-    ["by", "Those of one category"],
-    ["edges", "The pairs in a second table"],
-  ]);
-  const features = el("div", { class: "checks", role: "group", "aria-label": "Columns to compare by" });
-  const neighbors = number("neighbors", "Neighbours of each option", { min: 1, step: 1, placeholder: "as usual" });
-  const by = select("by", "Column with the categories");
-  const edges = tableInput("edges", "Table of pairs (CSV)", "Columns: label, label and perhaps weight.");
-  const step = number(
-    "step",
-    "Options that are alike differ by at most",
-    { min: 0, step: "any", placeholder: "0.1" },
-    "In the units of the outcomes. It may be left empty, and the graph is not used then, if a column has guesses.",
-  );
-  const ofAlike = { features: el("div", {}, features, neighbors.element), by: by.element, edges: edges.element };
 
   const outcomes = radios("outcomes", "What does a trial tell?", [
     ["binary", "Yes or no (1 or 0)"],
@@ -114,10 +95,10 @@ export function createView() {
       "1. Options",
       table.element,
       el("p", { class: "after" }, example),
-      preview,
+      likeness.preview,
       el("div", { class: "row" }, labels.element, guess.element),
     ),
-    group("2. Likeness", alike.element, ...Object.values(ofAlike), step.element),
+    group("2. Likeness", ...likeness.choices),
     group("3. Outcomes", outcomes.element, ...Object.values(ofOutcomes)),
     group(
       "4. Question",
@@ -138,53 +119,15 @@ export function createView() {
     form,
     plan,
   );
-  let columns = [];
   let planned = null;
 
-  function readTable() {
-    const rows = firstRows(table.text(), LOOKED_AT);
-    columns = rows[0] ?? [];
-    const data = rows.slice(1);
-    preview.hidden = columns.length === 0;
-    if (columns.length) preview.replaceChildren(previewOf(columns, data, rowsIn(table.text())));
-    const named = columns.map((each) => [each, each]);
-    labels.options(named, columns[0]);
-    guess.options([["", "none"], ...named], "");
-    by.options(
-      named.slice(1).length ? named.slice(1) : named,
-      named.find((each, at) => at > 0 && !isNumeric(data, at))?.[0],
-    );
-    showFeatures(data);
-  }
-
-  function showFeatures(data) {
-    const chosen = new Set([...features.querySelectorAll("input:checked")].map((each) => each.value));
-    const others = columns.filter((each) => each !== labels.value() && each !== guess.value());
-    const first = chosen.size ? null : others.find((each) => isNumeric(data, columns.indexOf(each)));
-    features.replaceChildren(...others.map((each) => checkbox("feature", each, chosen.has(each) || each === first)));
-    if (!others.length) features.append(el("p", { class: "muted" }, "The table has no other columns."));
-  }
-
   function showChoices() {
-    for (const [key, each] of Object.entries(ofAlike)) each.hidden = alike.value() !== key;
+    likeness.show();
     for (const [key, each] of Object.entries(ofOutcomes)) each.hidden = outcomes.value() !== key;
   }
 
   function asked() {
-    const body = {
-      arms: table.text(),
-      label: labels.value() || null,
-      guess: guess.value() || null,
-      step: step.number(),
-      tolerance: tolerance.number() ?? 0,
-      delta: delta.number(),
-    };
-    const way = alike.value();
-    if (way === "features") {
-      body.features = [...features.querySelectorAll("input:checked")].map((each) => each.value).join(",");
-      body.neighbors = neighbors.number();
-    } else if (way === "by") body.by = by.value();
-    else body.edges = edges.text();
+    const body = { ...likeness.asked(), tolerance: tolerance.number() ?? 0, delta: delta.number() };
     if (outcomes.value() === "binary") body.binary = true;
     else if (outcomes.value() === "range") Object.assign(body, { low: low.number(), high: high.number() });
     else body.sigma = sigma.number();
@@ -198,19 +141,13 @@ export function createView() {
   }
 
   form.addEventListener("input", (event) => {
-    if (event.target === table.input) readTable();
-    if (event.target === labels.input || event.target === guess.input)
-      showFeatures(firstRows(table.text(), LOOKED_AT).slice(1));
+    likeness.onInput(event);
     showChoices();
-    forget();
-  });
-  table.onText(() => {
-    readTable();
     forget();
   });
   example.addEventListener("click", () => {
     table.set(EXAMPLE);
-    readTable();
+    likeness.read();
     labels.set("page");
     guess.set("expected");
     alike.set("by");
@@ -219,7 +156,7 @@ export function createView() {
     outcomes.set("binary");
     tolerance.set("0.02");
     name.input.value ||= "pages";
-    showFeatures(firstRows(EXAMPLE, LOOKED_AT).slice(1));
+    likeness.showFeatures();
     showChoices();
     forget();
   });
@@ -298,8 +235,7 @@ export function createView() {
       } finally {
         create.disabled = false;
       }
-      location.hash = `#/study/${encodeURIComponent(text)}`;
-      setTimeout(() => notice("The study is created. Workers can ask for trials now.", "done"), 0);
+      noticeThere(`#/study/${encodeURIComponent(text)}`, "The study is created. Workers can ask for trials now.");
     }),
   );
   name.input.addEventListener("keydown", (event) => {
@@ -309,10 +245,8 @@ export function createView() {
     }
   });
 
-  alike.set("features");
   outcomes.set("binary");
   showChoices();
-  readTable();
   return { title: "New study", element, close() {} };
 }
 
@@ -330,37 +264,4 @@ function bars(expected, without) {
     );
   };
   return el("div", { class: "comparison" }, bar(expected, "with the graph"), bar(without, "without"));
-}
-
-function previewOf(columns, data, rows) {
-  const shown = data.slice(0, PREVIEW);
-  return el(
-    "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": "The first rows of the table" },
-    el(
-      "table",
-      { class: "compact" },
-      el("caption", {}, `${count(rows)} rows; the first ${count(shown.length)} are shown`),
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          columns.map((each) => el("th", { scope: "col" }, label(each))),
-        ),
-      ),
-      el(
-        "tbody",
-        {},
-        shown.map((row) =>
-          el(
-            "tr",
-            {},
-            columns.map((each, at) => el("td", {}, label(row[at] ?? ""))),
-          ),
-        ),
-      ),
-    ),
-  );
 }

@@ -3,18 +3,24 @@
 import { el } from "./dom.js";
 import { attempt } from "./notices.js";
 
-/** Asks; if the answer is yes, does `work` while the dialog is open, and says in it what was refused. */
-export function confirm({ title, body, action, danger = false }, work) {
+/** Asks; if the answer is yes, does `work` while the dialog is open, and says in it what was refused. If `typed` is
+ * given, it must be typed first. */
+export function confirm({ title, body, action, danger = false, focus = null, typed = null }, work) {
   const opener = document.activeElement;
   const yes = el("button", { type: "submit", class: danger ? "danger" : "primary" }, action);
   const no = el("button", { type: "button" }, "Cancel");
   const refused = el("p", { class: "refused", role: "alert", hidden: true, dir: "auto" });
   const heading = el("h2", { id: "dialog-title" }, title);
-  const form = el("form", { method: "dialog" }, heading, ...body, refused, el("p", { class: "buttons" }, no, yes));
+  const field = el("input", { type: "text", id: "typed", autocomplete: "off", spellcheck: "false", dir: "auto" });
+  const asked = el("div", { class: "field" }, el("label", { for: "typed" }, "Type its name to confirm"), field);
+  const parts = typed === null ? body : [...body, asked];
+  const form = el("form", { method: "dialog" }, heading, ...parts, refused, el("p", { class: "buttons" }, no, yes));
+  const ready = () => typed === null || field.value.trim() === typed.trim();
   const dialog = el("dialog", { "aria-labelledby": "dialog-title" }, form);
   no.addEventListener("click", () => dialog.close());
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
+    if (!ready()) return;
     yes.disabled = true;
     try {
       await work();
@@ -27,12 +33,15 @@ export function confirm({ title, body, action, danger = false }, work) {
   });
   dialog.addEventListener("close", () => {
     dialog.remove();
-    if (opener?.isConnected) opener.focus();
-    else document.getElementById("main").focus();
+    if (!opener?.isConnected) document.getElementById("main").focus(); // if it is there, the browser has done so
+  });
+  yes.disabled = !ready();
+  field.addEventListener("input", () => {
+    yes.disabled = !ready();
   });
   document.body.append(dialog);
   dialog.showModal();
-  no.focus();
+  (focus ?? (typed === null ? no : field)).focus();
 }
 
 /** A button that does something at once, and cannot be pressed meanwhile. */

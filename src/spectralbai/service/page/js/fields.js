@@ -72,12 +72,12 @@ export function checkbox(name, value, checked) {
 }
 
 /** A table as text: pasted, or read from a file. */
-export function tableInput(id, text, hint) {
+export function tableInput(id, text, hint, accept = ".csv,text/csv,text/plain") {
   const area = el("textarea", { rows: 6, spellcheck: "false", wrap: "off", autocomplete: "off" });
   const made = field(id, text, area, hint);
   const file = el("input", {
     type: "file",
-    accept: ".csv,text/csv,text/plain",
+    accept,
     id: `${id}-file`,
     "aria-label": `${text}: choose a file`,
   });

@@ -3,6 +3,7 @@
 import { get, mayWrite, pathOf } from "./api.js";
 import { el, label, reconcile, setAttribute, setText } from "./dom.js";
 import { apart, count, date, things } from "./format.js";
+import { importStudy } from "./import.js";
 import { listen, paced } from "./live.js";
 import { noticeOfRefresh } from "./notices.js";
 import { sparkline } from "./sparkline.js";
@@ -34,7 +35,7 @@ export function listView() {
   const empty = el("div", { class: "empty", hidden: true });
   const tools = el("div", { class: "tools" }, el("label", { for: "search", class: "unseen" }, "Search"), search, about);
   const frame = el("div", { class: "card flush", hidden: true }, el("div", { class: "scroll" }, table));
-  const create = el("a", { class: "button primary", href: "#/new" }, "New study");
+  const create = el("div", { class: "actions" }, importButton(), newStudy());
   const element = el(
     "div",
     {},
@@ -158,6 +159,14 @@ export function listView() {
   };
 }
 
+const newStudy = () => el("a", { class: "button primary", href: "#/new" }, "New study");
+
+function importButton() {
+  const button = el("button", { type: "button", title: "Restore an exported study (JSON)" }, "Import");
+  button.addEventListener("click", importStudy);
+  return button;
+}
+
 function counted(studies) {
   const running = studies.filter((each) => each.state === "running").length;
   return `${things(studies.length, "study", "studies")}, ${count(running)} running`;
@@ -175,6 +184,6 @@ function nothing(searched) {
       el("code", {}, "spectralbai study create"),
       ".",
     ),
-    mayWrite() ? el("p", {}, el("a", { class: "button primary", href: "#/new" }, "New study")) : null,
+    mayWrite() ? el("p", { class: "actions" }, newStudy(), importButton()) : null,
   ].filter((each) => each !== null);
 }

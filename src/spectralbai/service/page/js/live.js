@@ -10,8 +10,10 @@ function show(state) {
   setText(link, { live: "Live", lost: "Connection lost, trying again", off: "", wait: "Connecting" }[state]);
 }
 
-/** Listens at a path; returns a function that ends it. A page that nobody sees does not listen. */
-export function listen(path, onChange, onDeleted = () => {}) {
+/** Listens at a path; returns a function that ends it. A page that nobody sees does not listen. Where nothing has
+ * changed but tickets, `onTickets` is called in place of `onChange`. */
+export function listen(path, onChange, onDeleted = () => {}, onTickets = () => {}) {
+  const versions = new Map();
   let source = null;
   let timer = 0;
   let wait = 1000;
@@ -24,15 +26,20 @@ export function listen(path, onChange, onDeleted = () => {}) {
     source.addEventListener("open", () => {
       wait = 1000;
       show("live");
-      onChange(null); // what happened meanwhile
+      onChange(); // what happened meanwhile
     });
-    source.addEventListener("study", (event) => onChange(JSON.parse(event.data)));
+    source.addEventListener("study", (event) => {
+      const { study, version } = JSON.parse(event.data);
+      const same = versions.get(study) === version;
+      versions.set(study, version);
+      (same ? onTickets : onChange)();
+    });
     source.addEventListener("deleted", (event) => onDeleted(JSON.parse(event.data)));
     source.addEventListener("error", () => {
       show("lost");
       if (source?.readyState !== EventSource.CLOSED) return; // the browser tries again by itself
       close();
-      onChange(null); // what is refused there is refused here, in words
+      onChange(); // what is refused there is refused here, in words
       timer = setTimeout(open, wait);
       wait = Math.min(2 * wait, LONGEST);
     });

@@ -3,6 +3,7 @@
 import { readSession, session } from "./api.js";
 import { createView } from "./create.js";
 import { el } from "./dom.js";
+import { joinView } from "./join.js";
 import { listView } from "./list.js";
 import { loginView, showSession } from "./login.js";
 import { attempt, clearNotices } from "./notices.js";
@@ -15,6 +16,7 @@ function view() {
   if (session.needed && session.access === "none") return loginView(start);
   const [, where = "", ...rest] = location.hash.replace(/^#/, "").split("/");
   if (where === "study" && rest.length) return studyView(decoded(rest.join("/")));
+  if (where === "join" && rest.length) return joinView(decoded(rest.join("/")));
   if (where === "new") return createView();
   return listView();
 }
@@ -33,7 +35,7 @@ function route(first = false) {
   shown = view();
   document.title = `${shown.title} - spectralbai`;
   main.replaceChildren(shown.element);
-  const now = location.hash.startsWith("#/new") ? "new" : location.hash.startsWith("#/study") ? "study" : "list";
+  const now = location.hash.startsWith("#/new") ? "new" : /^#\/(study|join)/.test(location.hash) ? "study" : "list";
   for (const link of document.querySelectorAll("nav a")) {
     if (link.dataset.route === now) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");

@@ -14,6 +14,12 @@ export function notice(text, kind = "error") {
   if (kind !== "error") setTimeout(() => line.remove(), SECONDS * 1000);
 }
 
+/** Goes to another view, and says there what was done. */
+export function noticeThere(hash, text) {
+  addEventListener("hashchange", () => notice(text, "done"), { once: true }); // after the view of that address
+  location.hash = hash;
+}
+
 export function clearNotices() {
   document.getElementById("notices").replaceChildren();
 }

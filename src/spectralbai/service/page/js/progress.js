@@ -44,8 +44,6 @@ export function progressPart() {
     setText(remaining.more, forecast ? "trials, at the present estimate" : running ? "not known yet" : "");
     setText(left.value, status.candidates === null ? "-" : count(status.candidates.length));
     setText(left.more, `of ${count(status.n_arms)} options`);
-    setText(pending.value, count(status.pending.length));
-    setText(pending.more, status.pending.length === 1 ? "ticket" : "tickets");
     const claimed = status.consistent !== false;
     setText(risk.value, claimed ? plain(status.risk) : "-");
     setText(
@@ -53,6 +51,11 @@ export function progressPart() {
       !claimed ? "nothing is claimed" : status.proved ? "at most: this is proved" : "aimed at, not proved",
     );
     showBar(status, running);
+  }
+
+  function showPending(number) {
+    setText(pending.value, count(number));
+    setText(pending.more, number === 1 ? "ticket" : "tickets");
   }
 
   function showBar(status, running) {
@@ -75,7 +78,7 @@ export function progressPart() {
     if (!mark.hidden) parts.push("The mark is where the decision is expected.");
     if (until !== null)
       parts.push(
-        running ? `Ends ${date(until)} (${apart(until)}).` : status.state === "ended" ? `Ended ${date(until)}.` : "",
+        running ? `Ends ${date(until)} (${apart(until)}).` : status.state === "ended" ? ended(status) : "",
       );
     if (running && status.room !== null && budget === null)
       parts.push(`About ${count(Math.round(status.room))} trials until then at the pace so far.`);
@@ -83,8 +86,10 @@ export function progressPart() {
     words.hidden = words.textContent === "";
   }
 
-  return { element, update };
+  return { element, update, pending: showPending };
 }
+
+const ended = ({ by_hand, until }) => `${by_hand ? "Stopped by hand" : "Ended"} ${date(until)}.`;
 
 /** The terms of the study: what was asked, and on which promises the answer rests. */
 export function factsPart() {

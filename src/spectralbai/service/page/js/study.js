@@ -1,20 +1,21 @@
 // One study: where it stands, its options, race, graph, results and tickets.
 
-import { get, mayWrite, pathOf, post, READ_ONLY, download } from "./api.js";
+import { download, get, mayWrite, pathOf, post, READ_ONLY, remove } from "./api.js";
+import { comparePart } from "./compare.js";
 import { busyButton, confirm } from "./dialogs.js";
 import { el, label, sentence, setText } from "./dom.js";
-import { stateOf } from "./format.js";
+import { stateOf, things } from "./format.js";
 import { graphPart } from "./graph.js";
 import { stateWord } from "./list.js";
 import { listen, paced } from "./live.js";
-import { announce, notice, noticeOfRefresh } from "./notices.js";
+import { announce, notice, noticeOfRefresh, noticeThere } from "./notices.js";
 import { optionsPart } from "./options.js";
 import { factsPart, progressPart } from "./progress.js";
 import { racePart } from "./race.js";
 import { resultsPart } from "./results.js";
 import { ticketsPart } from "./tickets.js";
 
-const EVERY = 5000; // ms between looks at the tickets, of which events do not tell
+const EVERY = 5000; // ms after which it is said anew how long ago tickets were given
 const MOST_DRAWN = 500;
 
 export function studyView(name) {
@@ -22,6 +23,10 @@ export function studyView(name) {
   const answer = el("p", { class: "verdict" }, "Reading the study ...");
   const advice = el("ul", { class: "advice", hidden: true });
   const stop = el("button", { type: "button", class: "danger", disabled: true }, "Stop the study");
+  const erase = el("button", { type: "button", class: "danger", disabled: true }, "Delete");
+  const join = mayWrite()
+    ? el("a", { class: "button", href: `#/join/${encodeURIComponent(name)}` }, "Add options")
+    : el("button", { type: "button", disabled: true, title: READ_ONLY }, "Add options");
   const progress = progressPart();
   const race = racePart();
   const graph = graphPart((text) => options.find(text));
@@ -30,13 +35,12 @@ export function studyView(name) {
     onSearch: (text) => graph.highlight(text),
     onWithdraw: withdraw,
   });
+  const compare = comparePart({ name, onControl: () => refresh(true) });
   const results = resultsPart(name);
   const tickets = ticketsPart({ onAbandon: abandon });
   const facts = factsPart();
   const saved = [
-    busyButton("Report", () => download(pathOf(name, "/report.html"), "report.html"), {
-      title: "Download the report, a page with pictures (HTML)",
-    }),
+    busyButton("Report", report, { title: "Download the report, a page with pictures (HTML)" }),
     busyButton("Export", () => download(pathOf(name, "/export"), "study.json"), {
       title: "Download all of the study (JSON)",
     }),
@@ -53,6 +57,7 @@ export function studyView(name) {
     progress.element,
     el("div", { class: "pair" }, race.element, graph.element),
     options.element,
+    compare.element,
     el("div", { class: "pair even" }, results.element, tickets.element),
     facts.element,
   );
@@ -68,7 +73,7 @@ export function studyView(name) {
         el("p", { class: "crumb" }, el("a", { href: "#/" }, "All studies")),
         el("h1", {}, label(name), state),
       ),
-      el("div", { class: "actions", role: "group", "aria-label": "Downloads and actions" }, ...saved, stop),
+      el("div", { class: "actions", role: "group", "aria-label": "Downloads and actions" }, saved, join, stop, erase),
     ),
     note,
     el("section", { class: "card answer", "aria-label": "Answer" }, answer, advice),
@@ -77,6 +82,10 @@ export function studyView(name) {
   let status = null;
   const known = { results: -1, arms: -1, said: "" };
   let gone = false;
+
+  function report() {
+    return download(pathOf(name, "/report.html"), "report.html", { control: compare.control() });
+  }
 
   const refresh = paced(async () => {
     if (gone) return;
@@ -89,14 +98,15 @@ export function studyView(name) {
   });
 
   async function read() {
-    const now = await get(pathOf(name, "/status"), options.query());
+    const now = await get(pathOf(name, "/status"), { ...options.query(), control: compare.control() });
     if (gone) return;
     status = now;
     showAnswer();
     body.hidden = false;
     progress.update(status);
     options.update(status);
-    tickets.update(status.pending);
+    compare.update(status);
+    showTickets(status.pending);
     facts.update(status);
     const changed = status.results !== known.results || status.state !== known.state;
     const joined = status.n_arms !== known.arms;
@@ -137,6 +147,8 @@ export function studyView(name) {
     document.title = `${name}: ${word} - spectralbai`;
     const running = status.state === "running";
     stop.disabled = !mayWrite() || !running;
+    erase.disabled = !mayWrite();
+    erase.title = mayWrite() ? "Delete this study for good" : READ_ONLY;
     stop.title = !mayWrite() ? READ_ONLY : running ? "End this study by hand" : "It is not running.";
   }
 
@@ -145,7 +157,8 @@ export function studyView(name) {
     end();
     setText(answer, text);
     body.hidden = true;
-    stop.disabled = true;
+    join.hidden = true;
+    stop.disabled = erase.disabled = true;
     for (const each of saved) each.disabled = true;
   }
 
@@ -173,6 +186,32 @@ export function studyView(name) {
       },
     ),
   );
+
+  erase.addEventListener("click", () => {
+    const told = things(status.results, "result");
+    confirm(
+      {
+        title: "Delete this study?",
+        body: [
+          el(
+            "p",
+            {},
+            "The study ",
+            label(name),
+            ` is deleted with ${told} and all its tickets. It cannot be restored, except from an export.`,
+          ),
+        ],
+        action: "Delete for good",
+        danger: true,
+        typed: name,
+      },
+      async () => {
+        await remove(pathOf(name));
+        end();
+        noticeThere("#/", `The study "${name}" is deleted, with ${told}.`);
+      },
+    );
+  });
 
   function withdraw(text) {
     confirm(
@@ -223,14 +262,26 @@ export function studyView(name) {
     );
   }
 
-  const clock = setInterval(() => {
-    if (document.hidden || gone || status?.state !== "running") return;
-    get(pathOf(name, "/tickets")).then((found) => tickets.update(found.tickets), noticeOfRefresh);
-  }, EVERY);
+  function showTickets(pending = tickets.shown()) {
+    tickets.update(pending);
+    progress.pending(pending.length);
+  }
+
+  const readTickets = paced(async () => {
+    if (gone || status === null) return;
+    try {
+      const found = (await get(pathOf(name, "/tickets"))).tickets;
+      if (!gone) showTickets(found);
+    } catch (error) {
+      noticeOfRefresh(error);
+    }
+  });
+  const clock = setInterval(() => !document.hidden && showTickets(), EVERY);
   const stopListening = listen(
     pathOf(name, "/events"),
     () => refresh(),
     () => left(`The study "${name}" was deleted.`),
+    () => readTickets(),
   );
   let ended = false;
   function end() {

@@ -54,9 +54,12 @@ export function ticketsPart({ onAbandon }) {
     );
   }
 
+  let all = [];
   return {
     element,
+    shown: () => all,
     update(tickets) {
+      all = tickets;
       const shown = tickets.slice(-MOST).reverse();
       none.hidden = shown.length > 0;
       table.hidden = shown.length === 0;
