@@ -95,7 +95,7 @@ def test_a_tolerance_that_smooth_means_just_reach_is_no_reason_to_go_on_for_ever
 
 
 @pytest.mark.parametrize("graph", GRAPHS)
-def test_arms_are_separable_where_the_oracle_finds_an_alternative(graph: str) -> None:
+def test_arms_are_separable_where_there_is_a_best_response(graph: str) -> None:
     for R, tolerance in ((0.01, 0.15), (0.5, 0.6), (0.5, 0.99), (2.0, 1.1), (math.inf, 1.0), (0.5, 0.0)):
         problem = Problem(GRAPHS[graph], R, tolerance=tolerance)
         n_arms = problem.n_arms
