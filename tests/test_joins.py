@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
-from scipy.stats import binomtest
 
 import spectralbai as sb
 from spectralbai.checks import Vector
 from spectralbai.policy.state import State
 from spectralbai.stopping.accounts import HALF, Account, Accounts, Leaders
+from verification.coverage import chance
 
 DELTA, RUNS, SETS, BLOCKS, SPREAD, GAIN = 0.2, 2000, 3, 400, 0.15, 0.02
 GOAL = -math.log(DELTA)
@@ -68,7 +68,7 @@ def grown(accounts: Accounts) -> Accounts:
 @pytest.mark.parametrize("tolerance", [False, True])
 def test_the_best_arm_of_each_set_is_eliminated_with_probability_delta_at_most(tolerance: bool) -> None:
     for failures in wrongly_eliminated(grown, tolerance):
-        assert binomtest(failures, RUNS, DELTA, alternative="greater").pvalue > 0.01
+        assert chance(failures, RUNS, DELTA) > 0.01
         assert failures > 0.7 * DELTA * RUNS, "the null should be tight: a loose one shows no mistake"
 
 
@@ -90,8 +90,8 @@ def test_arms_that_inherited_the_wealth_against_another_would_be_eliminated_too_
         return replace(new, arms=arms, leaders=leaders)
 
     first, *others = wrongly_eliminated(inherited, tolerance)
-    assert binomtest(first, RUNS, DELTA, alternative="greater").pvalue > 0.01, "nobody has joined yet"
-    assert all(binomtest(each, RUNS, DELTA, alternative="greater").pvalue < 1e-6 for each in others)
+    assert chance(first, RUNS, DELTA) > 0.01, "nobody has joined yet"
+    assert all(chance(each, RUNS, DELTA) < 1e-6 for each in others)
 
 
 def test_joins_that_depend_on_results_cost_delta_for_each_arm_that_was_the_best() -> None:
@@ -106,8 +106,8 @@ def test_joins_that_depend_on_results_cost_delta_for_each_arm_that_was_the_best(
         accounts = settled(accounts, rng.normal(-(SPREAD**2) / 2, SPREAD, 1 + 2 * RUNS))
     out = accounts.arms.peak >= GOAL
     failures = int(np.where(kept, out[1 : RUNS + 1], out[RUNS + 1 :]).sum())
-    assert binomtest(failures, RUNS, 2 * DELTA, alternative="greater").pvalue > 0.01
-    assert binomtest(failures, RUNS, DELTA, alternative="greater").pvalue < 1e-6, "delta is not enough"
+    assert chance(failures, RUNS, 2 * DELTA) > 0.01
+    assert chance(failures, RUNS, DELTA) < 1e-6, "delta is not enough"
 
 
 def test_new_accounts_start_at_what_withdrawals_have_left_of_1_and_the_others_go_on() -> None:
@@ -169,7 +169,7 @@ def test_races_lose_the_best_arm_of_each_set_with_probability_delta_at_most(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for lost in races_lost(kind):
-        assert binomtest(lost, RACES, DELTA, alternative="greater").pvalue > 0.01
+        assert chance(lost, RACES, DELTA) > 0.01
 
     def inherited(accounts: Accounts, n_arms: int, same_R: bool) -> Accounts:
         """The new arm has what arm 2, a worse one, has."""
@@ -178,7 +178,7 @@ def test_races_lose_the_best_arm_of_each_set_with_probability_delta_at_most(
         return Accounts(Account(*longer), accounts.R, None, np.zeros(n_arms, dtype=bool))
 
     monkeypatch.setattr(Accounts, "grown", inherited)
-    assert binomtest(races_lost(kind)[1], RACES, DELTA, alternative="greater").pvalue < 1e-6
+    assert chance(races_lost(kind)[1], RACES, DELTA) < 1e-6
 
 
 MU = np.array([0.5, 0.1, 0.4, -0.4, -0.3, 0.9, 0.45])

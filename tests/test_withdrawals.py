@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
 
 import spectralbai as sb
 from spectralbai.stopping.accounts import HALF, OUT, Account, Accounts, Leaders
+from verification.coverage import chance
 
 DELTA, RUNS, ARMS, EPOCH, SPREAD = 0.2, 1500, 7, 14, 0.9
 GOAL = -math.log(DELTA)
@@ -51,7 +51,7 @@ def wrongly_eliminated(withdraw: Callable[[Accounts, int], Accounts], seed: int 
 
 def test_the_best_arm_left_is_eliminated_with_probability_two_delta_at_most_in_all_epochs_together() -> None:
     failures = wrongly_eliminated(Accounts.without)
-    assert binomtest(failures, RUNS, 2 * DELTA, alternative="greater").pvalue > 0.01
+    assert chance(failures, RUNS, 2 * DELTA) > 0.01
     assert failures > 0.1 * RUNS, "the null should be tight: a loose one shows no mistake"
 
 
@@ -62,7 +62,7 @@ def test_accounts_that_keep_their_wealth_at_a_withdrawal_would_err_more_often() 
         return Accounts(Account(cash, accounts.arms.bets, peak), accounts.R, None, accounts.led)
 
     failures = wrongly_eliminated(unhalved)
-    assert binomtest(failures, RUNS, 2 * DELTA, alternative="greater").pvalue < 1e-6
+    assert chance(failures, RUNS, 2 * DELTA) < 1e-6
 
 
 def test_bets_that_leant_on_a_withdrawn_leader_are_undone() -> None:

@@ -234,7 +234,8 @@ class StoppingRuleContract:
 
     def test_means_as_smooth_as_R_do_not_contradict_it_and_a_forecast_is_no_loss(self, rule: Rule) -> None:
         memory, evidence, _ = course(rule)[-1]
-        assert rule.read(memory, evidence).consistent(0.001)
+        reading = rule.read(memory, evidence)
+        assert reading.consistent(0.001) and reading.tests_R == rule.tests_R
         assert not rule.contradicts_R(memory, evidence, 0.001)
         growth = rule.growth(PROBLEM, CLEAR, 0, np.full(4, 0.25))
         assert math.isnan(growth) or growth > 0

@@ -3,10 +3,9 @@
 They are made from the records of the study (`journal`), and do not access databases.
 """
 
-from spectralbai.report.arm_status import ArmStatus
 from spectralbai.report.by_category import CategoryStatus
 from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.report import Report
-from spectralbai.report.status import Status
+from spectralbai.report.status import ArmStatus, Status
 
 __all__ = ["ArmStatus", "CategoryStatus", "Report", "Status", "status_of"]

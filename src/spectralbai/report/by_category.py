@@ -14,7 +14,7 @@ from spectralbai.graph import Categories
 if TYPE_CHECKING:
     from spectralbai.journal.definition import Definition
     from spectralbai.journal.entries import Check
-    from spectralbai.report.arm_status import ArmStatus
+    from spectralbai.report.status import ArmStatus
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,9 @@ import numpy as np
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Check, Join, Snapshot
 from spectralbai.problem import Problem
-from spectralbai.report.arm_status import ArmStatus
 from spectralbai.report.by_category import categories_in
 from spectralbai.report.comparison import Comparison
-from spectralbai.report.status import Status
+from spectralbai.report.status import ArmStatus, Status
 from spectralbai.wording import as_time, finite
 
 if TYPE_CHECKING:

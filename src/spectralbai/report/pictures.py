@@ -12,9 +12,8 @@ import numpy as np
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Check
-from spectralbai.report.arm_status import ArmStatus
 from spectralbai.report.by_category import categories_in, lacking_of, most_lacking
-from spectralbai.report.status import MANY_ARMS, Status
+from spectralbai.report.status import MANY_ARMS, ArmStatus, Status
 
 MOST_ROWS = 60
 """Most rows or lines of a picture."""

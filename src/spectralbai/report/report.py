@@ -16,12 +16,11 @@ from spectralbai.html import SCRIPT, paged, pairs, paragraph, table
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Check, Records, Snapshot
 from spectralbai.problem import Problem
-from spectralbai.report.arm_status import ArmStatus
 from spectralbai.report.by_category import categories_in, most_lacking
 from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.page import PAGE, figure
 from spectralbai.report.pictures import pictures
-from spectralbai.report.status import MANY_ARMS, Status
+from spectralbai.report.status import MANY_ARMS, ArmStatus, Status
 from spectralbai.report.tables import TextTable, arms_of, categories_of, comparisons_of
 from spectralbai.software import software
 from spectralbai.wording import MOST_NAMED, as_time, in_words

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from spectralbai.decimals import Decimals, percent
 
 if TYPE_CHECKING:
-    from spectralbai.report.arm_status import ArmStatus
     from spectralbai.report.by_category import CategoryStatus
-    from spectralbai.report.status import Status
+    from spectralbai.report.status import ArmStatus, Status
 
 
 class TextTable(NamedTuple):

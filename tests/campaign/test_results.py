@@ -1,0 +1,230 @@
+"""Campaigns: what is stored, and that neither workers nor interruptions change a row."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from spectralbai import InvalidInput, SpectralBAIError, simulate
+from spectralbai.campaign import Results, RunRow, run_campaign, runner, summarise
+from spectralbai.campaign import results as results_module
+from spectralbai.instances import path
+from spectralbai.policy import POLICIES
+from tests.campaign.examples import HEAD, PATH, SMALL, TAS, RunCommand, count, parse, simulated
+from tests.means import mu_of
+
+
+def test_every_cell_has_its_runs_and_they_are_those_of_the_library(small: tuple[Path, list[RunRow]]) -> None:
+    _, rows = small
+    campaign = parse(SMALL)
+    assert len(rows) == 2 * 3 * 2 * 3
+    for trajectory in campaign.trajectories:
+        for run in range(3):
+            seed = campaign.seed_of(trajectory, run)
+            policy = POLICIES[trajectory.policy.kind].on(trajectory.instance.instance, delta=trajectory.deltas[0])
+            policy = replace(policy, watching=tuple((policy.stopping, delta) for delta in trajectory.deltas[1:]))
+            for delta, seen in zip(
+                trajectory.deltas, simulate.watch(policy, trajectory.instance.mu, seed), strict=True
+            ):
+                cell = (trajectory.instance.name, trajectory.policy.name, delta, run, seed)
+                expected = RunRow(
+                    *cell,
+                    seen.rule,
+                    seen.proved,
+                    seen.status,
+                    seen.tau,
+                    seen.arm,
+                    seen.correct,
+                    tuple(map(int, seen.counts)),
+                    0.0,
+                )
+                assert expected in rows
+
+
+def test_an_executor_changes_no_row(small: tuple[Path, list[RunRow]], tmp_path: Path) -> None:
+    with ThreadPoolExecutor(1) as executor:
+        assert simulated(tmp_path / "other", executor=executor, slots=5) == small[1]
+
+
+def test_a_campaign_interrupted_keeps_what_was_finished_and_goes_on(
+    small: tuple[Path, list[RunRow]], tmp_path: Path
+) -> None:
+    directory = tmp_path / "stopped"
+    stops = iter([5, 11])
+    for stop in stops:
+
+        def interrupt(there: int, total: int, stop: int = stop) -> None:
+            assert total == 24
+            if there == stop:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            simulated(directory, on_run=interrupt)
+        with Results.open(directory) as results:
+            assert len({(row.instance, row.policy, row.seed) for row in results.rows()}) == stop
+    seen: list[int] = []
+    assert simulated(directory, on_run=lambda there, total: seen.append(there)) == small[1]
+    assert seen == sorted(seen) and sorted(set(seen)) == list(range(11, 25))
+    seen.clear()
+    assert simulated(directory, on_run=lambda there, total: seen.append(there)) == small[1]
+    assert seen == [24], "nothing left to do"
+
+
+def test_another_campaign_is_refused_and_nothing_is_lost(small: tuple[Path, list[RunRow]]) -> None:
+    directory, rows = small
+    for changed, what in (("deltas = [0.2]", "deltas"), ("runs = 4", "runs"), ("seed = 5", "instances")):
+        text = SMALL.replace("deltas = [0.2, 0.05]", changed) if "deltas" in changed else SMALL
+        text = text.replace("runs = 3", changed) if "runs" in changed else text
+        text = text.replace("seed = 4", changed) if "seed" in changed else text
+        with pytest.raises(InvalidInput, match=f"holds a campaign with other {what}"):
+            simulated(directory, text)
+    assert simulated(directory, "# only a comment is new\n" + SMALL) == rows
+
+
+def test_the_file_holds_the_campaign_seeds_and_versions(small: tuple[Path, list[RunRow]]) -> None:
+    with Results.open(small[0]) as results:
+        assert results.campaign.as_dict() == parse(SMALL).as_dict()
+        assert set(results.sessions[0]) == {"python", "spectralbai", "numpy", "scipy", "numba", "machine"}
+    connection = sqlite3.connect(small[0] / results_module.FILE)
+    assert connection.execute("SELECT source FROM campaign").fetchone() == (SMALL,)
+    assert connection.execute("PRAGMA user_version").fetchone() == (2,)
+    connection.close()
+
+
+def test_files_that_are_not_results_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="holds no results.sqlite; make it with"):
+        Results.open(tmp_path)
+    (tmp_path / results_module.FILE).write_bytes(b"not a database" * 100)
+    with pytest.raises(SpectralBAIError, match="not a database"):
+        Results.open(tmp_path)
+    with pytest.raises(SpectralBAIError, match="not a database"):
+        Results.begin(tmp_path, SMALL, parse(SMALL))
+    (tmp_path / results_module.FILE).unlink()
+    connection = sqlite3.connect(tmp_path / results_module.FILE)
+    connection.executescript("CREATE TABLE runs (x); PRAGMA user_version = 9;")
+    connection.close()
+    with pytest.raises(InvalidInput, match="format 9 of another version"):
+        Results.open(tmp_path)
+    with pytest.raises(InvalidInput, match="format 9 of another version"):
+        Results.begin(tmp_path, SMALL, parse(SMALL))
+
+
+OLD = """format = "spectralbai-campaign/1"
+runs = 3
+deltas = [0.2, 0.05]
+
+[[instances]]
+name = "short path"
+kind = "path"
+n_arms = 3
+lead = 1.0
+
+[[policies]]
+kind = "spectral-tas"
+mean_range = [-2.0, 2.0]
+
+[[policies]]
+kind = "lucb"
+"""
+"""The campaign of tests/data/campaign-1.sqlite, which version 0.1.0 ran."""
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Path:
+    (tmp_path / "old").mkdir()
+    shutil.copy(Path(__file__).parents[1] / "data" / "campaign-1.sqlite", tmp_path / "old" / results_module.FILE)
+    return tmp_path / "old"
+
+
+def test_results_of_version_0_1_0_are_read_as_they_were_made(old: Path, run: RunCommand, tmp_path: Path) -> None:
+    with Results.open(old) as results:
+        rows = results.rows()
+        assert results.campaign.policies[0].settings == {"stopping": "mixture", "mean_range": [-2.0, 2.0]}
+    assert len(rows) == 12 and {row.rule for row in rows} == {"mixture", "intervals"}
+    policy = POLICIES["spectral-tas"].on(path(3, lead=1.0), delta=0.2, stopping="mixture", mean_range=(-2.0, 2.0))
+    again = simulate.run(policy, mu_of(path(3, lead=1.0)), rows[0].seed)
+    assert (again.tau, again.arm) == (rows[0].tau, rows[0].arm), "the rule mixture is what it was"
+    table = run("compare", str(old), "--export", str(tmp_path / "runs.csv"))
+    assert table.code == 0 and "mixture" in table.stdout and "not finished" not in table.stdout
+    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 13
+    for kind in ("box", "delta", "proportions"):
+        assert run("plot", str(old), "--kind", kind).code == 0
+
+
+def test_results_of_version_0_1_0_are_not_added_to(old: Path, run: RunCommand, tmp_path: Path) -> None:
+    before = (old / results_module.FILE).read_bytes()
+    (tmp_path / "old.toml").write_text(OLD.replace("mean_range", 'stopping = "mixture"\nmean_range'))
+    refused = run("simulate", str(tmp_path / "old.toml"), "--out", str(old))
+    assert refused.code == 1 and refused.stderr.count("\n") == 1
+    assert "was begun by version 0.1.0" in refused.stderr and "another directory with --out" in refused.stderr
+    assert (old / results_module.FILE).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM campaign",
+        "UPDATE campaign SET definition = '{'",
+        "UPDATE campaign SET definition = '{}'",
+        "UPDATE campaign SET definition = '[]'",
+        "UPDATE runs SET counts = '[1,' WHERE run = 0",
+        "UPDATE runs SET instance = 'zz' WHERE run = 0 AND delta = 0.2 AND policy = 'lucb' AND instance = 'cliques'",
+    ],
+)
+def test_a_damaged_file_is_refused_in_a_sentence(small: tuple[Path, list[RunRow]], tmp_path: Path, damage: str) -> None:
+    shutil.copy(small[0] / results_module.FILE, tmp_path)
+    connection = sqlite3.connect(tmp_path / results_module.FILE)
+    connection.executescript(damage)
+    connection.close()
+    with pytest.raises(SpectralBAIError, match="is damaged"), Results.open(tmp_path) as results:
+        summarise(results)
+
+
+def test_what_is_finished_is_written_while_a_long_run_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On an executor after a while; without one before the next run begins."""
+    text = HEAD + PATH + TAS
+    campaign = parse(text)
+    seen: list[int] = []
+
+    def slow(task: runner.Task) -> runner.Finished:
+        if seen:  # the second run looks at what is there of the first
+            time.sleep(2.5 * runner.CHUNK_SECONDS)
+            seen.append(count(directory))
+        else:
+            seen.append(0)
+        return work(task)
+
+    work = runner.work
+    monkeypatch.setattr(runner, "work", slow)
+    for executor in (None, ThreadPoolExecutor(1)):
+        directory = tmp_path / str(executor is None)
+        seen.clear()
+        simulated(directory, text, executor=executor, slots=2)
+        assert seen[0] == 0 and min(seen[1:]) >= 2, seen
+    assert campaign.runs == 3
+
+
+def test_a_full_disk_says_so_and_loses_nothing_written(small: tuple[Path, list[RunRow]], tmp_path: Path) -> None:
+    directory = tmp_path / "full"
+
+    def fill(there: int, total: int) -> None:
+        if there == 6:
+            results.write([])  # what is finished so far is in memory: the disk fills before it is written
+            pages = results._connection.execute("PRAGMA page_count").fetchone()[0]
+            results._connection.execute(f"PRAGMA max_page_count = {pages}")
+
+    directory.mkdir()
+    campaign = parse(SMALL)
+    with Results.begin(directory, SMALL, campaign) as results:
+        results.write([replace(row, counts=(10**6,) * 300) for row in small[1][:2]])
+        with pytest.raises(SpectralBAIError, match="the disk is full; make room and run the same command again"):
+            run_campaign(campaign, results, on_run=fill)
+            results.write([replace(small[1][5], counts=(10**6,) * 3000)])
+    with Results.open(directory) as results:
+        assert len(list(results.rows())) >= 2

@@ -1,0 +1,157 @@
+"""Accounts, leaders and readings of the betting rule."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from spectralbai import Problem, SpectralRace, simulate
+from spectralbai.evidence.blocks import Block, Data
+from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.outlook import separable
+from spectralbai.policy import State
+from spectralbai.spectral import decompose
+from spectralbai.stopping import Betting
+from spectralbai.stopping.accounts import COMMON, FED, INVESTED, Account, Accounts, Leaders, feed
+from spectralbai.stopping.betting import EliminationReading, LeaderReading
+from tests.graphs import GRAPHS
+
+
+def test_a_tenth_of_the_cash_is_invested_at_every_block() -> None:
+    account = Account.opened(3)
+    assert account.wealth.tolist() == [0, 0, 0]
+    one = account.settled(np.log([2.0, 0.5, 7.0]), idle=2)
+    np.testing.assert_allclose(np.exp(one.cash), [1 - INVESTED, 1 - INVESTED, 1.0])
+    np.testing.assert_allclose(np.exp(one.bets), [2 * INVESTED, 0.5 * INVESTED, 0.0])
+    np.testing.assert_allclose(np.exp(one.wealth), [1.1, 0.95, 1.0])
+    two = one.settled(np.log([0.1, 4.0, 3.0]))
+    np.testing.assert_allclose(np.exp(two.bets), [0.1 * (0.2 + 0.09), 4 * (0.05 + 0.09), 3 * 0.1])
+    np.testing.assert_allclose(np.exp(two.cash), [0.81, 0.81, 0.9])
+    np.testing.assert_allclose(np.exp(two.peak), [1.1, 1.37, 1.2])
+    assert account.cash.tolist() == [0, 0, 0], "the account before is left alone"
+
+
+def test_fair_bets_leave_the_wealth_where_it_was() -> None:
+    account = Account.opened(2)
+    for k in range(50):
+        account = account.settled(np.zeros(2), idle=k % 2)
+        np.testing.assert_allclose(account.wealth, 0.0, atol=1e-12)
+    np.testing.assert_allclose(account.peak, 0.0, atol=1e-12)
+
+
+def test_leaders_never_hold_more_than_what_was_put_in() -> None:
+    """C_i + W0_i + the sum over all b of W_bi stays 1 where every bet pays 0, whoever is fed."""
+    rng, leaders = np.random.default_rng(4), Leaders.opened(4)
+    for _ in range(60):
+        shares = feed(rng.dirichlet(np.full(4, 0.3)))
+        leaders = leaders.joined(np.flatnonzero(shares))
+        leaders = leaders.settled(shares, np.zeros(4), np.zeros((leaders.leaders.size, 4)))
+        total = np.exp(leaders.cash) + np.exp(leaders.common) + np.exp(leaders.own).sum(axis=0)
+        np.testing.assert_allclose(total, 1.0, rtol=1e-12)
+        for b in range(4):
+            now, peak = leaders.wealth(b)
+            assert (now <= 1e-12).all() and (peak <= 1e-12).all()
+    assert sorted(leaders.leaders.tolist()) == [0, 1, 2, 3] == sorted(set(leaders.leaders.tolist()))
+
+
+def test_what_a_leader_proved_holds_for_that_leader_only() -> None:
+    leaders = Leaders.opened(3).joined(np.array([0, 1]))
+    shares = np.array([0.4, 0.4, 0.0])
+    rich = leaders.settled(shares, np.zeros(3), np.array([[0.0, 8.0, 8.0], [0.0, 0.0, 0.0]]))
+    poor = rich.settled(np.array([0.0, 0.8, 0.0]), np.zeros(3), np.array([[0.0, -20.0, -20.0], [0.0, 0.0, 0.0]]))
+    now, peak = poor.wealth(0)
+    assert (now[1:] < 0.0).all() and (peak[1:] > math.log(50)).all(), "final, though the wealth is gone"
+    assert poor.wealth(1)[1].max() < 1e-12 and poor.wealth(2)[1].max() < 1e-12
+
+    accounts = Accounts(Account.opened(3), Account.opened(1), poor)
+    everyone = np.ones((3, 3), dtype=bool)
+    reading = LeaderReading(1, accounts, np.array([0.1, 0.8, 0.1]), everyone)
+    assert reading.decided(0.05) and reading.recommended(0.05) == 0, "the arm that beat all, not the most promising"
+    assert not reading.decided(1e-6) and reading.recommended(1e-6) == 1
+    assert reading.lacking(0.05) is not None
+    assert reading.least_beaten(0.05)[0] == peak[1:].min()
+    # A leader who joins later finds the cash, not what others won.
+    late = rich.joined(np.array([2]))
+    np.testing.assert_array_equal(late.wealth(2)[1], np.logaddexp(rich.cash, rich.common))
+
+
+def test_nobody_needs_to_beat_an_arm_that_cannot_be_better_by_the_tolerance() -> None:
+    accounts = Accounts(Account.opened(3), Account.opened(1), Leaders.opened(3))
+    possible = np.array([[True, False, True], [False, True, False], [True, True, True]])
+    reading = LeaderReading(0, accounts, np.array([0.5, 0.3, 0.2]), possible)
+    assert reading.decided(0.1) and reading.recommended(0.1) == 1
+    assert reading.least_beaten(0.1) == (math.inf, 0.0)
+
+
+def test_a_tolerance_that_smooth_means_just_reach_is_no_reason_to_go_on_for_ever() -> None:
+    """Neighbours of neighbours differ by at most 1 here, up to rounding: nobody can bet against them any more."""
+    problem = Problem(GRAPHS["path"], R=0.5, tolerance=1.0)
+    assert not separable(problem)[0][2] and not separable(problem)[2][4]
+    assert separable(problem)[0][3]
+    run = simulate.run(SpectralRace(problem, 0.1), [0.0, 0.3, 0.6, 0.3, 0.0], 0, max_samples=100)
+    assert (run.status, run.correct) == ("decided", True)
+
+
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_arms_are_separable_where_there_is_a_best_response(graph: str) -> None:
+    for R, tolerance in ((0.01, 0.15), (0.5, 0.6), (0.5, 0.99), (2.0, 1.1), (math.inf, 1.0), (0.5, 0.0)):
+        problem = Problem(GRAPHS[graph], R, tolerance=tolerance)
+        n_arms = problem.n_arms
+        for b in range(n_arms):
+            cost = decompose(problem, np.ones(n_arms)).respond(np.zeros(n_arms), b, np.array([R]), tolerance).cost
+            others = np.arange(n_arms) != b
+            np.testing.assert_array_equal(separable(problem)[b][others], np.isfinite(cost)[others])
+
+
+def test_leaders_are_fed_by_the_squares_of_their_chances_and_the_rest_goes_to_all() -> None:
+    shares = feed(np.array([0.6, 0.3, FED - 0.001, 0.1 - FED + 0.001]))
+    assert shares.sum() == pytest.approx(1 - COMMON)
+    assert shares[2] == 0 and shares[0] == pytest.approx(4 * shares[1])
+    many = feed(np.full(40, 1 / 40))
+    np.testing.assert_allclose(many, (1 - COMMON) / 40)
+    assert feed(np.append(np.full(45, 0.02), 0.1))[:45].max() == 0
+
+
+def peaks(*wealth: float) -> Account:
+    """Returns accounts whose largest wealth was this, and which have lost most of it since."""
+    return Account(np.log(np.array(wealth)) - 1, np.full(len(wealth), -np.inf), np.log(np.array(wealth)))
+
+
+def test_arms_not_eliminated_are_candidates_and_the_last_one_is_the_answer() -> None:
+    fine = peaks(1.0)
+    reading = EliminationReading(1, Accounts(peaks(3.0, 150.0, 20.0), fine, None), np.array([0.0, 9.0, 1.0]))
+    assert reading.candidates(0.01).tolist() == [0, 2]
+    assert not reading.decided(0.01)
+    assert reading.recommended(0.01) == 2, "an eliminated arm is not recommended, however good it looks"
+    assert reading.candidates(0.05 * (1 + 1e-12)).tolist() == [0] and reading.decided(0.05 * (1 + 1e-12))
+    assert reading.least_beaten(0.05) == pytest.approx((math.log(20), math.log(20)))
+    np.testing.assert_allclose(reading.lacking(0.01), [math.log(100 / 3) + 1, 0, math.log(100 / 20) + 1])
+    nobody = EliminationReading(1, Accounts(peaks(30.0, 30.0, 30.0), fine, None), np.zeros(3))
+    assert not nobody.consistent(0.1) and not nobody.decided(0.1) and nobody.recommended(0.1) == 1
+    refuted = EliminationReading(0, Accounts(peaks(1.0, 30.0, 30.0), peaks(11.0), None), np.zeros(3))
+    assert refuted.consistent(0.05) and not refuted.consistent(0.1) and not refuted.decided(0.1)
+
+
+def test_nothing_is_bet_on_a_block_opened_before_there_was_an_estimate() -> None:
+    problem = Problem(GRAPHS["edgeless"], 1.0)
+    rule, block = Betting(), Block(np.arange(4), np.arange(4.0), Data.none(4), 0)
+    memory = rule.start(problem)
+    assert rule.observe(memory, block, Evidence(problem, block.results, 3, 0.0)) is memory
+
+
+def test_the_reading_shows_nothing_of_R_before_it_is_bet_against() -> None:
+    joined = Problem(GRAPHS["path"], 1.0)
+    policy = SpectralRace(joined, 0.1)
+    state: State = policy.init()
+    assert not policy._rules["betting"].read(state.stopping["betting"], _seen(joined)).tests_R
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        arms = policy.ask(state, 100)
+        state = policy.tell(state, arms, rng.standard_normal(arms.size))
+    assert policy._rules["betting"].read(state.stopping["betting"], _seen(joined)).tests_R
+
+
+def _seen(problem: Problem) -> Evidence:
+    return Evidence(problem, Data.none(problem.n_arms).plus(np.arange(problem.n_arms), np.zeros(problem.n_arms)), 0, 0)
