@@ -47,12 +47,14 @@ def browser() -> Iterator[Page]:
 
 @pytest.fixture
 def page(browser: Page, studies: sb.Studies, serve: Serve) -> Iterator[Page]:
-    """The browser, which must not complain of anything in a test; it leaves the page before its service ends."""
+    """The browser, which must not complain of anything in a test; it leaves the page before its service ends. What is
+    shown at the end of a test must have names for screen readers."""
     browser.complaints()
     yield browser
-    complaints = browser.complaints()
+    complaints, unnamed = browser.complaints(), browser.unnamed()
     browser.driver.get("about:blank")
     assert complaints == []
+    assert unnamed == []
 
 
 @pytest.fixture

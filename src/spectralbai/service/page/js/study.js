@@ -71,7 +71,7 @@ export function studyView(name) {
         "div",
         { class: "title" },
         el("p", { class: "crumb" }, el("a", { href: "#/" }, "All studies")),
-        el("h1", {}, label(name), state),
+        el("h1", {}, label(name), " ", state),
       ),
       el("div", { class: "actions", role: "group", "aria-label": "Downloads and actions" }, saved, join, stop, erase),
     ),
