@@ -241,7 +241,7 @@ def test_options_are_compared_with_a_control(page: Page, live: str, studies: sb.
 def test_options_join(page: Page, live: str, studies: sb.Studies) -> None:
     study = studies.create("pages", sample_instance(), 0.05)
     page.open(at(live, "pages"))
-    page.click(".actions a", "Add options")
+    page.click("button", "Add options")
     page.click("button", "Show what changes")
     page.shows(".refused", "Choose or paste an instance or a table first.")
     page.click("button", "Start from the present options")
