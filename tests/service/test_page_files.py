@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import pytest
 from starlette.testclient import TestClient
 
-from spectralbai.service.app import PAGE
+import spectralbai as sb
+from spectralbai.service.app import PAGE, make_app
 
 COLOURS = {
     name: both
@@ -28,6 +30,15 @@ WORDS = {  # what is written in a colour, and on which
 FILES = sorted(str(file.relative_to(PAGE)) for file in PAGE.rglob("*") if file.is_file())
 MODULES = [file for file in FILES if file.endswith(".js")]
 TYPES = {"html": "text/html", "js": "text/javascript", "css": "text/css", "svg": "image/svg+xml"}
+
+
+@pytest.fixture(scope="module")
+def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Calls one service for all files."""
+    folder = tmp_path_factory.mktemp("files")
+    with sb.Studies(f"sqlite:///{folder / 'studies.db'}") as studies:
+        with TestClient(make_app(studies), base_url="http://localhost") as client:
+            yield client
 
 
 @pytest.mark.parametrize("file", FILES)
