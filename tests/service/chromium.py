@@ -89,6 +89,24 @@ class Page:
         """Returns what the browser has complained of since the last call."""
         return [each["message"] for each in self.driver.get_log("browser") if each["level"] in ("SEVERE", "WARNING")]
 
+    def unnamed(self) -> list[str]:
+        """Returns what people can use and what screen readers cannot name, and headings that skip a level."""
+        nodes = self.driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+        found, level = [], 0
+        for node in nodes:
+            role, name = (node.get(key, {}).get("value", "") for key in ("role", "name"))
+            has = {each["name"]: each["value"].get("value") for each in node.get("properties", [])}
+            used = has.get("focusable") or role in ("dialog", "image", "img", "progressbar", "region", "table")
+            if node.get("ignored") or role in ("RootWebArea", "main"):
+                continue
+            if used and not name.strip():
+                found.append(f"{role}: {sorted(has)}")
+            if role == "heading":
+                if has["level"] > level + 1:
+                    found.append(f'heading "{name}" of level {has["level"]}')
+                level = has["level"]
+        return found
+
     def width(self, pixels: int) -> None:
         """Makes the window so wide; 0 for its own width."""
         if pixels:

@@ -36,7 +36,7 @@ def test_the_examples_for_python_and_the_shell(
     shell = example("sh").replace(HOST, url.removeprefix("http://")).replace("curl -sN", "curl -sN --max-time 0.5")
     done = subprocess.run(["sh", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=30)
     assert done.returncode == 28, done.stderr  # events do not end by themselves
-    told, status, events = re.fullmatch(r"(\{.*?\})(\{.*\})(event: .*)", done.stdout, re.DOTALL).groups()  # type: ignore[union-attr]
+    told, status, events = re.fullmatch(r"(\{.*?\})(\{.*\})(retry: .*)", done.stdout, re.DOTALL).groups()  # type: ignore[union-attr]
     assert json.loads(told) == {"recorded": 1, "known": 0}
     assert json.loads(status)["results"] == study.status().results == 1
     assert '"study":"sample"' in events

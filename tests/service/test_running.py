@@ -16,6 +16,7 @@ from starlette.testclient import TestClient
 import spectralbai as sb
 from spectralbai.client import transport
 from spectralbai.service import make_app
+from spectralbai.service.events import RETRY
 from spectralbai.service.sample import NAME, sample_instance, visitors
 from spectralbai.service.shelf import Shelf
 from spectralbai.service.tells import Tells
@@ -35,6 +36,8 @@ def events(url: str, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
             name, _, value = line.rstrip("\n").partition(": ")
             if name == "event":
                 kind = value
+            elif name == "retry":
+                assert int(value) == RETRY
             elif name == "data":
                 yield kind, json.loads(value)
     finally:

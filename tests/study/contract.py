@@ -88,6 +88,20 @@ class StudyContract:
             study.tell(ticket, 0.5)
         assert [each.outcome for each in study.records().observations] == [0.25]
 
+    def test_the_newest_results_come_first(self, studies: Any) -> None:
+        study = studies.create("newest", SCORES, 0.05)
+        (ticket,) = study.ask(1, "lab 3")
+        study.tell(ticket, 0.25)
+        study.add(["plain", "cold"], [0.9, 0.2], "pilot")
+        found = study.recent(2)
+        assert [(each.number, each.label, each.origin) for each in found] == [
+            (3, "cold", "pilot"),
+            (2, "plain", "pilot"),
+        ]
+        (first,) = study.recent(before=2)
+        assert (first.ticket, first.worker, first.outcome) == (ticket.id, "lab 3", 0.25)
+        assert abs(first.told - time.time()) < 60
+
     def test_many_results_are_told_all_or_none(self, studies: Any) -> None:
         study = studies.create("all", SCORES, 0.05)
         a, b = study.ask(2)

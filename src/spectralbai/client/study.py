@@ -12,7 +12,7 @@ from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
-from spectralbai.journal.entries import Failure, Ticket
+from spectralbai.journal.entries import Failure, Result, Ticket
 from spectralbai.report import Status
 
 if TYPE_CHECKING:
@@ -161,6 +161,11 @@ class RemoteStudy(Closing):
     def pending(self) -> tuple[Ticket, ...]:
         """Returns the pending tickets, oldest first."""
         return tuple(Ticket.from_dict(each) for each in self._get("/tickets")["tickets"])
+
+    def recent(self, most: int = 100, before: int | None = None) -> list[Result]:
+        """Returns the last results told, the newest first; or the last before the result of number `before`."""
+        found = self._get("/results", {"limit": most, "before": before})["results"]
+        return [Result.from_dict(each) for each in found]
 
     def export(self) -> dict[str, Any]:
         """Returns everything about the study, JSON-ready; `Client.import_` and `import_study` restore it."""

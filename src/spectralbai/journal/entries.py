@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -156,6 +156,12 @@ class Result:
     def as_dict(self) -> dict[str, Any]:
         """Returns the result, JSON-ready, with the time as text."""
         return {**vars(self), "told": as_time(self.told)}
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> Result:
+        """Returns the result that `as_dict` wrote; its time is in whole seconds."""
+        values = {field.name: d[field.name] for field in fields(cls)}
+        return cls(**{**values, "told": datetime.fromisoformat(d["told"]).timestamp()})
 
 
 @dataclass(frozen=True)

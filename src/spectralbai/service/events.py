@@ -15,6 +15,8 @@ from spectralbai.service.pulse import Beat, Pulse
 
 EVERY = 1.0
 """Seconds between queries of the database."""
+RETRY = 1000
+"""Milliseconds after which a browser that has lost the connection tries again."""
 HEARTBEAT = 15.0
 """After this many seconds without an event, something is sent, so that proxies do not close the connection."""
 MOST_WAITING = 1000
@@ -41,6 +43,7 @@ class Events:
         """Yields the events of a study, or of all studies: first their present state, then every change, until
         `close`."""
         queue: asyncio.Queue[Change | None] = asyncio.Queue(MOST_WAITING)
+        yield f"retry: {RETRY}\n\n".encode()
         for beat in await self._beats():
             if name in (None, beat.study):
                 yield _event(beat)

@@ -10,7 +10,7 @@ const CLOSEST = 12;
 const MOST_BUBBLES = 300;
 
 export function graphPart(onChoose) {
-  const frame = el("div", { class: "frame graph", tabindex: "0", role: "img" });
+  const frame = el("div", { class: "frame graph", tabindex: "0", role: "img", "aria-label": "The graph" });
   const buttons = [
     ["+", "Zoom in", 1.4],
     ["−", "Zoom out", 1 / 1.4],

@@ -11,7 +11,7 @@ const MOST_NAMED = 6;
 const LABEL_WIDTH = 140;
 
 export function racePart() {
-  const frame = el("div", { class: "frame race", tabindex: "0", role: "img" });
+  const frame = el("div", { class: "frame race", tabindex: "0", role: "img", "aria-label": "The race" });
   const caption = el("p", { class: "muted caption" });
   const element = el(
     "section",

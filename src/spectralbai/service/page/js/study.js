@@ -24,9 +24,7 @@ export function studyView(name) {
   const advice = el("ul", { class: "advice", hidden: true });
   const stop = el("button", { type: "button", class: "danger", disabled: true }, "Stop the study");
   const erase = el("button", { type: "button", class: "danger", disabled: true }, "Delete");
-  const join = mayWrite()
-    ? el("a", { class: "button", href: `#/join/${encodeURIComponent(name)}` }, "Add options")
-    : el("button", { type: "button", disabled: true, title: READ_ONLY }, "Add options");
+  const join = el("button", { type: "button", disabled: true }, "Add options");
   const progress = progressPart();
   const race = racePart();
   const graph = graphPart((text) => options.find(text));
@@ -71,7 +69,7 @@ export function studyView(name) {
         "div",
         { class: "title" },
         el("p", { class: "crumb" }, el("a", { href: "#/" }, "All studies")),
-        el("h1", {}, label(name), state),
+        el("h1", {}, label(name), " ", state),
       ),
       el("div", { class: "actions", role: "group", "aria-label": "Downloads and actions" }, saved, join, stop, erase),
     ),
@@ -147,6 +145,9 @@ export function studyView(name) {
     document.title = `${name}: ${word} - spectralbai`;
     const running = status.state === "running";
     stop.disabled = !mayWrite() || !running;
+    const over = status.state === "ended";
+    join.disabled = !mayWrite() || over;
+    join.title = !mayWrite() ? READ_ONLY : over ? "The study has ended." : "Let options join this study";
     erase.disabled = !mayWrite();
     erase.title = mayWrite() ? "Delete this study for good" : READ_ONLY;
     stop.title = !mayWrite() ? READ_ONLY : running ? "End this study by hand" : "It is not running.";
@@ -157,8 +158,7 @@ export function studyView(name) {
     end();
     setText(answer, text);
     body.hidden = true;
-    join.hidden = true;
-    stop.disabled = erase.disabled = true;
+    join.disabled = stop.disabled = erase.disabled = true;
     for (const each of saved) each.disabled = true;
   }
 
@@ -187,6 +187,9 @@ export function studyView(name) {
     ),
   );
 
+  join.addEventListener("click", () => {
+    location.hash = `#/join/${encodeURIComponent(name)}`;
+  });
   erase.addEventListener("click", () => {
     const told = things(status.results, "result");
     confirm(

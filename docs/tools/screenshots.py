@@ -1,0 +1,97 @@
+"""Takes the pictures of the page in docs/service.md: python docs/tools/screenshots.py
+
+It needs Chromium, its driver, Selenium and Pillow. `service_plan.png` is not taken anew.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+import spectralbai as sb
+from spectralbai.service.sample import RATES, sample_instance
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT))
+
+from tests.service.chromium import Page, chromium  # noqa: E402
+from tests.service.running import running  # noqa: E402
+
+GAP = 20
+"""Pixels between the pictures of a phone."""
+
+
+def work(study: sb.Study, results: int) -> None:
+    """Does trials, by two workers; the outcomes are the same in every run."""
+    rng = np.random.default_rng(1)
+    told = 0
+    while told < results and (tickets := study.ask(min(20, results - told), f"server {1 + told % 2}")):
+        study.tell_many([(each, float(rng.random() < RATES[each.label])) for each in tickets])
+        told += len(tickets)
+
+
+def taken(page: Page, width: int, height: int, top: str | None = None) -> Image.Image:
+    """Returns a picture of what is shown, from an element on."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
+    page.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    if top is not None:
+        page.js("document.querySelector(arguments[0]).scrollIntoView({block: 'start'})", top)
+    time.sleep(1)  # until lines have moved to their places
+    return Image.open(io.BytesIO(page.driver.get_screenshot_as_png())).convert("RGB")
+
+
+def keep(picture: Image.Image, name: str) -> None:
+    """Writes a picture with 256 colours, which are enough; rare ones must be among them."""
+    picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
+        ROOT / "docs" / name, optimize=True
+    )
+
+
+def shown(page: Page, url: str, name: str, theme: str) -> None:
+    """Opens a study and waits for its race."""
+    page.open(url)
+    page.js("localStorage.setItem('spectralbai-theme', arguments[0])", theme)
+    page.open(f"{url}/#/study/{name}")
+    page.until(lambda: page.all(".race path.line"), "the race")
+    page.js("document.documentElement.style.scrollbarWidth = 'none'")
+
+
+def main() -> None:
+    """Takes all pictures."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        sb.Studies(f"sqlite:///{folder}/studies.db") as studies,
+        running() as start,
+        chromium() as page,
+    ):
+        url = start(studies)
+        work(studies.create("pages with a budget", sample_instance(), 0.05, budget=900), 500)
+        work(studies.create("pages, decided", sample_instance(), 0.05), 10_000)
+        phone = studies.create("pages", sample_instance(), 0.05)
+        work(phone, 420)
+        phone.ask(5, "server 1")
+        shown(page, url, "pages with a budget", "light")
+        keep(taken(page, 1400, 1480), "service_study.png")
+        shown(page, url, "pages, decided", "dark")
+        keep(taken(page, 1400, 1340), "service_decided.png")
+        shown(page, url, "pages", "light")
+        page.fill("#control", "plain")
+        page.click("button", "Compare")
+        page.shows(".comparisons", "control")
+        page.js("document.querySelector('.bar').style.position = 'static'; scrollTo(0, 0)")
+        places = (None, "section[aria-labelledby=options-title]", "section[aria-labelledby=compare-title]")
+        parts = [taken(page, 375, 1180, place) for place in places]
+        whole = Image.new("RGB", (3 * 375 + 2 * GAP, 1180), "white")
+        for number, part in enumerate(parts):
+            whole.paste(part, (number * (375 + GAP), 0))
+        keep(whole, "service_phone.png")
+
+
+if __name__ == "__main__":
+    main()
