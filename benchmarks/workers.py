@@ -3,12 +3,17 @@
 `python -m benchmarks.workers [--runs N] [--jobs N]`. Each worker asks for one trial, which takes a random time that
 does not depend on its outcome, and tells its result. As in a study, a block is opened ahead only when every slot is
 handed out. Both runs of a pair see the same outcomes: the k-th pull of an arm is the same number in both.
+
+Times are between 0.5 and 1.5 ("alike"), or exponential ("unlike"): then some results come so late that about twenty
+others have to wait for them, because blocks close in order.
 """
 
 from __future__ import annotations
 
 import argparse
 import heapq
+import sys
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from multiprocessing import get_context
@@ -21,6 +26,10 @@ import spectralbai as sb
 from spectralbai.policy import Policy
 
 WORKERS = 8
+TIMES: dict[str, Callable[[np.random.Generator], float]] = {
+    "alike": lambda rng: rng.uniform(0.5, 1.5),
+    "unlike": lambda rng: rng.exponential(),
+}
 MOST = 100_000
 """Results after which a run is given up."""
 
@@ -35,7 +44,7 @@ def instances() -> dict[str, sb.Instance]:
     }
 
 
-def samples(policy: Policy, mu: np.ndarray, workers: int, seed: int) -> int:
+def samples(policy: Policy, mu: np.ndarray, workers: int, times: str, seed: int) -> int:
     """Returns the number of results told until the decision."""
     draw = policy.problem.noise.draws(mu, None)
     streams = [np.random.default_rng((seed, arm)) for arm in range(mu.size)]
@@ -52,7 +61,7 @@ def samples(policy: Policy, mu: np.ndarray, workers: int, seed: int) -> int:
                     break
                 state = ahead
                 continue
-            heapq.heappush(out, (now + delays.exponential(), int(arms[0]), int(blocks[0])))
+            heapq.heappush(out, (now + TIMES[times](delays), int(arms[0]), int(blocks[0])))
         if not out:
             return int(policy.verdict(state).stopped_at or state.samples)
         now, arm, block = heapq.heappop(out)
@@ -62,17 +71,21 @@ def samples(policy: Policy, mu: np.ndarray, workers: int, seed: int) -> int:
     raise RuntimeError(f"no decision after {MOST} results")
 
 
-def ratio_of(instance: sb.Instance, runs: int, executor: ProcessPoolExecutor) -> list[str]:
-    """Returns the means of both ways, and the ratio of the means with its standard error."""
+def row(instance: sb.Instance, runs: int, executor: ProcessPoolExecutor) -> list[str]:
+    """Returns the mean of one worker, and for each kind of times the ratio to it with two standard errors."""
     assert instance.mu is not None
-    policy = sb.SpectralRace.on(instance, delta=0.05)
-    many, one = (
-        np.array(list(executor.map(partial(samples, policy, instance.mu, workers), range(runs), chunksize=4)), float)
-        for workers in (WORKERS, 1)
-    )
-    ratio = many.mean() / one.mean()
-    error = (many - ratio * one).std(ddof=1) / np.sqrt(runs) / one.mean()
-    return [f"{one.mean():,.0f}", f"{many.mean():,.0f}", f"{ratio:.3f} ± {2 * error:.3f}"]
+    run = partial(samples, sb.SpectralRace.on(instance, delta=0.05), instance.mu)
+
+    def taken(workers: int, times: str) -> np.ndarray:
+        return np.array(list(executor.map(partial(run, workers, times), range(runs))), dtype=float)
+
+    one, cells = taken(1, "alike"), []
+    for times in TIMES:
+        many = taken(WORKERS, times)
+        ratio = many.mean() / one.mean()
+        error = (many - ratio * one).std(ddof=1) / np.sqrt(runs) / one.mean()
+        cells.append(f"{ratio:.3f} ± {2 * error:.3f}")
+    return [f"{one.mean():,.0f}", *cells]
 
 
 def main() -> None:
@@ -80,10 +93,12 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    table = Table("instance", "one worker", f"{WORKERS} workers", "ratio", title="Samples until the decision")
+    columns = (f"{WORKERS} workers, times {times}" for times in TIMES)
+    table = Table("instance", "one worker", *columns, title="Samples until the decision; ratios ± two standard errors")
     with ProcessPoolExecutor(options.jobs, get_context("spawn")) as executor:
         for name, instance in instances().items():
-            table.add_row(name, *ratio_of(instance, options.runs, executor))
+            table.add_row(name, *row(instance, options.runs, executor))
+            print(f"{name}: done", file=sys.stderr, flush=True)
     Console().print(table)
 
 

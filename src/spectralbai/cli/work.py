@@ -55,6 +55,8 @@ def processes(jobs: int) -> Iterator[Executor | None]:
     try:
         yield executor
     except BaseException as error:
+        # The command ends now. Threads of the executor may fail because its workers are gone, and nobody needs to know.
+        threading.excepthook = lambda _: None
         executor.shutdown(wait=False, cancel_futures=True)
         for worker in multiprocessing.active_children():
             worker.terminate()

@@ -120,10 +120,16 @@ class Block(Memory):
         return np.bincount(self.arms, minlength=self.n_arms).astype(np.float64)
 
     @property
+    def told(self) -> Block:
+        """The slots that have a result, as a block."""
+        known = ~np.isnan(self.outcomes)
+        return replace(self, arms=self.arms[known], outcomes=self.outcomes[known])
+
+    @property
     def results(self) -> Data:
         """The results so far."""
-        told = ~np.isnan(self.outcomes)
-        return Data.none(self.n_arms).plus(self.arms[told], self.outcomes[told])
+        told = self.told
+        return Data.none(self.n_arms).plus(told.arms, told.outcomes)
 
 
 def fill(

@@ -34,32 +34,41 @@ class Schedule(RuleReader):
         self._check_state(state)
         if not self.in_blocks or self._settled(state):
             return state
-        n_arms = self.problem.n_arms
         if state.informing.samples:
-            seen = replace(state, data=state.data + state.informing, informing=Data.none(n_arms))
-            state = self._planned(seen)
+            nothing = Data.none(self.problem.n_arms)
+            state = replace(state, data=state.data + state.informing, informing=nothing)
+            if self.has_estimate(state):
+                evidence = self._weighed(state)
+                own = self._watched[0][0]
+                reading = own.read(self._memory(state, own.name), evidence)
+                evidence = self._defended(evidence, reading)
+                plan = self.sampling.plan(state.sampling, self._view(state, evidence, reading))
+                state = replace(state, best=evidence.best, sampling=plan)
         issued = state.data.counts.copy()
         for block in state.blocks:
             issued[: block.n_arms] += block.counts
         arms = self._first_pulls(issued, state.withdrawn)
         if not arms.size:
-            sealed = state.samples > state.data.samples
-            now = self._planned(replace(state, data=state.received)) if sealed else state
-            view = self._view(now, self._seen(now))
-            size = self.sampling.block_size(now.sampling, view, int(issued.sum()))
-            arms = self.sampling.pulls(now.sampling, view, issued, size)
+            foreseen = self._foreseen(state)
+            view = self._view(foreseen, self._seen(foreseen))
+            size = self.sampling.block_size(foreseen.sampling, view, int(issued.sum()))
+            arms = self.sampling.pulls(foreseen.sampling, view, issued, size)
         block = Block.opened(arms, state.data, state.best, state.opened)
         return replace(state, blocks=(*state.blocks, block), opened=state.opened + 1)
 
-    def _planned(self, state: State) -> State:
-        """Returns the state with the leader and the plan that follow from its data, if there is an estimate."""
-        if not self.has_estimate(state):
-            return state
-        evidence, own = self._weighed(state), self._watched[0][0]
-        reading = own.read(self._memory(state, own.name), evidence)
-        evidence = self._defended(evidence, reading)
-        plan = self.sampling.plan(state.sampling, self._view(state, evidence, reading))
-        return replace(state, best=evidence.best, sampling=plan)
+    def _foreseen(self, state: State) -> State:
+        """Returns the state as if the open blocks were closed, without the slots that have no result: to plan by, not
+        to decide by. If that would end the run, the state itself is returned."""
+        foreseen = state
+        for block in state.blocks:
+            told = block.told
+            if told.arms.size:
+                foreseen = self._after(foreseen, told)
+        return state if self._settled(foreseen) else foreseen
+
+    def _after(self, state: State, block: Block) -> State:
+        """Returns the state after the results of a block are seen."""
+        return self._read(replace(state, data=state.data.plus(block.arms, block.outcomes)), block)
 
     def _opened(self, state: State) -> State:
         """Returns the state with at least one open block, unless all rules have stopped; states written by an earlier
@@ -123,8 +132,7 @@ class Schedule(RuleReader):
             while state.blocks and state.blocks[0].closed:
                 first, *rest = state.blocks
                 before = state.data
-                data = before.plus(first.arms, first.outcomes)
-                state = self._read(replace(state, data=data, blocks=tuple(rest)), first)
+                state = self._after(replace(state, blocks=tuple(rest)), first)
                 if rest:
                     ahead = tuple(self._after_closing(block, first, before, state) for block in rest)
                     state = replace(state, blocks=ahead)

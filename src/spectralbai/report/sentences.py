@@ -121,8 +121,12 @@ def advice_of(status: Status) -> Iterator[str]:
     if status.state != "running":
         return
     if status.room is not None and status.remaining is not None and status.remaining > status.room:
-        budget, until = status.budget, in_full(status.until or "")
-        which = f"the budget of {budget:,} trials" if budget is not None else f"the time until {until}"
+        budget = status.budget
+        which = (
+            f"the budget of {budget:,} trials"
+            if budget is not None
+            else f"the time until {in_full(status.until or '')}"
+        )
         yield (
             f"At the present pace {which} is not enough: about {in_words(round(status.remaining), 'trial')} more are "
             f"needed, and {round(status.room):,} are left."
