@@ -14,7 +14,7 @@ demo: $(READY)
 
 test: $(READY)
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || echo "chromium or chromedriver is not installed: the tests of the page are skipped"
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff format --check .

@@ -11,6 +11,7 @@ from scipy.stats import chisquare
 import spectralbai as sb
 from spectralbai.study import export_study, import_study
 from spectralbai.study.traffic import Counts
+from tests.study.storages import ON_SQLITE
 from tests.study.test_durable_blocks import check_replay
 
 RATES = np.array([0.25, 0.05, 0.07, 0.06])
@@ -76,6 +77,7 @@ def test_several_servers_tell_their_counts_at_once(storage: str) -> None:
         check_replay(study)
 
 
+@ON_SQLITE
 def test_past_counts_only_inform(storage: str) -> None:
     with sb.Study.create("past", INSTANCE, 0.05, storage) as study:
         assert study.tell_counts({"a": (2000, 1000), "b": (2000, 0), "c": (2000, 0), "d": (2000, 0)}, "2025", True)

@@ -17,6 +17,7 @@ from spectralbai.study import export_study, import_study, list_studies
 from spectralbai.study.ledger import Ledger
 from spectralbai.study.replay import replay
 from spectralbai.study.standing import key
+from tests.study.storages import ON_SQLITE
 from tests.study.test_study import INSTANCE, LABELS, MU, drive
 
 
@@ -102,6 +103,7 @@ def test_results_without_a_ticket_inform_and_never_decide(storage: str) -> None:
         check_replay(study)
 
 
+@ON_SQLITE
 def test_after_the_decision_open_blocks_still_test_R(storage: str) -> None:
     with sb.Study.create("doubt", INSTANCE, 0.05, storage) as study:
         # Neighbours that differ more than R says, so that there are bets against R; much more after the decision.

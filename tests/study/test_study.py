@@ -15,6 +15,7 @@ import pytest
 import spectralbai as sb
 from spectralbai.study import Ticket, list_studies, standing
 from spectralbai.study import upkeep as module
+from tests.study.storages import ON_SQLITE
 
 GRAPH = sb.Graph.from_edges(5, [(1, 2), (3, 4)])
 MU = np.array([0.9, 0.5, 0.51, 0.2, 0.2])
@@ -54,6 +55,7 @@ def test_a_study_stops_exactly_when_a_simulated_run_does(storage: str) -> None:
     assert [arm.results for arm in status.arms] == run.counts.tolist()
 
 
+@ON_SQLITE
 def test_a_study_of_the_least_mean_mirrors_one_of_the_largest(storage: str) -> None:
     with (
         sb.Study.create("up", INSTANCE, 0.05, storage) as up,
@@ -164,6 +166,7 @@ def test_a_ticket_given_back_is_not_pending(storage: str) -> None:
         assert study.tell(a, 0.2) is True  # a result is a result
 
 
+@ON_SQLITE
 def test_a_decided_study_gives_no_tickets_still_takes_results_and_never_changes_its_mind(storage: str) -> None:
     with sb.Study.create("decided", INSTANCE, 0.05, storage) as study:
         spare = study.ask(3, lease=1e-9)
@@ -192,6 +195,7 @@ def test_data_that_contradict_R_end_the_study_without_a_decision(storage: str) -
         assert status.agreement == "no: they contradict it" and status.evidence == "nothing is claimed"
 
 
+@ON_SQLITE
 def test_nothing_is_claimed_of_a_race_whose_data_contradict_R(storage: str) -> None:
     mu, rng = {"warm": 3.0, "warmer": -3.0, "plain": 0.9, "cold": 0.2, "colder": 0.2}, np.random.default_rng(0)
     with sb.Study.create("wrong R", INSTANCE, 0.05, storage) as study:
@@ -205,6 +209,7 @@ def test_nothing_is_claimed_of_a_race_whose_data_contradict_R(storage: str) -> N
     assert "may be best" not in page and "But the data contradict R, and nothing is claimed." in page
 
 
+@ON_SQLITE
 def test_results_that_contradict_R_after_the_decision_are_spoken_of(storage: str) -> None:
     with sb.Study.create("late doubt", INSTANCE, 0.05, storage, stopping="mixture") as study:
         fill(study, 1)
@@ -325,6 +330,7 @@ def test_two_workers_at_one_check_keep_one_state(storage: str, monkeypatch: pyte
         assert samples == sorted(set(samples))
 
 
+@ON_SQLITE
 def test_evidence_is_kept_at_every_check(storage: str) -> None:
     with sb.Study.create("checks", INSTANCE, 0.05, storage, stopping="mixture") as study:
         tau = drive(study, 6)

@@ -7,6 +7,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.study import export_study, import_study
+from tests.study.storages import ON_SQLITE
 from tests.study.test_durable_blocks import check_replay
 
 MU = np.array([0.9, 0.1, 0.5, -0.4, -0.3])
@@ -86,6 +87,7 @@ def test_the_last_option_stays_and_unknown_ones_are_refused(storage: str) -> Non
         study.withdraw(LABELS[0])
 
 
+@ON_SQLITE
 def test_withdrawals_work_with_a_tolerance(storage: str) -> None:
     rng = np.random.default_rng(5)
     tolerant = sb.Instance(sb.Problem(INSTANCE.problem.graph, INSTANCE.problem.R, 0.5, 0.1), labels=LABELS)
