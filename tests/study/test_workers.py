@@ -12,7 +12,7 @@ from verification.workers import INSTANCE, check, start
 
 
 def test_kills_at_random_instants_lose_nothing_and_change_no_decision(storage: str, tmp_path: Path) -> None:
-    assert kill(storage, 5, seed=1, folder=tmp_path, delta=0.4) > 40  # at a large risk, to decide soon
+    assert kill(storage, 3, seed=1, folder=tmp_path, delta=0.4) > 40  # at a large risk, to decide soon
 
 
 def test_eight_workers_lose_nothing_and_meet_no_lock(storage: str, tmp_path: Path) -> None:
