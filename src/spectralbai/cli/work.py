@@ -110,11 +110,13 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
     """Yields (executor, threads of all workers) of the dask cluster whose scheduler listens at `address`."""
     try:
         from distributed import Client
+        from distributed.comm.addressing import resolve_address
     except ModuleNotFoundError:
         raise SpectralBAIError(
             "--cluster needs dask.distributed, not installed here; run: pip install 'spectralbai[cluster]'"
         ) from None
     try:
+        resolve_address(address)  # refuses what is no address, before a client starts a thread that complains at exit
         client: Any = Client(address, timeout=CONNECTING, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
