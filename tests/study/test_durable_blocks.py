@@ -66,6 +66,20 @@ def test_tickets_are_the_slots_of_the_open_blocks_and_the_next_block_is_opened_o
         check_replay(study)
 
 
+def test_a_block_opened_ahead_is_planned_with_the_results_told_so_far(storage: str) -> None:
+    rng = np.random.default_rng(1)
+    with sb.Study.create("ahead", INSTANCE, 0.05, storage) as study:
+        for _ in range(3):
+            study.tell_many((ticket, outcome(ticket, rng)) for ticket in study.ask(100))
+        *told, last = study.ask(100)
+        study.tell_many((ticket, outcome(ticket, rng)) for ticket in told)
+        (ahead,) = study.ask(1)
+        opened = study.records().openings[-1]
+        assert last.block is not None and ahead.block == opened.number == last.block + 1
+        assert opened.results == study.status().results
+        check_replay(study)
+
+
 def test_a_lost_pull_is_handed_out_again_and_the_later_of_two_results_only_informs(storage: str) -> None:
     with sb.Study.create("lost", INSTANCE, 0.05, storage) as study:
         late, back, *others = study.ask(100)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from spectralbai.evidence.blocks import unclaimed
 from spectralbai.journal.entries import Ticket
 from spectralbai.study.ledger import Ledger
+from spectralbai.study.replay import advance
 from spectralbai.study.standing import Standing, key
 from spectralbai.study.upkeep import Upkeep
 
@@ -83,8 +84,15 @@ def _pulls(upkeep: Upkeep, ledger: Ledger, state: State, n: int, now: float) -> 
 
 
 def _open_ahead(upkeep: Upkeep, state: State) -> None:
-    """Opens one more block in the stored `state`, unless another worker has changed the state meanwhile."""
-    new = upkeep.definition.of(state).policy.open(state)
+    """Opens one more block, planned with the results told since the stored `state`, unless another worker has changed
+    the state meanwhile or is about to close a block."""
+    with upkeep.reading() as ledger:
+        standing = ledger.standing()
+        if standing.behind or ledger.kept() != key(state):
+            return
+        told = ledger.results(state.samples, standing.results)
+    known, _ = advance(upkeep.definition, state, told)
+    new = upkeep.definition.of(known).policy.open(known)
     text = json.dumps(new.as_dict())
     with upkeep.writing() as ledger:
         ledger.standing(lock=True)

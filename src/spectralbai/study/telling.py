@@ -168,6 +168,6 @@ def abandon(upkeep: Upkeep, tickets: Iterable[Ticket | str]) -> None:
 
 def _ticket_id(ticket: Any) -> str:
     id_ = ticket.id if isinstance(ticket, Ticket) else ticket
-    if not isinstance(id_, str) or len(id_) > 100 or not id_.isprintable():
+    if not is_line(id_, 100):
         raise InvalidInput(f"`ticket` must be a ticket that ask gave, or its id, got {str(ticket)[:120]!r}")
     return id_
