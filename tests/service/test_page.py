@@ -36,6 +36,14 @@ HOSTILE = (
     '"quoted" & <b>bold</b>',
     "javascript:alert(1)",
 )
+CUT_OFF_ONCE = """
+const [ending] = arguments, whole = window.fetch;
+window.fetch = (path, ...rest) => {
+  if (!String(path).endsWith(ending)) return whole(path, ...rest);
+  window.fetch = whole;
+  return Promise.reject(new TypeError("cut off"));
+};
+"""
 Serve = Callable[..., str]
 
 
@@ -156,14 +164,19 @@ def test_lost_connection_is_said_and_mended(page: Page, studies: sb.Studies) -> 
     study = studies.create("pages", sample_instance(), 0.05)
     with running() as start:
         url = start(studies, every=0.05)
-        page.open(at(url, "pages"))
+        page.open(url)
+        page.shows(".studies tbody", "pages")
+        page.js(CUT_OFF_ONCE, "/graph")
+        page.js("location.hash = '#/study/pages'")
         page.shows("#link", "Live")
+        page.shows(".verdict", "Nothing is told yet.")
     page.shows("#link", "Connection lost")
     work(study, 30)
     with running() as start:
         start(studies, every=0.05, port=int(url.rpartition(":")[2]))
         page.shows(".figure dd", "30")
         page.shows("#link", "Live")
+        page.until(lambda: page.all(".graph .node"), "the graph, which was cut off")
         page.driver.get("about:blank")
     assert [each for each in page.complaints() if "ERR_" not in each] == []
 

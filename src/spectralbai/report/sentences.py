@@ -74,13 +74,7 @@ def _running(status: Status) -> str:
         if status.candidates is None
         else f": {len(status.candidates):,} of {len(status.arms):,} arms may be the best"
     )
-    ahead = _next_best(status)
-    since = (
-        f' "{ahead.label}" has a better estimate, from results told since the last check.'
-        if ahead is not None and _overtakes(status, ahead)
-        else ""
-    )
-    return f'{after}{left}. The answer would be "{status.best}" now.{since}{rest}'
+    return f'{after}{left}. The answer would be "{status.best}" now.{rest}'
 
 
 def _ended(status: Status) -> str:

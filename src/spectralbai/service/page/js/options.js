@@ -7,6 +7,7 @@ import { count, share } from "./format.js";
 const PAGE = 25;
 const WIDTH = 150;
 const HEIGHT = 16;
+const LEADS = "It led when results were last checked. Estimates also count those told since.";
 
 export function optionsPart({ onQuery, onSearch, onWithdraw }) {
   const query = { limit: PAGE, after: 0, search: "", category: "" };
@@ -154,7 +155,8 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
       interval.firstChild.replaceChildren(drawn(arm, scale, text));
     }
     setText(share_, status.state !== "running" || arm.omega === null ? "-" : share(arm.omega));
-    setText(held.lastChild, arm.account === "-" ? "-" : arm.account);
+    setText(held.lastChild, arm.account);
+    setAttribute(held.lastChild, "title", arm.account === "leads" ? LEADS : null);
     const meter = held.firstChild;
     meter.hidden = arm.lacking === null || arm.lacking <= 0 || arm.out_at !== null || arm.withdrawn;
     if (!meter.hidden) {

@@ -18,6 +18,7 @@ import { ticketsPart } from "./tickets.js";
 const EVERY = 5000; // ms after which it is said anew how long ago tickets were given
 
 export function studyView(name) {
+  const DELETED = `The study "${name}" was deleted.`;
   const state = el("span", { class: "state-place" });
   const answer = el("p", { class: "verdict" }, "Reading the study ...");
   const advice = el("ul", { class: "advice", hidden: true });
@@ -89,7 +90,7 @@ export function studyView(name) {
     try {
       await read();
     } catch (error) {
-      if (error.status === 404) left(`There is no study "${name}".`);
+      if (error.status === 404) left(status === null ? `There is no study "${name}".` : DELETED);
       else noticeOfRefresh(error);
     }
   });
@@ -107,7 +108,6 @@ export function studyView(name) {
     facts.update(status);
     const changed = status.results !== known.results || status.state !== known.state;
     const joined = status.n_arms !== known.arms;
-    Object.assign(known, { results: status.results, state: status.state, arms: status.n_arms });
     if (changed || joined) {
       const [history, told] = await Promise.all([get(pathOf(name, "/history")), results.read()]);
       race.update(history, status);
@@ -115,6 +115,8 @@ export function studyView(name) {
     }
     if (joined) await graph.read(name);
     if (changed || joined) graph.update(status, await everyArm());
+    // known only now: what a lost connection cut off is read again
+    Object.assign(known, { results: status.results, state: status.state, arms: status.n_arms });
   }
 
   /** The arms that the graph shows: those at hand, if they are all. */
@@ -282,7 +284,7 @@ export function studyView(name) {
   const stopListening = listen(
     pathOf(name, "/events"),
     () => refresh(),
-    () => left(`The study "${name}" was deleted.`),
+    () => left(DELETED),
     () => readTickets(),
   );
   let ended = false;
