@@ -83,7 +83,7 @@ BAD: list[tuple[Callable[[str], object], str, str]] = [
     (read_arms, ARMS.replace("10", "nan"), 'line 3, column "mg": a finite number up to 1e+100 is needed, got "nan"'),
     (read_arms, ARMS.replace("10", "1e999"), 'line 3, column "mg": a finite number'),
     (read_arms, ARMS.replace("mid", "low"), 'line 3, column "dose": the label "low" is taken by line 2'),
-    (read_arms, ARMS.replace("mid", ""), 'line 3, column "dose": a label is needed'),
+    (read_arms, ARMS.replace("mid", ""), 'line 3, column "dose": the cell is empty'),
     (read_arms, ARMS.replace("mid,10", "mid,10,7"), "line 3: 4 cells for 3 columns"),
     (read_arms, ARMS.replace("mid,10,", "mid,"), "line 3: 2 cells for 3 columns"),
     (read_arms, ARMS.replace("age", "aeg"), 'there is no column "age"; did you mean "aeg"?'),

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from spectralbai import __version__
-from spectralbai.cli.files import read_instance
+from spectralbai.cli.files import InstanceFile, read_instance
 from spectralbai.cli.tables import empty_table, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
+from spectralbai.wording import in_words
 
 if TYPE_CHECKING:
     from spectralbai.allocation import Allocation
@@ -42,7 +43,7 @@ class Answer(NamedTuple):
 
 
 def solve(
-    file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
+    file: InstanceFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     tol: Annotated[float, typer.Option(help="Relative gap of the certified bounds at which to stop.")] = 1e-6,
     solver: Annotated[
@@ -129,7 +130,7 @@ def _print_tables(answer: Answer) -> None:
 
     summary = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     sigmas = {f"{sigma:g}" for sigma in problem.sigma.tolist()}
-    graph = f"{_count(problem.n_arms, 'arm')}, {problem.graph.described()}"
+    graph = f"{in_words(problem.n_arms, 'arm')}, {problem.graph.described()}"
     noise = f"sigma {sigmas.pop() if len(sigmas) == 1 else 'per arm'}"
     if problem.outcome_range is not None:
         noise = problem.noise.described()
@@ -145,7 +146,7 @@ def _print_tables(answer: Answer) -> None:
         summary.add_row("the graph saves", f"{answer.saving:.1%} of the samples (T_inf*/T_R* = {times:.3g})")
     summary.add_row("certificate", f"{with_graph.lower:.8g} <= 1/T_R* <= {with_graph.upper:.8g}")
     summary.add_row("", f"{with_graph.status}: gap {with_graph.gap:.1e}, asked {answer.tol:.1e}")
-    summary.add_row("solver", f"{with_graph.solver}, {_count(with_graph.iterations, 'oracle call')}")
+    summary.add_row("solver", f"{with_graph.solver}, {in_words(with_graph.iterations, 'oracle call')}")
 
     by_share = sorted(range(problem.n_arms), key=lambda arm: -with_graph.omega[arm])
     shown = range(problem.n_arms) if problem.n_arms <= MOST_ROWS else by_share[:ROWS_KEPT]
@@ -158,10 +159,6 @@ def _print_tables(answer: Answer) -> None:
     rest = float(with_graph.omega[by_share[ROWS_KEPT:]].sum())
     more = f"and {problem.n_arms - ROWS_KEPT} more arms that share {rest:.2%}; --json lists them all"
     print_plain(summary, "", arms, *([more] if problem.n_arms > MOST_ROWS else []))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _printable(label: str) -> str:

@@ -141,7 +141,7 @@ class Definition:
         if len(given) == len(known):
             raise InvalidInput(f"the instance must hold new options after the {len(known)} present ones, got none")
         new = replace(self, instance=instance, before=self)
-        assert new.policy  # making it raises InvalidInput if the noise or the tolerance changed
+        _ = new.policy  # making it raises InvalidInput if the noise or the tolerance changed
         return new
 
     @property

@@ -13,6 +13,7 @@ from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, answer
 from spectralbai.cli.study.trials import tell_counts
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
+from spectralbai.wording import in_words
 
 
 def report(
@@ -95,22 +96,17 @@ def import_(
         raise InvalidInput("--origin is for past results in a CSV file; an exported study has its own")
     document = read_json(file)
     from spectralbai.study import import_study
-    from spectralbai.wording import in_words
 
     with progress("weighing results") as show, import_study(document, name, storage, show) as study:
         results = study.status().results
-    answer(
-        as_json,
-        {"name": name, "results": results},
-        f'The study "{name}" is restored, with {in_words(results, "result")}',
-    )
+    words = f'The study "{name}" is restored, with {in_words(results, "result")}'
+    answer(as_json, {"name": name, "results": results}, words)
 
 
 def _import_results(name: str, file: Path, origin: str | None, storage: str | None, as_json: bool) -> None:
     if origin is None:
         raise InvalidInput('--origin is needed: where the results come from, such as --origin "pilot of May"')
     from spectralbai.inputs.table import has_counts, observations_from
-    from spectralbai.wording import in_words
 
     with open_study(name, storage) as study:
         instance = study.definition.instance

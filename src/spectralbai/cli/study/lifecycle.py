@@ -8,15 +8,16 @@ from typing import Annotated
 
 import typer
 
-from spectralbai.cli.files import read_instance
+from spectralbai.cli.files import InstanceFile, read_instance
 from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, open_study
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
+from spectralbai.wording import in_words
 
 
 def create(
     name: Name,
-    file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
+    file: InstanceFile,
     delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.05,
     goal: Annotated[str, typer.Option(help="max or min: which mean outcome is best.")] = "max",
     stopping: Annotated[
@@ -118,8 +119,6 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Deletes a study with all its tickets and results. It cannot be restored, except from an export."""
-    from spectralbai.wording import in_words
-
     with open_study(name, storage) as study:
         results = len(study.records().observations)
         if not yes:
