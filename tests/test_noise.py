@@ -198,8 +198,8 @@ def test_scores_do_not_leave_the_range_by_rounding() -> None:
 @pytest.mark.parametrize(
     ("noise", "mu", "kind", "message"),
     [
-        (GAUSS, [0, 0, 0], "uniform", "`noise` must be gaussian, whose spread is sigma, got 'uniform'; use Problem.b"),
-        (GAUSS, [0, 0, 0], 0.5, "`noise` must be gaussian, whose spread is sigma, got 0.5"),
+        (GAUSS, [0, 0, 0], "uniform", "`noise` must be gaussian, with spread sigma, got 'uniform'; use Problem.b"),
+        (GAUSS, [0, 0, 0], 0.5, "`noise` must be gaussian, with spread sigma, got 0.5"),
         (SCORES, [0, 0, 0], "gaussian", "`noise` must be bernoulli, uniform or the standard deviation of the scores"),
         (SCORES, [0, 0, 0], 0.0, "`noise` must be a positive standard deviation, got 0.0"),
         (SCORES, [0, 0, 0], math.nan, "`noise` must be a positive standard deviation, got nan"),

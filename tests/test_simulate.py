@@ -70,7 +70,7 @@ def test_bounded_outcomes_are_decided(noise: Any) -> None:
 @pytest.mark.parametrize(
     ("problem", "mu", "noise", "message"),
     [
-        (PAPER, [0.9, 0.5, 0.6], "bernoulli", "`noise` must be gaussian, whose spread is sigma, got 'bernoulli'"),
+        (PAPER, [0.9, 0.5, 0.6], "bernoulli", "`noise` must be gaussian, with spread sigma, got 'bernoulli'"),
         (Problem.bounded(PAPER.graph, 0.01), [0.9, 0.5, 0.6], "gaussian", "`noise` must be bernoulli, uniform or"),
         (
             Problem.bounded(PAPER.graph, 0.01),

@@ -160,10 +160,8 @@ def _radii_from(R: Any, graph: Graph) -> float | list[float]:
 
 def _check_labels(name: str, labels: Any, n_arms: int) -> tuple[str, ...]:
     if not isinstance(labels, list | tuple):
-        raise InvalidInput(
-            f"{subject(name)} must be a list of {n_arms} strings, got {reprlib.repr(labels)}; leave it out to number "
-            "the arms"
-        )
+        got = reprlib.repr(labels)
+        raise InvalidInput(f"{subject(name)} must be a list of {n_arms} strings, got {got}; leave it out for numbers")
     arm_of: dict[str, int] = {}
     for arm, label in enumerate(labels):
         entry = subject(f"{name}[{arm}]")

@@ -207,7 +207,7 @@ def test_what_cannot_join_is_refused_and_changes_nothing(storage: str) -> None:
         before = export_study(study)
         for wrong, words in (
             (OLD, "must hold new options after the 5 present ones, got none"),
-            (instance(others, 0.3), 'all options, the present ones first, and "e" is missing'),
+            (instance(others, 0.3), 'the instance must hold all options, and "e" is missing'),
             (sb.Instance(problem, labels=list("abcdfeg")), 'got "f" where "e" is now; put new ones at the end'),
             (sb.Instance(problem, labels=list("abcdEfg")), '"e" is missing'),
             (sb.Instance(problem, labels=["a", "b", "c", "d", "e", "f", " g"]), "a label must be one line"),

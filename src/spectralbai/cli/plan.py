@@ -137,21 +137,16 @@ def _show_plan(make: Callable[..., Plan], runs: int, jobs: int, as_json: bool) -
 def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance: float | None) -> Instance:
     """Returns the instance with the given R, sigma and tolerance in place of its own."""
     from spectralbai.instance import Instance
-    from spectralbai.problem import Problem
 
     problem = instance.problem
-    if sigma is not None:
-        if problem.outcome_range is not None:
-            raise InvalidInput(
-                f"--sigma cannot be used with {problem.noise.described()}, as in the file, since their spread is "
-                "learnt; leave it out"
-            )
-        problem = Problem(problem.graph, problem.R, sigma, problem.tolerance)
-    if R is not None:
-        problem = replace(problem, R=R)
-    if tolerance is not None:
-        problem = replace(problem, tolerance=tolerance)
-    return Instance(problem, instance.mu, instance.labels)
+    if sigma is not None and problem.outcome_range is not None:
+        raise InvalidInput(
+            f"--sigma cannot be used with {problem.noise.described()}, as in the file, since their spread is learnt; "
+            "leave it out"
+        )
+    given: dict[str, Any] = {"R": R, "sigma": sigma, "tolerance": tolerance}
+    changed = replace(problem, **{name: value for name, value in given.items() if value is not None})
+    return Instance(changed, instance.mu, instance.labels)
 
 
 def _setting(made: Plan) -> Iterator[str]:
@@ -161,12 +156,9 @@ def _setting(made: Plan) -> Iterator[str]:
     if made.source == "random signals":
         rough = max(problem.smoothness(mu) for mu in made.signals)
         full = max(made.signals, key=problem.smoothness)
-        size = (
-            "with S(mu) = R"
-            if (problem.roughness(full) >= 0.99 * problem.radii).all()
-            else f"with S(mu) up to {rough:.3g}, all that the range allows"
-        )
-        yield f"means: {len(made.signals)} random smooth signals {size}; numbers are averages over them"
+        reached = (problem.roughness(full) >= 0.99 * problem.radii).all()
+        size = "= R" if reached else f"up to {rough:.3g}, all that the range allows"
+        yield f"means: {len(made.signals)} random smooth signals with S(mu) {size}; numbers are averages over them"
     else:
         mu = made.signals[0]
         best = made.instance.labels[int(mu.argmax())]
@@ -243,10 +235,8 @@ def _budget(found: Budget) -> Iterator[str | Table]:
                 f"{found.trials:,} trials with {probability:.0%} probability; plan more"
             )
         else:
-            yield (
-                f"With {probability:.0%} probability {found.trials:,} trials find an option within {tolerance:.3g} of "
-                "the best"
-            )
+            within = f"an option within {tolerance:.3g} of the best"
+            yield f"With {probability:.0%} probability {found.trials:,} trials find {within}"
     if found.candidates:
         left = sum(found.candidates) / len(found.candidates)
         yield (
@@ -314,10 +304,7 @@ def _choices(made: Plan) -> Iterator[str | Table]:
     yield table
     if made.by_R:
         yield ""
-        yield (
-            "Another R (too small a one can give a wrong answer or be refuted by the data; too large a one only costs "
-            "trials):"
-        )
+        yield "Another R (if too small, the answer can be wrong, or the data refute it; if too large, it costs trials):"
         yield _variations("times R" if made.instance.problem.by_component else "R", made.by_R)
     yield ""
     if made.by_tolerance:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from spectralbai.reproduction import CurveRow
 
-TABLE_NAME, PICTURE_NAME = "figure.csv", "figure.png"
+OUT, TABLE_NAME, PICTURE_NAME = Path("reproduction"), "figure.csv", "figure.png"
 
 
 def reproduce(
@@ -26,9 +26,7 @@ def reproduce(
     delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.01,
     seed: Seed = 0,
     jobs: Jobs = None,
-    out: Annotated[Path, typer.Option(help=f"Directory for {TABLE_NAME} and {PICTURE_NAME}.", metavar="DIR")] = Path(
-        "reproduction"
-    ),
+    out: Annotated[Path, typer.Option(help=f"Directory for {TABLE_NAME} and {PICTURE_NAME}.", metavar="DIR")] = OUT,
     force: Force = False,
 ) -> None:
     """The paper's experiment: what a tighter bound R on the roughness of the means saves.

@@ -177,10 +177,8 @@ def _read(
                 graph = Graph.from_categories(_categories(table, choices.by, labels))
             elif edges is None:
                 if not names:
-                    raise InvalidInput(
-                        f'{choices.called("features")} names no column, got "{choices.features}"; name some, such as '
-                        "dose,age"
-                    )
+                    asked = choices.called("features")
+                    raise InvalidInput(f'{asked} must name columns, such as dose,age, got "{choices.features}"')
                 read = features_from(table, names, choices.label)
                 graph = Graph.from_features(np.hstack([each.values for each in read]), choices.neighbors)
                 shown = "; ".join(f"{each.name} ({each.reading})" for each in read)

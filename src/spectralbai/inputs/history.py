@@ -142,8 +142,7 @@ def step_inside(graph: Graph, arms: Indices, outcomes: Vector, sigma: float) -> 
     freedom = int(seen.sum() - (per > 0).sum())
     if freedom < 1:
         raise InvalidInput(
-            "an R for each category needs a category of which two options were observed, got none; observe more, or "
-            "give --step"
+            "an R for each category needs a category of which two options were observed, got none; observe more"
         )
     squares = float((n * (sums[seen] / n - centre[c]) ** 2).sum())
     n0 = float((n.sum() - (np.bincount(c, n**2, graph.n_components) / np.maximum(per, 1)).sum()) / freedom)

@@ -64,8 +64,7 @@ class CsvTable:
         for row, line in zip(rows, lines[1:], strict=True):
             if len(row) != len(columns):
                 raise InvalidInput(
-                    f"line {line}: {len(row)} cells for {len(columns)} columns; a cell that holds a separator needs "
-                    "quotes"
+                    f"line {line}: {len(row)} cells for {len(columns)} columns; put cells with a separator in quotes"
                 )
         return cls(columns, tuple(rows), tuple(lines[1:]), separator == ";")
 
@@ -119,8 +118,7 @@ def arms_from(table: CsvTable, label: str | None = None) -> tuple[str, ...]:
     for each, line in zip(labels, table.lines, strict=True):
         if each in first:
             raise InvalidInput(
-                f'line {line}, column "{name}": the label "{each}" is taken by line {first[each]}; give each arm its '
-                "own"
+                f'line {line}, column "{name}": the label "{each}" is taken by line {first[each]}; choose another'
             )
         first[each] = line
     if len(labels) < 2:

@@ -58,9 +58,8 @@ def _caption(rows: Sequence[CurveRow], delta: float) -> str:
     many = "run" if runs[-1] == 1 else "runs"
     return (
         "Finding the best of three arms of means 0.9, 0.5 and 0.6 from samples with Gaussian noise of standard\n"
-        rf"deviation 1, at a risk of error $\delta$ = {delta:g}. It is known that the last two means are alike: their "
-        rf"squared"
-        "\n"
+        f"deviation 1, at a risk of error $\\delta$ = {delta:g}. It is known that the last two means are alike: their "
+        "squared\n"
         "difference, which is 0.01, is at most $R$. Markers and bars: mean and standard deviation of the number\n"
         f"of samples over {count} simulated {many} per $R$; the rules with the paper's sampling watch the same runs.\n"
         "Black line: no method whose risk holds for all means that $R$ allows needs fewer samples on average."
