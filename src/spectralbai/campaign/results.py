@@ -107,8 +107,7 @@ class Results(Closing):
     def begin(cls, directory: Path, source: str, campaign: Campaign) -> Results:
         """Returns the results of this campaign in the directory: new ones, or those of an earlier session to go on
         with."""
-        path = directory / FILE
-        definition = campaign.as_dict()
+        path, definition = directory / FILE, campaign.as_dict()
         connection = _connect(path)
         with _sentences(path):
             new = not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -118,25 +117,24 @@ class Results(Closing):
                     connection.execute(statement)
                 connection.execute("INSERT INTO campaign VALUES (?, ?)", (source, json.dumps(definition)))
                 connection.execute(f"PRAGMA user_version = {SCHEMA}")
+            results = cls(connection, path)
         else:
             connection.close()
-            begun = cls.open(directory)
-            connection = begun._connection
-            if begun.schema != SCHEMA:
-                connection.close()
+            results = cls.open(directory)
+            if results.schema != SCHEMA:
+                results.close()
                 raise InvalidInput(
                     f"{path} was begun by version 0.1.0, whose policies pull and stop differently: its runs can be "
                     "read, but no runs can be added; choose another directory with --out"
                 )
-        results = cls(connection, path)
         changed = _difference(results.definition, definition)
         if changed:
             raise InvalidInput(
                 f"{path} holds a campaign with other {changed}; choose another directory, or the file it was begun with"
             )
         now = (datetime.now(UTC).isoformat(timespec="seconds"), json.dumps(software()))
-        with _transaction(connection, path):
-            connection.execute("INSERT INTO sessions VALUES (?, ?)", now)
+        with _transaction(results._connection, path):
+            results._connection.execute("INSERT INTO sessions VALUES (?, ?)", now)
         return results
 
     def close(self) -> None:

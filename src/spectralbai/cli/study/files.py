@@ -32,16 +32,14 @@ def report(
         raise InvalidInput(
             f'--out must name a page, such as report.html, got "{out}"; the same as JSON gets the ending .json'
         )
-    if as_json:
-        with open_study(name, storage) as study, progress("making the report"):
-            made = study.report(control)
-        print_json(made.as_dict())
-        return
-    page = Output("--out", out, PAGE, force)
-    document = None if page.is_stream else Output("--out", beside, REPORT, force)
+    page = None if as_json else Output("--out", out, PAGE, force)
+    document = None if page is None or page.is_stream else Output("--out", beside, REPORT, force)
     with open_study(name, storage) as study, progress("making the report"):
         made = study.report(control)
-        content = made.as_html().encode()
+        content = b"" if page is None else made.as_html().encode()
+    if page is None:
+        print_json(made.as_dict())
+        return
     if document is not None:
         document.write(as_json_text(made.as_dict()).encode())
     page.write(content)
