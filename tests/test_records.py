@@ -27,7 +27,7 @@ ARMS = "dose,mg,age\nlow,5,1.5\nmid,10,2.5\nhigh,20,2\n"
         ARMS.replace("low", '"low"').rstrip("\n"),
     ],
 )
-def test_the_same_table_in_any_dress(text: str) -> None:
+def test_the_same_table_is_read_from_every_form_of_csv(text: str) -> None:
     table = CsvTable.from_text(text)
     assert arms_from(table) == ("low", "mid", "high")
     np.testing.assert_array_equal(table.numbers("mg"), [5, 10, 20])

@@ -64,7 +64,7 @@ def check_copy(study: sb.Study, storage: str) -> None:
         assert copy.definition.as_dict() == study.definition.as_dict()
 
 
-# What is stored does not depend on the kind: one of them will do for the second kind of storage.
+# What is stored does not depend on the kind: one of them is enough for the second kind of storage.
 @pytest.mark.parametrize(
     ("storage", "kind"), [*(("sqlite", kind) for kind in PAIRS), ("postgresql", "categories")], indirect=["storage"]
 )

@@ -95,7 +95,7 @@ def import_(
     document = read_json(file)
     from spectralbai.study import import_study
 
-    with progress("weighing results") as show, import_study(document, name, storage, show) as study:
+    with progress("processing results") as show, import_study(document, name, storage, show) as study:
         results = study.status().results
     words = f'The study "{name}" is restored, with {in_words(results, "result")}'
     answer(as_json, {"name": name, "results": results}, words)
@@ -117,7 +117,7 @@ def _import_results(name: str, file: Path, origin: str | None, storage: str | No
             sorted({*table.column(name)} - {""}) if name in table.columns else [] for name in ("ticket", "origin")
         )
         labels = [instance.labels[arm] for arm in arms]
-        with progress("weighing results") as show:
+        with progress("processing results") as show:
             new = study.add(labels, outcomes.tolist(), origin, show, tickets=tickets, origins=origins)
     words = f"recorded {in_words(new, 'result')}" if new else "all of these results are known already"
     answer(as_json, {"recorded": new, "known": len(arms) - new}, words)

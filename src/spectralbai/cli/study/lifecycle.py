@@ -65,7 +65,7 @@ def withdraw(
     It is never tried again and never the answer; if it was the answer, the study goes on. The risk of all answers
     together is then at most 2 delta, if options are not withdrawn because of their outcomes.
     """
-    with open_study(name, storage) as study, progress("weighing results"):
+    with open_study(name, storage) as study, progress("processing results"):
         new = study.withdraw(label)
         words = study.status().answer
     answer(as_json, {"withdrawn": label, "new": new}, f'withdrawn: "{label}"' if new else f'"{label}" was out already')
@@ -90,7 +90,7 @@ def join(
     outcomes.
     """
     instance = read_instance(file)
-    with open_study(name, storage) as study, progress("weighing results"):
+    with open_study(name, storage) as study, progress("processing results"):
         changes = study.join(instance)
         seen = study.status()
     joined = instance.labels[len(study.definition.history[-2].instance.labels) :]
@@ -104,7 +104,7 @@ def stop(name: Name, storage: StorageUrl = None, as_json: Json = False) -> None:
     No trials are handed out any more; results of those that are out are still welcome. What it says then holds as it
     would at any other time, for whatever reason it was stopped.
     """
-    with open_study(name, storage) as study, progress("weighing results"):
+    with open_study(name, storage) as study, progress("processing results"):
         new = study.stop()
         seen = study.status()
     words = f'stopped: "{name}"' if new else f'"{name}" was not running'

@@ -43,7 +43,7 @@ def status(
     chosen = category is not None or search is not None
     if every and chosen:
         raise InvalidInput("--all shows all arms; leave it out, or leave out --category and --search")
-    with open_study(name, storage) as study, progress("weighing results"):
+    with open_study(name, storage) as study, progress("processing results"):
         seen = study.status(control)
     arms = seen.select(category, search) if chosen or every else seen.top
     if as_json:

@@ -105,7 +105,7 @@ def tell(
         raise InvalidInput(f'a failed trial has no outcome, got "{outcome}"; leave it out, or leave out --failed')
     else:
         results = [(ticket, Failure(failed or "no outcome") if outcome is None else _number(outcome))]
-    with open_study(name, storage) as study, progress("weighing results"):
+    with open_study(name, storage) as study, progress("processing results"):
         new = study.tell_many(results)
     known = len(results) - new
     words = f"recorded {in_words(new, 'result')}" + (f"; {known} known already" if known else "")
