@@ -46,12 +46,7 @@ class Problem:
     """The kind of outcomes; sub-Gaussian unless set by `Problem.bounded`."""
 
     def __init__(
-        self,
-        graph: Graph,
-        R: ArrayLike,
-        sigma: ArrayLike = UNIT,
-        tolerance: float = 0.0,
-        noise: Noise | None = None,
+        self, graph: Graph, R: ArrayLike, sigma: ArrayLike = UNIT, tolerance: float = 0.0, noise: Noise | None = None
     ) -> None:
         """`R` is one number, or one per component of the graph. `sigma` is the standard deviation (or sub-Gaussian
         constant) of one outcome, one number or one per arm. `noise` can be given instead of `sigma`, for other kinds of

@@ -94,11 +94,11 @@ def plan(
         _show_plan(partial(planning.plan, instance, delta, **told), 0 if quick else runs, jobs, as_json)
 
 
-def _show_budget(weigh: Callable[..., Budget], jobs: int, picture: Output | None, as_json: bool) -> None:
+def _show_budget(compute: Callable[..., Budget], jobs: int, picture: Output | None, as_json: bool) -> None:
     if picture is not None:
         from spectralbai import plot as plots
     with processes(jobs) as executor, progress("simulated runs") as show:
-        found = weigh(executor=executor, on_run=show)
+        found = compute(executor=executor, on_run=show)
     if picture is not None:
         picture.write(plots.as_png(plots.plot_budget(found)))
     if as_json:

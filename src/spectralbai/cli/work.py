@@ -123,7 +123,7 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
             "--cluster needs dask.distributed, not installed here; run: pip install 'spectralbai[cluster]'"
         ) from None
     try:
-        resolve_address(address)  # refuses what is no address, before a client starts a thread that complains at exit
+        resolve_address(address)  # refuses an invalid address before a client starts a thread that complains at exit
         client: Any = Client(address, timeout=CONNECTING, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())

@@ -19,8 +19,8 @@ STIFFEST = 1e10
 from singular."""
 
 
-class Part(NamedTuple):
-    """The results before or after the split: the weight of each arm and its mean; arms are in component order."""
+class Results(NamedTuple):
+    """Results before or after the split: the weight of each arm and its mean; arms are in component order."""
 
     weights: Vector
     means: Vector
@@ -63,14 +63,14 @@ def log_integrals(
     Member k is the posterior, given the results before the split, of a flat level and roughness precision kappa_k; its
     weight says how well kappa_k explains those results (theory 6.4-6.6).
     """
-    then = Part(components.ordered(before), components.ordered(means_before))
-    since = Part(components.ordered(u), components.ordered(means))
+    then = Results(components.ordered(before), components.ordered(means_before))
+    since = Results(components.ordered(u), components.ordered(means))
     edges = Edges(components.offsets, components.ends, components.weights, components.edge_offsets)
     return _log_integrals(then, since, Prior(R, *level, scales), edges)
 
 
 @njit
-def _log_integrals(then: Part, since: Part, prior: Prior, edges: Edges) -> Vector:
+def _log_integrals(then: Results, since: Results, prior: Prior, edges: Edges) -> Vector:
     n_components = edges.offsets.size - 1
     result = np.zeros(n_components)
     for c in range(n_components):
@@ -117,14 +117,7 @@ def _laplacian(c: int, edges: Edges) -> Matrix:
 
 @njit
 def _member(
-    kappa: float,
-    centre: float,
-    c: int,
-    laplacian: Matrix,
-    then: Part,
-    since: Part,
-    prior: Prior,
-    edges: Edges,
+    kappa: float, centre: float, c: int, laplacian: Matrix, then: Results, since: Results, prior: Prior, edges: Edges
 ) -> tuple[float, float]:
     """Returns, for one member of the prior of component c, the logs of its weight and of weight times integral."""
     _, precision, middle, _ = prior

@@ -101,7 +101,7 @@ def join(
 def stop(name: Name, storage: StorageUrl = None, as_json: Json = False) -> None:
     """Ends a running study by hand, decided or not.
 
-    No trials are handed out any more; results of those that are out are still welcome. What it says then holds as it
+    No trials are handed out any more; results of those that are out are still accepted. What it says then holds as it
     would at any other time, for whatever reason it was stopped.
     """
     with open_study(name, storage) as study, progress("processing results"):
