@@ -22,6 +22,7 @@ from spectralbai.sampling.contract import SamplingRule, View, least_block
 from spectralbai.sampling.optimal import TIED
 from spectralbai.sampling.tracking import floor, project_on_floor
 from spectralbai.spectral import Catalogue
+from spectralbai.ties import first_largest
 
 PLAN_TOL, PLAN_STEPS = 0.05, 30
 """Relative gap up to which a plan is solved, and the largest number of oracle calls for it."""
@@ -166,7 +167,7 @@ def _with_optimism(omega: Vector, outlook: Outlook, leader: int, racing: Mask, s
     mean, variance = outlook.posterior
     upper = mean + np.sqrt(2 * math.log(max(samples, 2)) * variance)
     upper[~racing] = -np.inf
-    rival = int(np.argmax(upper))
+    rival = first_largest(upper)
     if upper[rival] > mean[leader]:
         omega = (1 - OPTIMISM) * omega
         omega[rival] += OPTIMISM
