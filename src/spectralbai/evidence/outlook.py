@@ -111,21 +111,10 @@ class Outlook:
         return oracle.respond(allocation).cost
 
     @cached_property
-    def _stiffness(self) -> Vector:
-        """rank / R of each component, the factor of its Laplacian in the precision matrix of the posterior, which is
-        diag(u) + (rank / R) L; each component has its own rank and R if there are several (theory 16.9)."""
-        to = self.decomposition.components
-        if self.problem.unstructured:
-            return np.zeros(to.n_components)
-        rank = np.full(to.n_components, to.rank) if to.radii.size == 1 else to.sizes - 1
-        stiffness: Vector = np.divide(rank, to.radii, out=np.full(rank.size, STIFFEST), where=to.radii > 0)
-        return np.minimum(stiffness, STIFFEST)
-
-    @cached_property
     def _precision(self) -> Vector:
         """The precision of each coordinate of the posterior."""
         parts = self.decomposition
-        precision: Vector = parts.theta + self._stiffness[parts.components.component] * parts.rough
+        precision: Vector = parts.theta + _stiffness(self.problem)[parts.components.component] * parts.rough
         return precision
 
     @cached_property
@@ -150,7 +139,8 @@ class Outlook:
         parts = self.decomposition
         by_arm, by_edge = _normals(parts.components)
         # Its covariance is the precision matrix. The basis would do as well, but may be another one on other machines.
-        noise = np.sqrt(parts.u)[:, None] * by_arm + np.sqrt(self._stiffness)[parts.components.of_arm, None] * by_edge
+        stiffness = _stiffness(self.problem)[parts.components.of_arm]
+        noise = np.sqrt(parts.u)[:, None] * by_arm + np.sqrt(stiffness)[:, None] * by_edge
         drawn: Matrix = self.posterior[0][:, None] + parts.combine(self._inverse[:, None] * (parts.basis.T @ noise))
         return drawn
 
@@ -222,6 +212,18 @@ class CatalogueOutlook(Outlook):
 def _formed(problem: Problem, data: Data, best: int, origin: float) -> Outlook:
     evidence, catalogue = Evidence(problem, data, best, origin), Catalogue.of(problem)
     return Outlook(evidence) if catalogue is None else CatalogueOutlook(evidence, catalogue)
+
+
+@lru_cache(maxsize=32)
+def _stiffness(problem: Problem) -> Vector:
+    """Returns rank / R of each component, the factor of its Laplacian in the precision matrix of the posterior, which
+    is diag(u) + (rank / R) L. Each component has its own rank and R if there are several R (theory 16.9)."""
+    to = Components.from_problem(problem)
+    if problem.unstructured:
+        return np.zeros(to.n_components)
+    rank = np.full(to.n_components, to.rank) if to.radii.size == 1 else to.sizes - 1
+    stiffness: Vector = np.divide(rank, to.radii, out=np.full(rank.size, STIFFEST), where=to.radii > 0)
+    return np.minimum(stiffness, STIFFEST)
 
 
 @lru_cache(maxsize=8)
