@@ -275,7 +275,7 @@ def test_reproduce_gives_the_same_csv_for_any_number_of_jobs(
 
 @pytest.fixture
 def idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes any simulation a failure."""
+    """Makes every simulation fail."""
     monkeypatch.setattr("spectralbai.reproduction.reproduce", lambda *_: pytest.fail("it went to work"))
 
 
@@ -297,7 +297,7 @@ def test_reproduce_refuses_bad_options_before_any_work(
     assert not out.exists()
 
 
-def test_reproduce_refuses_a_place_it_cannot_write_to_before_any_work(
+def test_reproduce_refuses_a_folder_it_cannot_write_to_before_any_work(
     run: Run, idle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "file"

@@ -453,7 +453,7 @@ def test_tickets_that_nobody_can_read_are_given_back(study: Callable[..., Any]) 
 
 
 @pytest.mark.parametrize("until", ["9999-12-31", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00+23:00", "tomorrow", ""])
-def test_a_date_that_is_none_or_beyond_the_calendar_is_refused_in_a_sentence(
+def test_a_date_that_is_invalid_or_beyond_the_calendar_is_refused_in_a_sentence(
     study: Callable[..., Any], until: str
 ) -> None:
     code, stdout, stderr = study("create", "more", "instance.json", "--until", until)

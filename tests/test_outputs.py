@@ -331,7 +331,7 @@ EDGES = ("instance", "--edges", "given/edges.csv", "--R", "1", "--sigma", "1")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((*EDGES, "--out", "place/x.png"), "--out must name a file for the instance, such as options.json"),
+        ((*EDGES, "--out", "place/x.png"), "--out must name a file such as options.json"),
         ((*EDGES, "--out", "place"), "--out: place is a directory"),
         ((*EDGES, "--out", "none/x.json"), "--out: there is no folder none; make it first"),
         ((*EDGES, "--out", "given/edges.csv"), "--out would overwrite given/edges.csv, which is read"),

@@ -21,6 +21,7 @@ from tests.warm import CLIENT
 ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md",
+    "docs/command_line.md",
     "docs/campaigns.md",
     "docs/planning.md",
     "docs/studies.md",

@@ -75,7 +75,7 @@ def test_bounded_outcomes_are_decided(noise: Any) -> None:
 @pytest.mark.parametrize(
     ("problem", "mu", "noise", "message"),
     [
-        (PAPER, [0.9, 0.5, 0.6], "bernoulli", "`noise` must be gaussian, whose spread is sigma, got 'bernoulli'"),
+        (PAPER, [0.9, 0.5, 0.6], "bernoulli", "`noise` must be gaussian, with spread sigma, got 'bernoulli'"),
         (Problem.bounded(PAPER.graph, 0.01), [0.9, 0.5, 0.6], "gaussian", "`noise` must be bernoulli, uniform or"),
         (
             Problem.bounded(PAPER.graph, 0.01),
@@ -126,7 +126,7 @@ def test_a_wrong_r_that_hides_the_best_arm_is_refuted() -> None:
     assert [run.status for run in runs] == ["inconsistent"] * 10
 
 
-def test_a_refutation_is_dated_when_it_falls_though_other_rules_go_on() -> None:
+def test_a_refutation_keeps_its_time_although_other_rules_go_on() -> None:
     alone = simulate.run(SpectralTaS(PAPER, 0.1, stopping="mixture"), ROUGH, seed=15, max_samples=5000)
     together = simulate.watch(
         SpectralTaS(PAPER, 0.1, watching=(("paper-printed", 1e-6),), stopping="mixture"),

@@ -217,7 +217,7 @@ def test_openings_that_do_not_fit_are_refused(tmp_path_factory: pytest.TempPathF
     assert [each.name for each in list_studies(place)] == ["whole"]
 
 
-def test_a_kept_state_that_is_not_of_its_records_is_found_out(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_kept_state_that_does_not_follow_from_its_records_is_found(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The comparison that other tests rest on can fail."""
     with sb.Study.create("wrong", INSTANCE, 0.05, f"sqlite:///{tmp_path_factory.mktemp('wrong') / 's.db'}") as study:
         drive(study, 1, n=3, most=12)

@@ -64,7 +64,7 @@ def check_copy(study: sb.Study, storage: str) -> None:
         assert copy.definition.as_dict() == study.definition.as_dict()
 
 
-# What is stored does not depend on the kind: one of them will do for the second kind of storage.
+# What is stored does not depend on the kind: one of them is enough for the second kind of storage.
 @pytest.mark.parametrize(
     ("storage", "kind"), [*(("sqlite", kind) for kind in PAIRS), ("postgresql", "categories")], indirect=["storage"]
 )
@@ -207,7 +207,7 @@ def test_what_cannot_join_is_refused_and_changes_nothing(storage: str) -> None:
         before = export_study(study)
         for wrong, words in (
             (OLD, "must hold new options after the 5 present ones, got none"),
-            (instance(others, 0.3), 'all options, the present ones first, and "e" is missing'),
+            (instance(others, 0.3), 'the instance must hold all options, and "e" is missing'),
             (sb.Instance(problem, labels=list("abcdfeg")), 'got "f" where "e" is now; put new ones at the end'),
             (sb.Instance(problem, labels=list("abcdEfg")), '"e" is missing'),
             (sb.Instance(problem, labels=["a", "b", "c", "d", "e", "f", " g"]), "a label must be one line"),

@@ -73,7 +73,7 @@ def test_a_study_ends_at_its_time_and_later_results_are_kept(storage: str) -> No
     assert [each.name for each in list_studies(storage)] == ["dated"]
 
 
-def test_a_budget_that_will_not_do_is_said_so(storage: str) -> None:
+def test_a_budget_that_is_too_small_is_reported(storage: str) -> None:
     rng = np.random.default_rng(0)
     close = sb.Instance(sb.Problem(INSTANCE.problem.graph, 1.0, 0.5), labels=LABELS)
     with sb.Study.create("close", close, 0.01, storage, budget=60) as study:

@@ -210,7 +210,7 @@ def test_nothing_is_claimed_of_a_race_whose_data_contradict_R(storage: str) -> N
 
 
 @ON_SQLITE
-def test_results_that_contradict_R_after_the_decision_are_spoken_of(storage: str) -> None:
+def test_results_that_contradict_R_after_the_decision_are_reported(storage: str) -> None:
     with sb.Study.create("late doubt", INSTANCE, 0.05, storage, stopping="mixture") as study:
         fill(study, 1)
         assert (study.status().state, study.status().agreement) == ("decided", "yes, so far")
@@ -303,7 +303,7 @@ def test_the_state_is_kept_up_to_date_between_checks_too(storage: str, monkeypat
 
 
 def test_two_workers_at_one_check_keep_one_state(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CLAIM", -1.0)  # promises that nobody keeps: everyone computes
+    monkeypatch.setattr(module, "CLAIM", -1.0)  # claims that nobody respects: everyone computes
     with (
         sb.Study.create("both", INSTANCE, 0.05, storage, stopping="mixture") as study,
         sb.Study.open("both", storage) as other,
