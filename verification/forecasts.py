@@ -75,7 +75,11 @@ def main() -> int:
             if limits(wrong, options.runs)[0] > 1 - LEAST:
                 failed.append(name)
     console.print(table)
-    console.print(f"[red]Below {LEAST:.0%}: {', '.join(failed)}[/red]" if failed else f"No rate at half-time is below {LEAST:.0%}.")
+    console.print(
+        f"[red]Below {LEAST:.0%}: {', '.join(failed)}[/red]"
+        if failed
+        else f"No rate at half-time is below {LEAST:.0%}."
+    )
     return 1 if failed else 0
 
 
