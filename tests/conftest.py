@@ -7,9 +7,10 @@ import math
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ from spectralbai.allocation.interior_point import Iterate, newton_step
 from spectralbai.cli import main
 from spectralbai.sampling.race import spread
 from spectralbai.sampling.tracking import project_on_floor
+from tests import warm as warm_module
 
 pytest.register_assert_rewrite("tests.contracts")  # pytest does it only for files named test_*
 settings.register_profile("fixed", derandomize=True, database=None)  # the same examples every time
@@ -70,6 +72,17 @@ def quiet() -> Callable[[str], str]:
     """Returns a function that removes from stderr the line which says that kernels are being compiled. It is printed
     on the first use only, in whichever test that is."""
     return lambda stderr: re.sub(r"^Compiling the numerical kernels, .*\n", "", stderr, count=1, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """What to put before `spectralbai ...` or `python ...` to have it run as a process that has everything loaded: for
+    tests of streams and of scripts, which are not about how a process starts."""
+    address = tmp_path_factory.mktemp("warm") / "socket"
+    command = [sys.executable, warm_module.__file__, str(address)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None and server.stdout.readline() == b"ready\n"
+        yield [sys.executable, "-S", "-E", "-c", warm_module.CLIENT, str(address)]
 
 
 @pytest.fixture
