@@ -42,7 +42,7 @@ def test_fair_bets_leave_the_wealth_where_it_was() -> None:
 
 
 def test_leaders_never_hold_more_than_what_was_put_in() -> None:
-    """C_i + W0_i + the sum over all b of W_bi stays 1 where every bet pays 0, whoever is fed."""
+    """C_i + W0_i + the sum of W_bi over all b stays 1 if every bet pays 0, whichever leaders get the stakes."""
     rng, leaders = np.random.default_rng(4), Leaders.opened(4)
     for _ in range(60):
         shares = feed(rng.dirichlet(np.full(4, 0.3)))
@@ -72,7 +72,7 @@ def test_what_a_leader_proved_holds_for_that_leader_only() -> None:
     assert not reading.decided(1e-6) and reading.recommended(1e-6) == 1
     assert reading.lacking(0.05) is not None
     assert reading.least_beaten(0.05)[0] == peak[1:].min()
-    # A leader who joins later finds the cash, not what others won.
+    # A leader that appears later starts with the cash, not with what bets by other leaders have won.
     late = rich.joined(np.array([2]))
     np.testing.assert_array_equal(late.wealth(2)[1], np.logaddexp(rich.cash, rich.common))
 
@@ -105,7 +105,7 @@ def test_arms_are_separable_where_there_is_a_best_response(graph: str) -> None:
             np.testing.assert_array_equal(separable(problem)[b][others], np.isfinite(cost)[others])
 
 
-def test_leaders_are_fed_by_the_squares_of_their_chances_and_the_rest_goes_to_all() -> None:
+def test_leaders_get_stakes_by_the_squares_of_their_chances_and_the_rest_is_shared_by_all() -> None:
     shares = feed(np.array([0.6, 0.3, FED - 0.001, 0.1 - FED + 0.001]))
     assert shares.sum() == pytest.approx(1 - COMMON)
     assert shares[2] == 0 and shares[0] == pytest.approx(4 * shares[1])

@@ -205,8 +205,8 @@ def test_right_answers_that_are_not_tried_are_bounded() -> None:
             assert sb.closest_alternative(problem, mu, omega, int(answer)).cost <= bound
 
 
-def test_the_bound_of_an_answer_allows_for_mates_of_less_noise() -> None:
-    """They fall with the answer, and are cheaper to watch."""
+def test_the_bound_of_an_answer_allows_for_less_noisy_arms_of_its_category() -> None:
+    """The alternative lowers them together with the answer, and fewer samples of them show it."""
     problem = sb.Problem(sb.Graph.from_categories(list("aabb")), [1e-6, 1e-6], [5.0, 0.1, 0.1, 0.1])
     mu = np.array([1.0, 0.9999, 0.0, 0.0])
     reached = Oracle(problem, mu, 0).respond(np.array([0.0, 0.5, 0.25, 0.25])).cost[2:].min()
@@ -215,7 +215,8 @@ def test_the_bound_of_an_answer_allows_for_mates_of_less_noise() -> None:
 
 @pytest.mark.parametrize("short", [1e-12, 1e-10, 3e-10, 2e-8, 2e-7])
 def test_a_tolerance_at_the_edge_of_what_a_category_allows(short: float) -> None:
-    """The mate can still win by it: there is a lower bound with it, though the alternative is lost in rounding."""
+    """The other arm of the category can just win by it: the lower bound holds, although rounding makes the
+    alternative unusable."""
     tolerance = math.sqrt(2 * 0.01) * (1 - short)
     problem = sb.Problem(sb.Graph.from_categories(list("aab")), [0.02, 0.0], tolerance=tolerance)
     mu = [0.05, -0.05, -3.0]

@@ -176,7 +176,7 @@ def random_table(kind: str, tolerance: float, rng: np.random.Generator, slack: f
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("tolerance", [0.0, 0.1])
-def test_no_means_under_which_an_arm_is_best_gain_by_the_bets_against_it(kind: str, tolerance: float) -> None:
+def test_bets_against_an_arm_gain_nothing_on_average_under_means_where_it_is_best(kind: str, tolerance: float) -> None:
     """max over these means of sum_a n_a h_a (mu_a - lam_a), by a conic solver, is at most what is charged."""
     rng, checked = np.random.default_rng(5), 0
     for _ in range(6):
@@ -202,7 +202,7 @@ def test_no_means_under_which_an_arm_is_best_gain_by_the_bets_against_it(kind: s
 
 
 @pytest.mark.parametrize("kind", KINDS[:3])
-def test_no_smooth_means_gain_by_the_bets_against_R(kind: str) -> None:
+def test_bets_against_R_gain_nothing_on_average_under_smooth_means(kind: str) -> None:
     rng, checked = np.random.default_rng(6), 0
     while checked < 5:
         table = random_table(kind, 0.0, rng, slack=0.01)

@@ -1,4 +1,4 @@
-"""Runs that end with their budget: the best arm is among the candidates, but for the risk."""
+"""Runs that end with their budget: the best arm is among the candidates with probability at least 1 - delta."""
 
 from __future__ import annotations
 

@@ -176,7 +176,7 @@ def test_tied_means_need_a_tolerance_and_are_never_good_enough_without() -> None
     times = times_of(made.by_tolerance)
     assert made.by_tolerance[0].value == 0 and times[0] == math.inf
     assert 0 < times[1] < math.inf
-    with pytest.raises(sb.InvalidInput, match='"0" and "1" are tied at 1: no number of trials'):
+    with pytest.raises(sb.InvalidInput, match='"0" and "1" are tied at 1, so no trials tell them apart'):
         sb.plan(sb.Instance(replace(tied.problem, tolerance=0.0), tied.mu), runs=0)
 
 

@@ -124,12 +124,13 @@ def test_closed_streams_end_in_one_line(tmp_path: Path, redirected: str, code: i
     assert bool(done.stdout) is (code == 0)
 
 
-def test_a_reader_that_has_enough_ends_the_command_without_a_word(tmp_path: Path) -> None:
+def test_a_reader_that_has_enough_ends_the_command_without_a_word(tmp_path: Path, warm: list[str]) -> None:
     (tmp_path / "small.json").write_text(SMALL)
     reading, writing = os.pipe()
     os.close(reading)
     for arguments in (["solve", "small.json", "--json"], ["plan", "small.json", "--quick"]):
-        done = subprocess.run([*COMMAND, *arguments], stdout=writing, stderr=subprocess.PIPE, cwd=tmp_path)
+        command = [*warm, "spectralbai", *arguments]
+        done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, cwd=tmp_path)
         assert (done.returncode, done.stderr) == (141, b"")
     os.close(writing)
 

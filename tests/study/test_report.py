@@ -157,7 +157,7 @@ def test_numbers_far_from_zero_keep_the_digits_that_matter(tmp_path: Path) -> No
         assert f"{shown[1]}{shown[0]} to {shown[2]}" in page.text
 
 
-def test_a_tolerance_so_large_that_every_arm_will_do_is_said_to_be(tmp_path: Path) -> None:
+def test_a_tolerance_so_large_that_every_arm_is_right_is_reported(tmp_path: Path) -> None:
     path = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(0, 1), (1, 2)]), R=0.01, tolerance=100.0))
     with sb.Study.create("x", path, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
         (ticket,) = study.ask(10)
@@ -279,7 +279,7 @@ def test_betting_has_intervals_from_the_first_result_of_a_part_of_the_graph_on(t
     assert "All intervals hold, at all times at once, at a risk of 0.05" in page.text
 
 
-def test_a_rule_that_is_not_proved_is_said_not_to_be(tmp_path: Path) -> None:
+def test_a_report_says_if_a_rule_is_not_proved(tmp_path: Path) -> None:
     with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}", stopping="gk16") as study:
         fill(study, 1)
         report = study.report()

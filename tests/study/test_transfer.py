@@ -32,7 +32,7 @@ def test_an_exported_study_is_restored_exactly(exported: tuple[dict[str, Any], d
     document = json.loads(json.dumps(document))
     with import_study(document, None, storage) as study:
         assert study.name == "old"
-        assert study.snapshot().state.as_dict() == state  # weighed anew from the results
+        assert study.snapshot().state.as_dict() == state  # computed again from the results
         assert export_study(study) == document
         known = study.records().observations[-1]
         assert known.ticket is not None

@@ -85,7 +85,7 @@ def serve(
         server = Server(make_app(studies, access, Limits(rate=rate, burst=4 * rate)), host, port)
         with held_back() as hold, visitors(studies if sample else None):
             hold()  # the server handles Ctrl-C: it finishes running requests first
-            words = "" if access.needed else "; whoever uses this machine may call it"
+            words = "" if access.needed else "; everyone who uses this machine may call it"
             typer.echo(f"Serving {studies.storage} at {server.url}{words}. Ctrl-C ends it", err=True)
             server.serve_until_stopped()
 
@@ -111,7 +111,7 @@ def revoke(
 ) -> None:
     """Makes a token invalid at once, also for a service that is running."""
     gone = _tokens(tokens).revoke(id_)
-    typer.echo(f"The token {gone.id} is of no use any more")
+    typer.echo(f"The token {gone.id} is no longer valid")
 
 
 @token.command("list")

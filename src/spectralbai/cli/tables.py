@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import csv
+import io
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from rich.console import RenderableType
     from rich.table import Table
@@ -71,3 +73,19 @@ def as_text(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         lines.append("   ".join(cells))
     lines.insert(1, "─" * (sum(widths) + 3 * (len(widths) - 1)))
     return "\n".join(lines)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Returns these columns of the rows as CSV; lists in a cell are separated by blanks."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_in_a_cell(row[column]) for column in columns])
+    return text.getvalue()
+
+
+def _in_a_cell(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else value

@@ -79,8 +79,7 @@ class Means:
             if problem.tolerance == 0 and tied(mu):
                 first, second = (labels[arm] for arm in np.flatnonzero(mu == mu.max())[:2])
                 raise InvalidInput(
-                    f'"{first}" and "{second}" are tied at {mu.max():g}: no number of trials tells them apart; give a '
-                    "tolerance"
+                    f'"{first}" and "{second}" are tied at {mu.max():g}, so no trials tell them apart: set a tolerance'
                 )
 
 
@@ -96,8 +95,7 @@ def _random_signals(problem: Problem, seed: int) -> tuple[Vector, ...]:
     """
     if np.isinf(problem.radii).any() or problem.rigid:
         raise InvalidInput(
-            f'"mu" is missing and {problem.described_R()} says nothing of the means; guess mu, give observations, or '
-            "choose R"
+            f'"mu" is missing, and {problem.described_R()} tells nothing: guess mu, give observations, or choose R'
         )
     graph = problem.graph
     if graph.n_edges == 0:

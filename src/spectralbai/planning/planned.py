@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -142,16 +142,16 @@ class Plan:
                 "delta": self.delta,
                 "source": self.source,
                 "instance": self.instance.as_dict(),
-                "signals": [mu.tolist() for mu in self.signals],
-                "with_graph": asdict(self.with_graph),
-                "without_graph": asdict(self.without_graph),
+                "signals": self.signals,
+                "with_graph": self.with_graph,
+                "without_graph": self.without_graph,
                 "saving": self.saving,
                 "advice": self.advice,
-                "by_delta": [asdict(each) for each in self.by_delta],
-                "by_R": [asdict(each) for each in self.by_R],
-                "by_tolerance": [asdict(each) for each in self.by_tolerance],
+                "by_delta": self.by_delta,
+                "by_R": self.by_R,
+                "by_tolerance": self.by_tolerance,
                 "pilot": None if self.pilot is None else self.pilot.as_dict(),
-                "range": None if self.range is None else asdict(self.range),
+                "range": self.range,
             }
         )
         return document
@@ -223,13 +223,13 @@ def plan(
         delta,
         means.source,
         means.signals,
-        ours[0],
-        theirs,
-        tuple(sorted(ours, key=lambda each: -each.delta)),
-        tuple(races.varied(*each, problem, ours[0], fewer) for each in other_R),
-        tuple(races.varied(*each, problem, ours[0], fewer) for each in other_tolerance),
-        means.pilot,
-        None if means.pilot is None else _range(means.pilot, problem, ours[0]),
+        with_graph=ours[0],
+        without_graph=theirs,
+        by_delta=tuple(sorted(ours, key=lambda each: -each.delta)),
+        by_R=tuple(races.varied(*each, problem, ours[0], fewer) for each in other_R),
+        by_tolerance=tuple(races.varied(*each, problem, ours[0], fewer) for each in other_tolerance),
+        pilot=means.pilot,
+        range=None if means.pilot is None else _range(means.pilot, problem, ours[0]),
     )
 
 

@@ -13,6 +13,7 @@ from spectralbai.compiled import njit
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.sampling.contract import SamplingRule, View
+from spectralbai.ties import ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +90,7 @@ def next_pulls(targets: Vector, rate: Vector, issued: Vector, n: int) -> Indices
     """Returns the next n arms of C-tracking: each is the arm that is furthest behind its target.
 
     `targets` are the cumulated targets after the pulls already issued; they grow by `rate` with each pull (theory 7.1).
+    Of arms that are equally far behind, up to rounding errors, the first one is pulled.
     """
     pulls = np.empty(n, dtype=np.intp)
     counts = issued.copy()
@@ -97,7 +99,7 @@ def next_pulls(targets: Vector, rate: Vector, issued: Vector, n: int) -> Indices
         lag = -np.inf
         for a in range(rate.size):
             behind = targets[a] + (k + 1) * rate[a] - counts[a]
-            if behind > lag:
+            if behind > lag + ROUNDING:
                 arm, lag = a, behind
         pulls[k] = arm
         counts[arm] += 1.0

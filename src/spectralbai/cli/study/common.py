@@ -22,10 +22,8 @@ StorageUrl = Annotated[
         "--storage",
         envvar="SPECTRALBAI_STORAGE",
         show_envvar=False,
-        help=(
-            "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; if not given, $SPECTRALBAI_STORAGE, or "
-            "spectralbai.db here."
-        ),
+        help="sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; if not given, $SPECTRALBAI_STORAGE, or "
+        "spectralbai.db here.",
         metavar="URL",
     ),
 ]

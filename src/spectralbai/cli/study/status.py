@@ -43,7 +43,7 @@ def status(
     chosen = category is not None or search is not None
     if every and chosen:
         raise InvalidInput("--all shows all arms; leave it out, or leave out --category and --search")
-    with open_study(name, storage) as study, progress("weighing results"):
+    with open_study(name, storage) as study, progress("processing results"):
         seen = study.status(control)
     arms = seen.select(category, search) if chosen or every else seen.top
     if as_json:
@@ -74,16 +74,8 @@ def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
         return
     table = study_table("study", "arms", "goal", "delta", "results", "state", "best so far", "created")
     for each in found:
-        cells = (
-            str(each.n_arms),
-            each.goal,
-            f"{each.delta:g}",
-            f"{each.results:,}",
-            each.state,
-            each.best or "",
-            each.created,
-        )
-        table.add_row(each.name, *cells)
+        numbers = (str(each.n_arms), each.goal, f"{each.delta:g}", f"{each.results:,}")
+        table.add_row(each.name, *numbers, each.state, each.best or "", each.created)
     print_plain(table, least_width=100)
 
 
