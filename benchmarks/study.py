@@ -39,7 +39,7 @@ def opened(url: str) -> tuple[sb.Study, float]:
     return study, time.perf_counter() - begin
 
 
-def trial(study: sb.Study, outcome: float, spent: dict[str, list[float]], before: list[sb.Ticket]) -> None:
+def trial(study: sb.Study, outcome: float, spent: dict[str, list[float]], before: list[sb.study.Ticket]) -> None:
     """Asks and tells once, and writes down the milliseconds; `before` holds the ticket told last, if any.
 
     Nothing else is read in between, because the caches of the processor would then be cold. A result has closed its
@@ -79,7 +79,7 @@ def main() -> None:
         spent: dict[int, dict[str, list[float]]] = {
             results: {"ask": [], "tell": [], "tell that closes": []} for results in urls
         }
-        last: dict[int, list[sb.Ticket]] = {results: [] for results in urls}
+        last: dict[int, list[sb.study.Ticket]] = {results: [] for results in urls}
         for _ in range(TRIALS):  # in turn, so that the noise of the machine is the same for both
             for results, (study, _) in studies.items():
                 trial(study, 100.0 * float(rng.standard_normal()), spent[results], last[results])

@@ -14,7 +14,7 @@ from sqlalchemy import event
 
 import spectralbai as sb
 from spectralbai.errors import StorageError
-from spectralbai.study import changes
+from spectralbai.study import changes, replay
 from spectralbai.study.storage import Storage
 from tests.study.storages import ON_SQLITE
 from tests.study.test_durable_blocks import check_replay
@@ -117,7 +117,7 @@ def test_a_change_comes_through_while_others_keep_telling(
             study.tell_many([(ticket, float(ticket.arm)) for ticket in study.ask(10)])
         tickets = study.ask(3)
         computed = []
-        honest = changes.advance
+        honest = replay.advance
 
         def slow(*given: Any) -> Any:
             computed.append(True)

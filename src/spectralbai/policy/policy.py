@@ -325,8 +325,8 @@ class Policy(Schedule):
                 return due
             if growth[racing].min() <= TIED:
                 return math.inf
-            medians = lacking[racing] / growth[racing] / np.sqrt(1 + 2 / lacking[racing])
-            return max(float(medians.max()) ** 0.45 * evidence.samples**0.55, due)  # (13.6)
+            median = float((lacking[racing] / growth[racing] / np.sqrt(1 + 2 / lacking[racing])).max())
+            return max(math.pow(median, 0.45) * math.pow(evidence.samples, 0.55), due)  # (13.6)
         statistic, threshold = reading.least_beaten(delta)
         gain = rule.growth(self.problem, evidence.mu_tilde, evidence.best, shares)
         if math.isinf(threshold) or math.isnan(gain):

@@ -308,8 +308,8 @@ class Ledger:
         characters of the definition."""
         columns = [states.c[name] for name in Key._fields]
         query = select(*columns, func.substr(studies.c.definition, 1, HEAD)).join_from(states, studies)
-        *found, head = self._one(query.where(states.c.study == self._id))
-        return Key._make(found), head
+        found = self._one(query.where(states.c.study == self._id))
+        return Key._make(found[:-1]), found[-1]
 
     def kept(self) -> Key:
         """Returns the `key` of the stored state."""
