@@ -66,6 +66,7 @@ def check_copy(study: sb.Study, storage: str) -> None:
 
 
 @ON_SQLITE
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("kind", PAIRS)
 def test_a_study_that_has_decided_races_on_with_options_that_join(storage: str, kind: str) -> None:
     rng = np.random.default_rng(2)
