@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
@@ -22,6 +23,7 @@ from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.intervals import graph_precision, pooled_intervals, pools_of
 from spectralbai.evidence.outlook import CatalogueOutlook, Outlook
 from spectralbai.inputs.history import roughness_from
+from spectralbai.planning import plan
 from spectralbai.policy import State
 from spectralbai.spectral import Catalogue, Duels, categories
 from spectralbai.stopping.accounts import Accounts
@@ -430,3 +432,43 @@ def test_matrices_that_do_not_fit_in_memory_are_refused_at_once() -> None:
     pair = Graph.from_edges(n, [(0, 1)])
     with pytest.raises(sb.InvalidInput, match="an estimate of the roughness of 400,000 arms would need .*; give R"):
         roughness_from(pair, 1.0, np.ones(n), start)
+
+
+@pytest.mark.parametrize("kind", ["edges", "weights", "features", "networkx", "one R for all categories"])
+def test_a_graph_that_does_not_fit_in_memory_is_refused_before_any_trial(
+    kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    nx = pytest.importorskip("networkx")
+    n = 300
+    pairs = [(a, a + 1) for a in range(n - 1)]
+    graph = {
+        "edges": lambda: Graph.from_edges(n, pairs),
+        "weights": lambda: Graph.from_weights(np.diag(np.ones(n - 1), 1) + np.diag(np.ones(n - 1), -1)),
+        "features": lambda: Graph.from_features(np.arange(n)[:, None]),
+        "networkx": lambda: Graph.from_networkx(nx.path_graph(n)),
+        "one R for all categories": lambda: Graph.from_categories([str(a % 9) for a in range(n)]),
+    }[kind]()
+    mu = np.zeros(n)
+    mu[7] = 0.1
+    made = sb.Instance(Problem(graph, 10.0), mu)
+    assert sb.Instance.from_dict(made.as_dict()).problem.n_arms == n  # files are read as such
+    monkeypatch.setattr("spectralbai.checks.os.sysconf", lambda name: 1000 if name == "SC_PAGE_SIZE" else 17_000)
+    storage = f"sqlite:///{tmp_path}/studies.db"
+    for refused in (
+        lambda: SpectralRace(made.problem, 0.05),
+        lambda: sb.SpectralTaS(made.problem, 0.05),
+        lambda: sb.solve_allocation(made.problem, mu),
+        lambda: plan(made, 0.05, runs=0),
+        lambda: sb.Study.create("large", made, delta=0.05, storage=storage),
+    ):
+        with pytest.raises(sb.InvalidInput, match=r"the matrices of 300 arms would need about 0\.0 GB"):
+            refused()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_catalogue_of_any_size_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, _ = shop((100, 100), 0.1)
+    monkeypatch.setattr("spectralbai.checks.os.sysconf", lambda name: 1000)
+    assert SpectralRace(problem, 0.05).init() is not None
+    with pytest.raises(sb.InvalidInput, match="the matrices of 201 arms"):
+        sb.SpectralTaS(problem, 0.05)
