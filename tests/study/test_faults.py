@@ -147,3 +147,25 @@ def test_a_full_disk_is_said_to_be_and_nothing_told_before_is_lost(tmp_path: Pat
             resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         assert study.tell_many([(ticket, 0.5) for ticket in tickets]) == 3
         check_replay(study)
+
+
+@ON_SQLITE
+def test_a_trial_that_holds_up_many_results_is_named_with_what_to_do(storage: str) -> None:
+    with sb.Study.create("held up", INSTANCE, 1e-9, storage) as study:
+        (lost, *others) = study.ask(10)
+        study.tell_many([(ticket, 0.5) for ticket in others])
+        while study.status().sealed < 50:
+            assert study.status().advice == ()
+            study.tell_many([(ticket, 0.5) for ticket in study.ask(10)])
+        status = study.status()
+        assert status.sealed == sum(each.block != lost.block for each in study.records().tickets)
+        (advice,) = status.advice
+        assert advice.startswith(
+            f"{status.sealed} results wait for 1 trial that is still out, such as ticket {lost.id} of"
+        )
+        assert advice.endswith(f"spectralbai study abandon 'held up' {lost.id}")
+        study.abandon(lost)
+        (again,) = study.ask(1)
+        assert (again.block, again.arm) == (lost.block, lost.arm)
+        study.tell(again, 0.5)
+        assert (study.status().sealed, study.status().advice) == (0, ())

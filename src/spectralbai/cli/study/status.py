@@ -82,8 +82,8 @@ def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
 def _evidence(status: Status) -> Iterator[str]:
     proved = "risk proved" if status.proved else "risk NOT proved"
     yield f"goal {status.goal}, delta = {status.delta:g}, rule {status.stopping} ({proved})"
-    claimless = status.consistent is False
-    yield status.evidence if claimless or status.candidates is not None else f"evidence {status.evidence}"
+    measured = status.consistent is not False and status.candidates is None and status.threshold is not None
+    yield f"evidence {status.evidence}" if measured else status.evidence
     yield f"do the data agree with R? {status.agreement}"
     if status.joined:
         yield status.joined
