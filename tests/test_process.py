@@ -99,7 +99,6 @@ SMALL = '{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1
     [
         ("solve small.json >&-", 1, "error: standard output is closed; send it somewhere, such as > /dev/null\n"),
         ("--help >&-", 1, "error: standard output is closed; send it somewhere, such as > /dev/null\n"),
-        ("solve small.json <&-", 0, ""),
         ("solve - <&-", 1, 'error: standard input is closed, and "-" reads it; give a file, or pipe something in\n'),
         ("study tell x - <&-", 1, 'error: standard input is closed, and "-" reads it; give a file, or pipe something'),
         (
@@ -108,7 +107,7 @@ SMALL = '{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1
             1,
             'error: standard input: standard input is closed, and "-" reads it; give a file, or pipe something in\n',
         ),
-        ("solve small.json 2>&-", 0, ""),
+        ("solve small.json <&- 2>&-", 0, ""),
         ("solve none.json 2>&-", 1, ""),
         ("solve none.json <&- 2>&-", 1, ""),
         ("solve small.json > /dev/full", 1, "error: No space left on device\n"),
