@@ -8,7 +8,7 @@ import pytest
 from verification.coverage import chance
 from verification.ended import DELTA, Kind, kinds, run
 
-RUNS = 20
+RUNS = 12
 """Of each instance; `make verify-risk` makes 300."""
 
 

@@ -132,7 +132,7 @@ def test_new_accounts_start_at_what_withdrawals_have_left_of_1_and_the_others_go
     assert later.leaders is not None and (later.leaders.peak[:, 3:] == -HALF).all()
 
 
-RACES = 80
+RACES = 50
 NULLS = {
     "alone": (sb.Problem(sb.Graph.from_edges(3, []), 1.0), sb.Problem(sb.Graph.from_edges(4, []), 1.0)),
     "categories": (

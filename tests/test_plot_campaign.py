@@ -196,3 +196,16 @@ def test_no_two_arms_are_drawn_on_one_another(made: Instance) -> None:
     apart = np.sqrt(((places[:, None] - places[None]) ** 2).sum(-1))
     np.fill_diagonal(apart, np.inf)
     assert apart.min() > 0.01 * np.ptp(places, axis=0).max()
+
+
+def test_a_large_grid_is_drawn_unfolded() -> None:
+    side = 15
+    number = np.arange(side * side).reshape(side, side)
+    joined = [(number[:-1], number[1:]), (number[:, :-1], number[:, 1:])]
+    edges = np.vstack([np.column_stack([first.flat, second.flat]) for first, second in joined])
+    graph = Graph.from_edges(side * side, edges.tolist())
+    places = layout(graph)
+    long = np.linalg.norm(places[graph.pairs[:, 0]] - places[graph.pairs[:, 1]], axis=1)
+    across = np.linalg.norm(places[number[0, 0]] - places[number[-1, -1]])
+    assert long.max() < 2 * np.median(long) and across > 0.8 * side * np.median(long)
+    assert layout(graph) is places, "a page asks for the same places many times"

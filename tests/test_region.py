@@ -21,7 +21,7 @@ from spectralbai.stopping.region import graph_penalties
 from verification.coverage import chance, strayed
 
 DELTA = 0.2
-RUNS = 120
+RUNS = 60
 
 
 @dataclass(frozen=True)

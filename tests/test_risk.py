@@ -23,7 +23,7 @@ from spectralbai.stopping.mixture import Split
 from verification.coverage import least_rate, pairs_uncovered, uncovered
 
 DELTA = 0.1
-RUNS = 400
+RUNS = 200
 
 
 @dataclass(frozen=True)

@@ -144,6 +144,25 @@ def test_a_graph_has_places_for_its_nodes(http: TestClient) -> None:
     assert graph["edges"] == [[1, 2, 1.0], [3, 4, 1.0]]
 
 
+def test_a_graph_of_a_thousand_options_is_drawn_and_one_of_thousands_is_not(http: TestClient) -> None:
+    for n in (1000, 2001):
+        path = sb.Graph.from_edges(n, [(arm, arm + 1) for arm in range(n - 1)])
+        instance = sb.Instance(sb.Problem.bounded(path, R=0.1), labels=tuple(f"item {arm}" for arm in range(n)))
+        created(http, f"path {n}", instance=instance.as_dict())
+    assert len(http.get("/api/studies/path 1000/graph").json()["nodes"]) == 1000
+    refused = http.get("/api/studies/path 2001/graph")
+    assert refused.status_code == 422 and "2,001 options and 2,000 edges" in refused.json()["detail"]
+
+
+def test_long_answers_are_compressed_for_those_who_read_that(http: TestClient) -> None:
+    created(http)
+    whole = http.get("/api/openapi.json", headers={"Accept-Encoding": "identity"})
+    small = http.get("/api/openapi.json", headers={"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in whole.headers and small.headers["content-encoding"] == "gzip"
+    assert whole.json() == small.json() and int(small.headers["content-length"]) < len(whole.content) / 4
+    assert small.headers["x-content-type-options"] == "nosniff"
+
+
 def test_a_report_and_an_export_can_be_downloaded(http: TestClient, studies: sb.Studies) -> None:
     drive(studies.create('my "study"', SCORES, 0.05))
     page = http.get("/api/studies/my%20%22study%22/report.html")

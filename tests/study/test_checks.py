@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import spectralbai as sb
+from spectralbai.policy import Estimates, Policy, State
 from spectralbai.report import status_of
 from spectralbai.study import ledger
 from tests.study.contract import SCORES, SIX, SLOW, drive
@@ -38,3 +39,27 @@ def test_a_status_reads_no_accounts_and_says_the_same(storage: str, monkeypatch:
         assert {arm.joined_at is None for arm in status.arms} == {True, False}
         assert any(arm.out_at is not None for arm in status.arms)
         assert status.arms == status_of(at).arms
+
+
+def test_a_state_is_read_once_however_many_look_at_it(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    estimates = Policy.estimates
+
+    def counted(self: Policy, state: State, watch: int = 0) -> Estimates:
+        read.append(state.samples)
+        return estimates(self, state, watch)
+
+    monkeypatch.setattr(Policy, "estimates", counted)
+    with sb.Study.create("s", SLOW, 0.05, storage) as study, sb.Study.create("t", SLOW, 0.05, storage) as other:
+        n = drive(study, 30)
+        drive(other, 30)
+        first = study.status()
+        assert first.arms == study.status().arms and read == [n]
+        (ticket,) = study.ask(1)
+        assert study.status("warm").pending == (ticket,) and read == [n], "tickets are no results"
+        study.tell(ticket, 5.0)
+        assert study.status().arms != first.arms and read == [n, n + 1]
+        other.status()
+        assert read == [n, n + 1, n], "another study, although it is about the same"
+        study.withdraw("warm")
+        assert study.status().arms[1].withdrawn and len(read) == 4

@@ -49,7 +49,7 @@ def outcome(ticket: sb.study.Ticket, rng: np.random.Generator) -> float:
 
 
 def go_on(study: sb.Study, rng: np.random.Generator, most: int = 10**6) -> None:
-    while most > 0 and (tickets := study.ask(5)):
+    while most > 0 and (tickets := study.ask(min(20, most))):
         assert not {ticket.arm for ticket in tickets} & set(study.snapshot().state.withdrawn)
         study.tell_many((ticket, outcome(ticket, rng)) for ticket in tickets)
         most -= len(tickets)
@@ -66,6 +66,7 @@ def check_copy(study: sb.Study, storage: str) -> None:
 
 
 @ON_SQLITE
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("kind", PAIRS)
 def test_a_study_that_has_decided_races_on_with_options_that_join(storage: str, kind: str) -> None:
     rng = np.random.default_rng(2)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
+from spectralbai.journal.definition import Goal
 from spectralbai.study import Failure, export_study, import_study, list_studies
 from spectralbai.wording import as_time, in_full
 from tests.study.storages import ON_SQLITE
@@ -59,6 +60,26 @@ def test_an_answer_at_the_end_names_the_difference_and_its_limits(storage: str) 
     assert float(words.split(" (")[0]) == pytest.approx(best.estimate - rival.estimate, abs=0.06)
     low = float(words.split("(")[1].split(" to ")[0])
     assert low == pytest.approx(best.low - rival.high, abs=0.06)
+
+
+@pytest.mark.parametrize("goal", ["max", "min"])
+def test_an_answer_says_when_results_since_the_last_check_have_put_another_arm_ahead(storage: str, goal: Goal) -> None:
+    rng, sign = np.random.default_rng(0), 1.0 if goal == "max" else -1.0
+    with sb.Study.create("overtaken", INSTANCE, 0.05, storage, goal=goal) as study:
+        for _ in range(3):
+            study.tell_many([(each, sign * outcome(each, rng)) for each in study.ask(1000)])
+        *tickets, _ = study.ask(1000)  # one stays pending, and with it the block open
+        assert study.status().best == "plain" and "better estimate" not in study.status().answer
+        study.tell_many((each, sign * (-9.0 if each.label == "plain" else 1.0)) for each in tickets)
+        status = study.status()
+        ahead = status.ranked[0].label
+        assert status.best == "plain" != ahead
+        assert f'"{ahead}" has a better estimate, from results told since the last check.' in status.answer
+        study.stop()
+        answer = study.status().answer
+    assert f'Recommended: "plain", which led at the last check; its mean minus that of "{ahead}", ahead' in answer
+    gap = float(answer.split("told since, is about ")[1].split(" (")[0])
+    assert sign * gap < 0
 
 
 def test_a_study_ends_at_its_time_and_later_results_are_kept(storage: str) -> None:

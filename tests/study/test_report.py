@@ -142,6 +142,7 @@ def test_no_intervals_are_no_intervals_also_where_outcomes_have_a_range(tmp_path
         assert str(arms[0].estimate) == "0.0"  # not -0.0
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_numbers_far_from_zero_keep_the_digits_that_matter(tmp_path: Path) -> None:
     with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
         rng = np.random.default_rng(1)
@@ -236,6 +237,7 @@ def test_the_page_of_a_decided_race_shows_the_race_and_names_who_is_out_since_wh
     assert "may be bestplain" in page.text and "evidence4 of 5 arms are out" in page.text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_race_under_way_says_which_account_lacks_most(tmp_path: Path) -> None:
     with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
         assert study.status().candidates is None  # before the first reading
@@ -264,6 +266,7 @@ def test_rules_without_accounts_have_none_to_show(tmp_path: Path) -> None:
     assert status.answer.startswith('Not decided after 50 results. The answer would be "')
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_betting_has_intervals_from_the_first_result_of_a_part_of_the_graph_on(tmp_path: Path) -> None:
     with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
         ticket = study.ask()[0]
@@ -279,6 +282,7 @@ def test_betting_has_intervals_from_the_first_result_of_a_part_of_the_graph_on(t
     assert "All intervals hold, at all times at once, at a risk of 0.05" in page.text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_report_says_if_a_rule_is_not_proved(tmp_path: Path) -> None:
     with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}", stopping="gk16") as study:
         fill(study, 1)

@@ -62,7 +62,7 @@ def test_a_study_of_the_least_mean_mirrors_one_of_the_largest(storage: str) -> N
         sb.Study.create("up", INSTANCE, 0.05, storage) as up,
         sb.Study.create("down", INSTANCE, 0.05, storage, goal="min") as down,
     ):
-        assert drive(up, 3) == drive(down, 3, sign=-1.0)
+        assert fill(up, 3) == fill(down, 3, sign=-1.0)
         assert up.snapshot().state.as_dict() == down.snapshot().state.as_dict()
         high, low = up.status(), down.status()
         assert (low.best, low.state) == (high.best, "decided")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from spectralbai.cli.outputs import TABLE, Force, Output
-from spectralbai.cli.tables import csv_text, empty_table, print_plain
+from spectralbai.cli.tables import csv_text, empty_table, print_json, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
@@ -52,7 +51,7 @@ def compare(
     if as_csv:
         typer.echo(csv_text([field.name for field in fields(Cell)], map(asdict, cells)), nl=False)
     elif as_json:
-        typer.echo(json.dumps(plain(cells), indent=1))
+        print_json(plain(cells))
     else:
         print_plain(_as_table(cells), "", *_remarks(cells, there, expected), least_width=132)
         if export is not None:

@@ -3,7 +3,6 @@ what a budget can find."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -15,7 +14,7 @@ import typer
 
 from spectralbai.cli.files import InstanceFile, read_instance, read_table
 from spectralbai.cli.outputs import PICTURE, Force, Output
-from spectralbai.cli.tables import empty_table, print_plain
+from spectralbai.cli.tables import empty_table, print_json, print_plain
 from spectralbai.cli.work import Jobs, Seed, check_jobs, processes, progress
 from spectralbai.errors import InvalidInput
 
@@ -102,7 +101,7 @@ def _show_budget(compute: Callable[..., Budget], jobs: int, picture: Output | No
     if picture is not None:
         picture.write(plots.as_png(plots.plot_budget(found)))
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(found.as_dict())
     else:
         print_plain(
             *_budget(found), *([] if picture is None else [f"The picture is in {picture.path}"]), least_width=100
@@ -122,7 +121,7 @@ def _show_plan(make: Callable[..., Plan], runs: int, jobs: int, as_json: bool) -
 
     if as_json:
         made = simulated() if runs else theory()
-        typer.echo(json.dumps(made.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(made.as_dict())
         return
     made = theory()  # this takes only seconds, so it is printed before the simulation starts
     print_plain(*_setting(made), *_scores(made), "", _theory(made), "", *_history(made), made.advice, least_width=100)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from spectralbai.cli.process import held_back
 from spectralbai.cli.study.common import Json, StorageUrl
-from spectralbai.cli.tables import print_plain
+from spectralbai.cli.tables import as_text, print_json, print_plain
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -120,10 +119,8 @@ def list_(tokens: Tokens = None, as_json: Json = False) -> None:
     found = _tokens(tokens).tokens
     rows = [{"id": each.id, "label": each.label, "access": each.access, "created": each.created} for each in found]
     if as_json:
-        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        print_json(rows)
         return
-    from spectralbai.cli.tables import as_text
-
     print_plain(as_text(("id", "label", "access", "created"), [tuple(row.values()) for row in rows]))
 
 

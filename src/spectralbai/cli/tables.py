@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -89,3 +90,18 @@ def _in_a_cell(value: Any) -> Any:
     if isinstance(value, tuple):
         return " ".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else value
+
+
+def print_json(document: Any) -> None:
+    """Prints a document as JSON."""
+    typer.echo(as_json_text(document), nl=False)
+
+
+def as_json_text(document: Any, indent: int | None = 1) -> str:
+    """Returns a document as the text of a JSON file."""
+    if (
+        isinstance(document, dict)
+        and len(document.get("arms", document.get("status", {}).get("arms", ()))) > MOST_FITTED
+    ):
+        indent = None  # without indentation writing is many times faster, and the text a third smaller
+    return json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"

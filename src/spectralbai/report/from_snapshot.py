@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from threading import Lock
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from spectralbai.checks import Vector
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Check, Join, Snapshot
 from spectralbai.problem import Problem
@@ -16,21 +19,47 @@ from spectralbai.report.status import ArmStatus, Status
 from spectralbai.wording import as_time, finite
 
 if TYPE_CHECKING:
-    from spectralbai.policy import Estimates, Verdict
+    from spectralbai.policy import Estimates, Policy, State, Verdict
+
+
+class _Views:
+    """What a policy last said of a state of its study. With thousands of connected arms this takes seconds, and many
+    look at the same state."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()  # who asks meanwhile waits, and does not compute the same again
+        self._key: tuple[int, ...] | None = None
+
+    def read(self, policy: Policy, state: State) -> tuple[Verdict, Estimates, float, Vector | None]:
+        """Returns the verdict, the estimates, the forecast of trials still needed, and the shares of future pulls, if
+        there are any."""
+        # Results are only appended, so these numbers say which of the states of a study it is.
+        key = (state.samples, state.opened, len(state.withdrawn), len(state.joined))
+        with self._lock:
+            if key != self._key:
+                verdict = policy.verdict(state)
+                omega = policy.shares(state) if verdict.stopped_at is None else None
+                self._said = verdict, policy.estimates(state), policy.remaining(state), omega
+                self._key = key
+            return self._said
+
+
+_VIEWS: WeakKeyDictionary[Policy, _Views] = WeakKeyDictionary()
+"""By policy: every open study has one of its own."""
 
 
 def status_of(at: Snapshot, control: int | None = None) -> Status:
     """Returns the status of a study at an instant; its arms are compared with the arm `control`, if given."""
     state, definition = at.state, at.definition.of(at.state)
     policy, labels, problem = definition.policy, definition.instance.labels, definition.instance.problem
-    verdict, seen = policy.verdict(state), policy.estimates(state)
+    verdict, seen, remaining, omega = _VIEWS.setdefault(policy, _Views()).read(policy, state)
     consistent = None if seen.consistent is None else verdict.consistent and not verdict.doubted
     candidates = verdict.candidates
     if consistent is False and candidates:  # nothing is claimed
         candidates = None
     results = state.samples + at.unweighed
     ended = verdict.state == "running" and definition.over(results, at.time)
-    arms = _arms(at, definition, verdict, seen, claimed=consistent is not False)
+    arms = _arms(at, definition, verdict, seen, omega, claimed=consistent is not False)
     if control is not None:
         base = arms[control].known
         arms = [
@@ -59,7 +88,7 @@ def status_of(at: Snapshot, control: int | None = None) -> Status:
         statistic=finite(verdict.statistic),
         threshold=finite(verdict.threshold),
         consistent=consistent,
-        remaining=finite(policy.remaining(state)),
+        remaining=finite(remaining),
         candidates=None if candidates is None else tuple(labels[arm] for arm in candidates),
         rates=problem.noise.outcome_range == (0.0, 1.0) and arms[0].hits is not None,
         control=None if control is None else labels[control],
@@ -68,7 +97,9 @@ def status_of(at: Snapshot, control: int | None = None) -> Status:
     )
 
 
-def _arms(at: Snapshot, definition: Definition, verdict: Verdict, seen: Estimates, *, claimed: bool) -> list[ArmStatus]:
+def _arms(
+    at: Snapshot, definition: Definition, verdict: Verdict, seen: Estimates, omega: Vector | None, *, claimed: bool
+) -> list[ArmStatus]:
     """Returns the arms, compared with none; unless anything is `claimed`, without intervals and eliminations."""
     state, labels, sign = at.state, definition.instance.labels, definition.sign
     low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
@@ -79,7 +110,6 @@ def _arms(at: Snapshot, definition: Definition, verdict: Verdict, seen: Estimate
     if not claimed:
         low, high = low - np.inf, high + np.inf
         lacking, out_at = None, [None] * len(labels)
-    omega = definition.policy.shares(state) if verdict.stopped_at is None else None
     out = np.bincount([ticket.arm for ticket in at.pending], minlength=len(labels))
     counts, means = state.received.counts, sign * (state.received.means + state.origin)
     shares = definition.instance.problem.noise.shares(means)

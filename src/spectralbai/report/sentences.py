@@ -12,7 +12,7 @@ from spectralbai.report.comparison import Comparison
 from spectralbai.wording import MOST_NAMED, in_full, in_words
 
 if TYPE_CHECKING:
-    from spectralbai.report.status import Status
+    from spectralbai.report.status import ArmStatus, Status
 
 MANY_SEALED = 50
 """So many results that wait for trials of an earlier block, and a tenth of all, bring advice."""
@@ -76,7 +76,13 @@ def _running(status: Status) -> str:
         if status.candidates is None
         else f": {len(status.candidates):,} of {len(status.arms):,} arms may be the best"
     )
-    return f'{after}{left}. The answer would be "{status.best}" now.{rest}'
+    ahead = _next_best(status)
+    since = (
+        f' "{ahead.label}" has a better estimate, from results told since the last check.'
+        if ahead is not None and _overtakes(status, ahead)
+        else ""
+    )
+    return f'{after}{left}. The answer would be "{status.best}" now.{since}{rest}'
 
 
 def _ended(status: Status) -> str:
@@ -88,20 +94,49 @@ def _ended(status: Status) -> str:
     if status.best is None:
         return f"{ended} There is no estimate to recommend an arm by."
     left = "" if status.candidates is None else f" {_left(status, status.candidates)}"
-    best = next(arm for arm in status.arms if arm.label == status.best)
-    rivals = [arm for arm in status.ranked if arm is not best and arm.estimate is not None and not arm.withdrawn]
-    if not rivals:
-        return f'{ended}{left} Recommended: "{best.label}".'
-    next_best = rivals[0]
-    gap = Comparison.of(best.known, next_best.known)
+    next_best = _next_best(status)
+    if next_best is None:
+        return f'{ended}{left} Recommended: "{status.best}".'
+    gap = Comparison.of(_best(status).known, next_best.known)
     limits = (gap.difference, gap.difference_low, gap.difference_high)
     number = Decimals.of([limits], "points" if status.rates else "", signed=True)
     within = number.interval(gap.difference_low, gap.difference_high)
     unit = " points" if status.rates else ""
+    led, which = (
+        (", which led at the last check", "ahead by the results told since")
+        if _overtakes(status, next_best)
+        else ("", "the next")
+    )
     return (
-        f'{ended}{left} Recommended: "{best.label}"; its mean minus that of "{next_best.label}", the next, is '
+        f'{ended}{left} Recommended: "{status.best}"{led}; its mean minus that of "{next_best.label}", {which}, is '
         f"about {number(gap.difference)}{unit}" + (f" ({within})." if within else ".")
     )
+
+
+def _best(status: Status) -> ArmStatus:
+    return next(arm for arm in status.arms if arm.label == status.best)
+
+
+def _next_best(status: Status) -> ArmStatus | None:
+    """Returns the arm with the best estimate of those that may be the best, other than the recommended one."""
+    may_be = None if status.candidates is None else frozenset(status.candidates)
+    rivals = (
+        arm
+        for arm in status.ranked
+        if arm.label != status.best
+        and arm.estimate is not None
+        and not arm.withdrawn
+        and (may_be is None or arm.label in may_be)
+    )
+    return next(rivals, None)
+
+
+def _overtakes(status: Status, arm: ArmStatus) -> bool:
+    """Returns whether an arm has a better estimate than the recommended one: estimates count every result told, and
+    the recommendation those up to the last reading of the rule."""
+    best = _best(status).estimate
+    assert best is not None and arm.estimate is not None
+    return arm.estimate > best if status.goal == "max" else arm.estimate < best
 
 
 def _left(status: Status, candidates: tuple[str, ...]) -> str:

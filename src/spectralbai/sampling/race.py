@@ -10,7 +10,7 @@ import numpy as np
 
 from spectralbai.allocation.closed_form import balance
 from spectralbai.allocation.fixed_bets import improve
-from spectralbai.allocation.interior_point import opening, search
+from spectralbai.allocation.interior_point import opening, opening_allocation, search
 from spectralbai.checks import Indices, Mask, Vector
 from spectralbai.compiled import njit
 from spectralbai.errors import InvalidInput
@@ -31,9 +31,8 @@ PLAN_TOL, PLAN_STEPS = 0.05, 30
 MANY_ARMS, FEW_STEPS = 200, 7
 """With more arms than the first, oracle calls are slow, and plans use at most the second number of them. These few
 reached 95 % of the best value on all instances tried."""
-LARGE_STEPS, LEADER_SHARE = 2, 0.25
-"""In problems of more than `LARGE` arms plans take this many steps from the last plan, in which the leader is given at
-least this share."""
+LARGE_STEPS = 2
+"""Number of steps of a plan for more than `LARGE` arms, by another method."""
 OPTIMISM = 0.15
 """Part of the pulls for the rival with the highest upper bound, as long as that bound exceeds the leader's mean."""
 FLOOR_SHARE = 1 / 3
@@ -86,7 +85,7 @@ class Racing(SamplingRule[RacePlan]):
             omega, gain, options = aim(outlook, leader, needs, allowed, samples, FLOOR_SHARE)
             explored = _with_optimism(omega, outlook, leader, racing, samples)
         else:
-            omega, gain = _aimed(outlook, leader, needs, memory.omega)
+            omega, gain = _aimed(outlook, leader, needs)
             options = view.problem.n_arms
             explored = _explored(omega, outlook, leader, racing, samples)
         size, least = least_block(options, samples, RACE_SHARE), least_block(options, 0, RACE_SHARE)
@@ -133,19 +132,14 @@ def _options(problem: Problem) -> int:
     return problem.n_arms if catalogue is None else catalogue.n_categories
 
 
-def _aimed(outlook: Outlook, leader: int, needs: Vector, before: Vector | None = None) -> tuple[Vector, float]:
-    """Returns the allocation that fills the accounts soonest, and the part of what is needed that one pull brings.
-
-    Where arms are many, the search starts from `before`, the last plan, if it is given.
-    """
+def _aimed(outlook: Outlook, leader: int, needs: Vector) -> tuple[Vector, float]:
+    """Returns the allocation that fills the accounts soonest, and the part of what is needed that one pull brings."""
     problem, mu, racing = outlook.problem, outlook.mu, needs > 0
     sigma = outlook.sigma
     oracle = Oracle(problem, mu, leader, sigma, outlook.radii)
     beaten = mu[racing] < mu[leader] + problem.tolerance - 1e-7 * sigma.max()
     if mu.size > LARGE and not problem.unstructured and racing.any() and beaten.all():
-        start = np.full(mu.size, 1 / mu.size) if before is None else 0.9 * before + 0.1 / mu.size
-        start[leader] = max(start[leader], LEADER_SHARE)
-        return improve(oracle, needs, start / start.sum(), LARGE_STEPS)
+        return improve(oracle, needs, opening_allocation(oracle), LARGE_STEPS)
     renumbered, ordered = oracle.renumbered(), oracle.components.ordered(needs)
     first = opening(renumbered)
     if racing.any() and TIED < first.cost[ordered > 0].min() < np.inf:

@@ -8,11 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector
+from spectralbai.checks import Indices, Vector, check_matrices
 from spectralbai.compiled import njit
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.sampling.contract import SamplingRule, View
+from spectralbai.spectral.components import BYTES_PER_PAIR
 from spectralbai.ties import ROUNDING
 
 
@@ -35,6 +36,9 @@ class Tracked(Memory):
 @dataclass(frozen=True)
 class Tracker(SamplingRule[Tracked]):
     """A rule whose counts follow an allocation: C-tracking (theory, section 7)."""
+
+    def check(self, problem: Problem) -> None:
+        check_matrices(problem.n_arms, BYTES_PER_PAIR)
 
     def start(self, problem: Problem) -> Tracked:
         even = np.full(problem.n_arms, 1 / problem.n_arms)

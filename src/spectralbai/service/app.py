@@ -8,6 +8,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 from spectralbai.service import models, problems
@@ -49,7 +50,10 @@ def make_app(
         docs_url=None,  # these pages would load scripts from other sites
         redoc_url=None,
         redirect_slashes=False,
-        middleware=[Middleware(Gate, access=access, limits=Limits() if limits is None else limits, metrics=metrics)],
+        middleware=[
+            Middleware(Gate, access=access, limits=Limits() if limits is None else limits, metrics=metrics),
+            Middleware(GZipMiddleware, minimum_size=4000, compresslevel=4),  # not for events
+        ],
     )
     app.state.shelf = Shelf(studies)
     app.state.tells = Tells(app.state.shelf)

@@ -34,6 +34,8 @@ R = 0.03
 """Bound on how much designs of one colour differ: on the sum of squared differences over neighbours."""
 PAUSE = 0.25
 """Seconds between visitors, on average."""
+AT_ONCE = 300
+"""So many visitors come at once, so that there is something to look at from the beginning."""
 
 
 def sample_instance() -> Instance:
@@ -54,7 +56,8 @@ def visitors(studies: Studies | None, pause: float = PAUSE, seed: int = 1) -> It
     except Conflict:
         study = studies.open(NAME)
     over = threading.Event()
-    thread = threading.Thread(target=_visit, args=(study, over, pause, random.Random(seed)), daemon=True)
+    at_once = max(0, AT_ONCE - study.status().results)
+    thread = threading.Thread(target=_visit, args=(study, over, pause, random.Random(seed), at_once), daemon=True)
     thread.start()
     try:
         yield
@@ -63,20 +66,22 @@ def visitors(studies: Studies | None, pause: float = PAUSE, seed: int = 1) -> It
         thread.join(10)
 
 
-def _visit(study: Study, over: threading.Event, pause: float, rng: random.Random) -> None:
-    while not over.wait(rng.expovariate(1 / pause) if pause else 0):
+def _visit(study: Study, over: threading.Event, pause: float, rng: random.Random, at_once: int) -> None:
+    told, wait = 0, 0.0
+    while not over.wait(rng.expovariate(1 / wait) if wait else 0):
         try:
             tickets = study.ask(rng.randint(1, 3), f"server {rng.randint(1, 2)}", lease=60)
             for ticket in tickets:
-                if over.wait(rng.uniform(0, pause)):
+                if over.wait(rng.uniform(0, wait)):
                     study.abandon(ticket)
                 else:
-                    study.tell(ticket, float(rng.random() < RATES.get(ticket.label, 0.3)))
+                    told += study.tell(ticket, float(rng.random() < RATES.get(ticket.label, 0.3)))
         except NotFound:
             return  # the study was deleted
         except SpectralBAIError as error:
             logging.getLogger(__name__).warning("%s", error)
             over.wait(1)
             continue
+        wait = pause if told >= at_once else 0.0
         if not tickets:
             over.wait(5)  # decided; options may still be withdrawn or join

@@ -9,8 +9,9 @@ import typer
 
 from spectralbai.cli.files import read_json, read_table
 from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
-from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, answer, as_json_text, open_study, print_json
+from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, answer, open_study
 from spectralbai.cli.study.trials import tell_counts
+from spectralbai.cli.tables import as_json_text, print_json
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 from spectralbai.wording import in_words

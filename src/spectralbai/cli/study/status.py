@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, filled, open_study, print_json, study_table
-from spectralbai.cli.tables import print_plain
+from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, filled, open_study, study_table
+from spectralbai.cli.tables import print_json, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 

@@ -9,8 +9,8 @@ import typer
 
 from spectralbai.cli.files import read_stdin, read_table
 from spectralbai.cli.process import held_back
-from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, as_json_text, filled, open_study, print_json
-from spectralbai.cli.tables import print_plain
+from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, filled, open_study
+from spectralbai.cli.tables import as_json_text, print_json, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 from spectralbai.wording import in_words

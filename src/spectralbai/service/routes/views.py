@@ -24,8 +24,8 @@ router = APIRouter(prefix="/api/studies/{name}", tags=["views"])
 MOST_ARMS = 100
 """Arms of which the history has one line each; of more it has one for each category, or for the first so many."""
 FIRST = 20
-MOST_DRAWN, MOST_EDGES = 500, 5_000
-"""Arms and edges up to which a graph is drawn arm by arm."""
+MOST_IN_CATEGORIES, MOST_DRAWN, MOST_EDGES = 500, 2_000, 20_000
+"""Up to so many arms in categories, or arms and edges of another graph, it is drawn arm by arm."""
 
 Control = Annotated[str | None, Query(description="Compare every option with this one.")]
 
@@ -159,13 +159,13 @@ def _graph(study: Study) -> dict[str, Any]:
         sizes = np.bincount(graph.of_arm, minlength=len(graph.categories)).tolist()
         categories = [{"name": each, "arms": n} for each, n in zip(graph.categories, sizes, strict=True)]
     kind = "categories" if categories else "edges"
-    if len(labels) > MOST_DRAWN or (not categories and graph.n_edges > MOST_EDGES):
-        if not categories:
-            raise InvalidInput(
-                f"a graph of {len(labels):,} options and {graph.n_edges:,} edges cannot be drawn; the status of the "
-                "study shows the options"
-            )
+    if categories and len(labels) > MOST_IN_CATEGORIES:
         return {"kind": kind, "nodes": [], "edges": [], "categories": categories}
+    if not categories and (len(labels) > MOST_DRAWN or graph.n_edges > MOST_EDGES):
+        raise InvalidInput(
+            f"a graph of {len(labels):,} options and {graph.n_edges:,} edges is too large to draw; the table has the "
+            "options"
+        )
     places = layout(graph)
     nodes: list[dict[str, Any]] = [
         {"label": label, "x": x, "y": y} for label, (x, y) in zip(labels, places.tolist(), strict=True)

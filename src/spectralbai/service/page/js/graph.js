@@ -301,9 +301,14 @@ function lay(nodes) {
 
 /** How large nodes can be without hiding each other. */
 function radius(nodes) {
-  const nearest = nodes.map((node) =>
-    Math.min(...nodes.filter((each) => each !== node).map((each) => Math.hypot(each.x - node.x, each.y - node.y))),
-  );
+  const byX = [...nodes].sort((a, b) => a.x - b.x);
+  const nearest = byX.map((node, place) => {
+    let least = Infinity;
+    for (const step of [-1, 1])
+      for (let at = place + step; byX[at] && Math.abs(byX[at].x - node.x) < least; at += step)
+        least = Math.min(least, Math.hypot(byX[at].x - node.x, byX[at].y - node.y));
+    return least;
+  });
   nearest.sort((a, b) => a - b);
   return Math.max(0.05, Math.min(0.22, 0.42 * (nearest[Math.floor(nearest.length / 4)] ?? 1)));
 }

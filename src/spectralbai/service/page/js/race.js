@@ -59,8 +59,8 @@ export function racePart() {
     const words =
       status.results === 0
         ? "The race begins with the first results."
-        : status.stopping === "betting" || status.stopping === "mixture"
-          ? "The first accounts appear once every option was tried."
+        : history.samples.length === 0
+          ? "The race begins once the first trials are complete."
           : "The rule of this study keeps no accounts of single rivals.";
     return el("p", { class: "empty" }, words);
   }

@@ -16,7 +16,6 @@ import { resultsPart } from "./results.js";
 import { ticketsPart } from "./tickets.js";
 
 const EVERY = 5000; // ms after which it is said anew how long ago tickets were given
-const MOST_DRAWN = 500;
 
 export function studyView(name) {
   const state = el("span", { class: "state-place" });
@@ -120,9 +119,9 @@ export function studyView(name) {
 
   /** The arms that the graph shows: those at hand, if they are all. */
   async function everyArm() {
-    if (status.n_arms > MOST_DRAWN || !graph.hasArms()) return [];
+    if (!graph.hasArms()) return [];
     if (status.arms.length === status.n_arms) return status.arms;
-    return (await get(pathOf(name, "/status"), { limit: MOST_DRAWN, order: "study" })).arms;
+    return (await get(pathOf(name, "/status"), { limit: status.n_arms, order: "study" })).arms;
   }
 
   function showAnswer() {
