@@ -48,6 +48,7 @@ verify-intervals: $(READY)
 
 verify-plans: $(READY)
 	$(BIN)/python -m verification.plans
+	$(BIN)/python -m verification.forecasts
 
 verify-kills: $(READY)
 	$(BIN)/python -m verification.kills

@@ -1,7 +1,7 @@
-"""The omniscient racer: knows the means, plans and bets by them, and only has to prove what it knows.
+"""The omniscient racer: a race that knows the means, plans and bets by them, and only has to prove the answer.
 
-No policy that learns the means can be expected to decide sooner, so that what the race needs beyond it is the price of
-learning, and what it needs beyond the lower bound that of proving.
+No policy that learns the means can be expected to decide sooner, so what an ordinary race needs beyond it is the cost
+of learning the means. What the omniscient racer needs beyond the lower bound is the cost of the proof.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from spectralbai.stopping.bets import BetTable
 from spectralbai.threads import one_thread
 
 CERTAIN = 1e300
-"""Evidence, in nats, that makes every bet a whole one."""
+"""Evidence, in nats, that makes every bet as large as it can be."""
 
 
 class Known(Outlook):
-    """What one believes who knows the truth."""
+    """An outlook that is certain."""
 
     def strength(self, leader: int, tolerance: float) -> Vector:
         return np.full(self.problem.n_arms, CERTAIN)
 
 
 def knowing(problem: sb.Problem, mu: Vector, noise: Drawing | None) -> Known:
-    """Returns the outlook of one who knows the means and the spread of outcomes."""
+    """Returns the outlook of a policy that knows the means and the spread of outcomes."""
     best = int(np.argmax(mu))
     outlook = Known(Evidence(problem, Data.none(problem.n_arms), best, 0.0))
     if problem.outcome_range is None:
         variances = problem.sigma**2
     elif isinstance(noise, float):
         variances = np.full(mu.size, noise**2)
-    else:  # two outcomes; taken between an arm and the best one, as bets that may not overshoot want it
+    else:  # two outcomes; the rate is half-way to that of the best arm, as in `Binary.variances`
         low, high = problem.outcome_range
         rate = ((mu + mu[best]) / 2 - low) / (high - low)
         variances = rate * (1 - rate) * (high - low) ** 2

@@ -1,6 +1,6 @@
 """How many samples the race takes: against targets, the lower bound, the omniscient racer, and without the graph.
 
-`python -m benchmarks.samples [--quick] [--jobs N]`; every row also goes to stderr when it is there.
+`python -m benchmarks.samples [--quick] [--jobs N]`; every row is also printed to stderr as soon as it is known.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ from verification.postgres import postgres
 
 CLIENTS = 32
 PROCESSES = 2
-"""That the clients are in, so that they are not what is measured."""
+"""Processes that the clients run in, so that the clients are not the bottleneck."""
 EACH = 10
 """Tickets of a client in a round; they are asked for before the clock starts."""
 SPAWN = get_context("spawn")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import math
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
@@ -22,11 +24,12 @@ from spectralbai.allocation.interior_point import Iterate, newton_step
 from spectralbai.cli import main
 from spectralbai.sampling.race import spread
 from spectralbai.sampling.tracking import project_on_floor
+from tests import warm as warm_module
 
-pytest.register_assert_rewrite("tests.contracts")  # which are no test files by their names
+pytest.register_assert_rewrite("tests.contracts")  # pytest does it only for files named test_*
 settings.register_profile("fixed", derandomize=True, database=None)  # the same examples every time
 settings.load_profile("fixed")
-command_of = cache(typer.main.get_command)  # which takes typer 50 ms, and the tests give more than a thousand commands
+command_of = cache(typer.main.get_command)  # it takes 50 ms, and the tests run over a thousand commands
 
 
 SHARED = "/dev/shm"
@@ -39,19 +42,25 @@ def pytest_configure() -> None:
     compile_in_turns()
 
 
+def pytest_collection_finish() -> None:
+    """Has the garbage collector pass over the hundreds of thousands of objects that imports have made: they stay."""
+    gc.collect()
+    gc.freeze()
+
+
 def keep_files_in_memory() -> None:
-    """Has temporary files kept in memory, if there is room: databases then need not wait for a disk, which they do
-    thousands of times. Processes that are killed, as here, lose no more than they would on a disk."""
+    """Keeps temporary files in memory, if there is room, so that databases do not wait for a disk. Processes that
+    the tests kill lose no more than they would on a disk."""
     if "TMPDIR" in os.environ or not os.access(SHARED, os.W_OK):
         return
     if shutil.disk_usage(SHARED).free > 2**30 and not os.statvfs(SHARED).f_flag & os.ST_NOEXEC:
         os.environ["TMPDIR"] = SHARED
-        tempfile.tempdir = None  # which is read from the environment when it is next needed
+        tempfile.tempdir = None  # so that it is read from the environment again
 
 
 def compile_in_turns() -> None:
-    """Has the second of two workers compile first what the first one, which begins with what is needed first, would
-    compile last: where nothing is compiled yet, each then finds much of it done by the other."""
+    """Makes the second of two workers start with the kernels that the first one compiles last. If nothing is
+    compiled yet, each then finds much of it done by the other."""
     if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
         half = np.full(2, 0.5)
         newton_step(Iterate(half, 3.0, half, half, half, math.nan), half, np.eye(2), np.eye(2))
@@ -67,9 +76,20 @@ class Result(NamedTuple):
 
 @pytest.fixture(scope="session")
 def quiet() -> Callable[[str], str]:
-    """Returns a function that takes the line out of stderr that says that kernels are compiled: on the first use only,
-    and in whichever test that is."""
+    """Returns a function that removes from stderr the line which says that kernels are being compiled. It is printed
+    on the first use only, in whichever test that is."""
     return lambda stderr: re.sub(r"^Compiling the numerical kernels, .*\n", "", stderr, count=1, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="session")
+def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
+    """What to put before `spectralbai ...` or `python ...` to have it run as a process that has everything loaded: for
+    tests of streams and of scripts, which are not about how a process starts."""
+    address = tmp_path_factory.mktemp("warm") / "socket"
+    command = [sys.executable, warm_module.__file__, str(address)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout is not None and server.stdout.readline() == b"ready\n"
+        yield [sys.executable, "-S", "-E", "-c", warm_module.CLIENT, str(address)]
 
 
 @pytest.fixture

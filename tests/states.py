@@ -1,4 +1,4 @@
-"""What several test files say about states."""
+"""Checks of states that several test files use."""
 
 from __future__ import annotations
 

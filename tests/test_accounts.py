@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +15,17 @@ from spectralbai.evidence.outlook import separable
 from spectralbai.policy import State
 from spectralbai.spectral import decompose
 from spectralbai.stopping import Betting
-from spectralbai.stopping.accounts import COMMON, FED, INVESTED, Account, Accounts, Leaders, feed
+from spectralbai.stopping.accounts import (
+    COMMON,
+    FED,
+    INVESTED,
+    MANY_ARMS,
+    MOST_LEADERS,
+    Account,
+    Accounts,
+    Leaders,
+    feed,
+)
 from spectralbai.stopping.betting import EliminationReading, LeaderReading
 from tests.graphs import GRAPHS
 
@@ -42,7 +53,7 @@ def test_fair_bets_leave_the_wealth_where_it_was() -> None:
 
 
 def test_leaders_never_hold_more_than_what_was_put_in() -> None:
-    """C_i + W0_i + the sum over all b of W_bi stays 1 where every bet pays 0, whoever is fed."""
+    """C_i + W0_i + the sum of W_bi over all b stays 1 if every bet pays 0, whichever leaders get the stakes."""
     rng, leaders = np.random.default_rng(4), Leaders.opened(4)
     for _ in range(60):
         shares = feed(rng.dirichlet(np.full(4, 0.3)))
@@ -54,6 +65,69 @@ def test_leaders_never_hold_more_than_what_was_put_in() -> None:
             now, peak = leaders.wealth(b)
             assert (now <= 1e-12).all() and (peak <= 1e-12).all()
     assert sorted(leaders.leaders.tolist()) == [0, 1, 2, 3] == sorted(set(leaders.leaders.tolist()))
+
+
+def test_with_many_arms_few_leaders_keep_accounts_and_the_others_lose_their_money() -> None:
+    n, most = MANY_ARMS + 88, MOST_LEADERS
+    rng, leaders, payoffs = np.random.default_rng(5), Leaders.opened(n), np.zeros(n)
+    for _ in range(40):
+        shares = feed(rng.dirichlet(np.full(n, 0.002)))
+        assert (shares > 0).sum() <= most and shares.sum() == pytest.approx(1 - COMMON)
+        before = leaders
+        leaders = leaders.joined(np.flatnonzero(shares))
+        assert np.isin(np.flatnonzero(shares), leaders.leaders).all() and leaders.leaders.size <= most
+        kept = np.isin(leaders.leaders, before.leaders)
+        for b, own, peak in zip(
+            leaders.leaders[kept], leaders.own[kept], leaders.peak[kept], strict=True
+        ):  # those that stay have what they had
+            row = before.leaders.tolist().index(b)
+            np.testing.assert_array_equal(own, before.own[row])
+            np.testing.assert_array_equal(peak, before.peak[row])
+        assert (leaders.own[~kept] == -np.inf).all(), "also those that had accounts once"
+        leaders = leaders.settled(shares, payoffs, np.zeros((leaders.leaders.size, n)))
+        total = np.exp(leaders.cash) + np.exp(leaders.common) + np.exp(leaders.own).sum(axis=0)
+        assert (total < 1 + 1e-12).all()
+    assert total.max() < 0.9, "money was lost"
+    assert (feed(np.full(n, 1 / n)) > 0).sum() == most
+
+
+def test_the_leaders_that_have_won_least_lose_their_accounts() -> None:
+    n = MANY_ARMS + 1
+    leaders = Leaders.opened(n).joined(np.arange(MOST_LEADERS))
+    shares = feed(np.full(n, 1 / n))
+    won = np.arange(MOST_LEADERS, dtype=np.float64)[::-1, None] + np.zeros(n)
+    after = leaders.settled(shares, np.zeros(n), won).joined(np.array([MOST_LEADERS - 1, 100, 200]))
+    assert after.leaders.tolist() == [*range(MOST_LEADERS - 3), MOST_LEADERS - 1, 100, 200]
+
+
+def _wrong_answers(returned: bool) -> float:
+    """Returns how often some wrong leader beats a best arm, at delta = 0.2, while accounts are closed all the time.
+
+    Every column is a best arm of its own. Bets of wrong leaders, the even arms, are just fair; those of right ones win.
+    If `returned`, the money of closed accounts goes back into the cash box.
+    """
+    n, rng = 3000, np.random.default_rng(6)
+    leaders, beaten = Leaders.opened(n), np.zeros(n, dtype=bool)
+    for _ in range(150):
+        shares = np.zeros(n)
+        shares[rng.choice(60, MOST_LEADERS - 2, replace=False)] = (1 - COMMON) / (MOST_LEADERS - 2)
+        before, leaders = leaders, leaders.joined(np.flatnonzero(shares))
+        if returned:
+            closed = before.own[~np.isin(before.leaders, leaders.leaders)]
+            cash = np.logaddexp.reduce(np.vstack([leaders.cash, closed]), axis=0)
+            leaders = replace(leaders, cash=cash)
+        size = 0.5
+        fair = size * rng.standard_normal((leaders.leaders.size, n)) - size**2 / 2
+        wrong = leaders.leaders % 2 == 0
+        common = size * rng.standard_normal(n) - size**2 / 2
+        leaders = leaders.settled(shares, common, np.where(wrong[:, None], fair, size))
+        beaten |= (leaders.peak[wrong] >= math.log(5)).any(axis=0)
+    return float(beaten.mean())
+
+
+def test_closing_the_accounts_of_leaders_does_not_make_wrong_answers_more_frequent() -> None:
+    assert _wrong_answers(returned=False) < 0.2
+    assert _wrong_answers(returned=True) > 0.24, "what right leaders win must not come back"
 
 
 def test_what_a_leader_proved_holds_for_that_leader_only() -> None:
@@ -72,7 +146,7 @@ def test_what_a_leader_proved_holds_for_that_leader_only() -> None:
     assert not reading.decided(1e-6) and reading.recommended(1e-6) == 1
     assert reading.lacking(0.05) is not None
     assert reading.least_beaten(0.05)[0] == peak[1:].min()
-    # A leader who joins later finds the cash, not what others won.
+    # A leader that appears later starts with the cash, not with what bets by other leaders have won.
     late = rich.joined(np.array([2]))
     np.testing.assert_array_equal(late.wealth(2)[1], np.logaddexp(rich.cash, rich.common))
 
@@ -105,7 +179,7 @@ def test_arms_are_separable_where_there_is_a_best_response(graph: str) -> None:
             np.testing.assert_array_equal(separable(problem)[b][others], np.isfinite(cost)[others])
 
 
-def test_leaders_are_fed_by_the_squares_of_their_chances_and_the_rest_goes_to_all() -> None:
+def test_leaders_get_stakes_by_the_squares_of_their_chances_and_the_rest_is_shared_by_all() -> None:
     shares = feed(np.array([0.6, 0.3, FED - 0.001, 0.1 - FED + 0.001]))
     assert shares.sum() == pytest.approx(1 - COMMON)
     assert shares[2] == 0 and shares[0] == pytest.approx(4 * shares[1])

@@ -157,8 +157,8 @@ def test_hard_instances_are_certified(kind: str, room: float) -> None:
 
 @pytest.mark.parametrize("seed", [42, 46])
 def test_steps_that_outrun_the_curved_constraints_recover(seed: int) -> None:
-    # Optimal weights of very different sizes. On these two of 150 trees the search is lost for good, unless
-    # complementarity waits for the residuals.
+    # Optimal weights of very different sizes. On these two of 150 trees the search never recovers if complementarity
+    # falls faster than the residuals.
     rng = np.random.default_rng(seed)
     n_arms = 35
     graph = Graph.from_edges(n_arms, [(a, int(rng.integers(a)), 1.0) for a in range(1, n_arms)])
@@ -266,7 +266,7 @@ def test_a_tolerance_that_no_alternative_exceeds_is_refused() -> None:
         solve_allocation(problem, [0.5, 0.45])
 
 
-def test_at_R_zero_a_component_is_one_arm_and_its_quietest_member_is_pulled() -> None:
+def test_at_R_zero_a_component_is_one_arm_and_its_least_noisy_member_is_pulled() -> None:
     graph = Graph.from_edges(5, [(1, 2), (3, 4)])
     sigma = np.array([1.0, 2.0, 0.5, 1.0, 3.0])
     mu = [0.9, 0.5, 0.5, 0.6, 0.6]

@@ -1,4 +1,4 @@
-"""Bets: no means that they are against gain by them, and no payoff is too small."""
+"""Bets: they gain nothing on average under the means that they bet against, and no payoff is too small."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def members(table: Recorded, rng: np.random.Generator) -> Matrix:
     ("graph", "several"), [*((name, False) for name in GRAPHS), ("three components", True), ("edgeless", True)]
 )
 @pytest.mark.parametrize("tolerance", [0.0, 0.2])
-def test_no_means_under_which_the_leader_is_wrong_gain_by_a_bet(graph: str, several: bool, tolerance: float) -> None:
+def test_a_bet_gains_nothing_on_average_where_the_leader_is_wrong(graph: str, several: bool, tolerance: float) -> None:
     """sum_a n_a h_a (mu_a - lam_a) <= what is charged; leaving out a single bet would break it."""
     rng, broken, rows = np.random.default_rng(1), 0, 0
     for _ in range(40):
@@ -83,7 +83,7 @@ def test_no_means_under_which_the_leader_is_wrong_gain_by_a_bet(graph: str, seve
 
 
 @pytest.mark.parametrize("several", [False, True])
-def test_what_a_wrong_root_leaves_is_charged(several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_an_inexact_root_is_charged(several: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the search had stopped at other prices: lam minimises the Lagrangian there (theory 12.6, 16.10)."""
     rng, honest, charged = np.random.default_rng(4), Decomposition.respond, 0
 
@@ -124,7 +124,7 @@ def test_what_a_wrong_root_leaves_is_charged(several: bool, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("graph", "several"), [("path", False), ("three components", False), ("three components", True)]
 )
-def test_no_smooth_means_gain_by_the_bets_against_R(graph: str, several: bool) -> None:
+def test_bets_against_R_gain_nothing_on_average_under_smooth_means(graph: str, several: bool) -> None:
     rng, sized = np.random.default_rng(2), 0
     for _ in range(150):
         table = random_table(GRAPHS[graph], 0.0, rng, several)
@@ -143,7 +143,7 @@ def test_no_smooth_means_gain_by_the_bets_against_R(graph: str, several: bool) -
 
 
 def test_bets_with_the_benefit_of_the_doubt_stay_valid() -> None:
-    """They are made at an R larger than that of the problem, which holds all the more."""
+    """They are made with an R larger than that of the problem: if the smaller bound holds, so does the larger."""
     problem = Problem(GRAPHS["path"], 0.05)
     data = Data.none(5).plus(np.repeat(np.arange(5), 20), np.repeat([0.0, 2.0, -1.0, 2.0, 0.0], 20))
     table = Recorded(Block(np.arange(5), np.zeros(5), data, 1), Outlook(Evidence(problem, data, 1, 0.0)))

@@ -1,8 +1,9 @@
-"""The betting rule, tested where it can fail: on a tight null, with mistakes that it must show.
+"""The betting rule, tested where it can fail: on a tight null, and with mistakes that the test must notice.
 
-Natural runs cross far less often than delta, so that error rates would miss most mistakes. Here two arms are tied, the
-leader is forced wrong, bets have full size and the estimate is off by a common level: every payoff then has expectation
-1, and the wealth against an arm that is best reaches 1/delta almost as often as Ville's inequality allows.
+In ordinary runs the wealth reaches 1/delta far less often than allowed, so error rates would miss most mistakes. Here
+two arms are tied, the leader is forced wrong, bets have full size and the estimate is off by a common level: every
+payoff then has expectation 1, and the wealth against an arm that is best reaches 1/delta almost as often as Ville's
+inequality allows.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class Null:
     def payoffs(self, counts: tuple[int, int]) -> Callable[[Matrix, Matrix], Vector]:
         """Returns the log payoff as a function of the results of both arms, a row per run.
 
-        It is affine in their sums, for outcomes 0 or 1 too: what single results add is asked of the rule itself.
+        It is affine in their sums, for outcomes 0 or 1 too: what each single result adds is computed by the rule
+        itself.
         """
         n = sum(counts)
         base = self.pay(counts, np.zeros(n))
@@ -101,7 +103,8 @@ def crossings(
 ) -> int:
     """Returns in how many runs the wealth against arm 0 reaches 1/delta.
 
-    `pull(rng, arm, n)` stands in for honest results; of `best_of` plans the one that pays best is taken.
+    `pull(rng, arm, n)` draws the results, if they are not to be drawn as the rule assumes; of `best_of` plans the one
+    that pays most is used.
     """
     rng = np.random.default_rng(seed)
     made = {counts: tight.payoffs(counts) for counts in tight.plans}
@@ -120,7 +123,7 @@ EVERY_KIND = pytest.mark.parametrize("kind", ["gaussian", "binary"])
 
 
 def is_wrong(failures: int, runs: int = RUNS) -> bool:
-    """Whether a rule is called wrong: far above delta, and beyond doubt."""
+    """Whether a rule counts as wrong: its rate is above delta by much more than chance explains."""
     return failures > ALARM * runs and least_rate(failures, runs) > DELTA
 
 
@@ -150,7 +153,8 @@ def test_choosing_the_counts_after_the_results_is_noticed(kind: str) -> None:
 
 @EVERY_KIND
 def test_counts_that_follow_the_results_of_open_blocks_before_do_no_harm(kind: str) -> None:
-    """As where a block is opened ahead: of the block before, results that came first, by their values, are known."""
+    """As if a block were opened ahead: the results of the block before that arrived first are known, and when they
+    arrive depends on their values."""
     tight, rng = null(kind, 1), np.random.default_rng(0)
     made = [(counts, tight.payoffs(counts)) for counts in tight.plans[:3]]
     wealth, peak, chosen = np.zeros(RUNS), np.zeros(RUNS), np.zeros(RUNS, dtype=int)
@@ -229,8 +233,8 @@ def rows_of(tight: Null, counts: tuple[int, int], outcomes: Vector) -> tuple[Vec
 
 @EVERY_KIND
 def test_stopping_inside_a_block_is_noticed(kind: str) -> None:
-    """With arm 0 first, whose part of the payoff is worth nothing without the other. Rates leave less room for a wrong
-    level, so that blocks are longer and bets smaller there."""
+    """Arm 0 comes first, and its part of the payoff alone has no guarantee. Rates leave less room for a wrong level,
+    so that blocks are longer and bets smaller there."""
     tight, runs = null(kind, 1), 2000
     if kind == "binary":
         tight = replace(tight, nu=(0.575, 0.625), plans=((100, 100), (60, 140)))

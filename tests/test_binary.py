@@ -174,7 +174,7 @@ def test_the_time_grows_with_R_up_to_the_time_without_the_graph(seed: int) -> No
     assert_same(solve_allocation(replace(problem, R=1e6), mu), times[-1])
 
 
-def test_the_ends_of_the_range_are_names_only() -> None:
+def test_the_values_at_the_ends_of_the_range_do_not_matter() -> None:
     graph, rates = Graph.from_edges(3, [(1, 2)]), np.array([0.15, 0.05, 0.07])
     one = solve_allocation(clicks(graph, 5e-4), rates)
     assert one.lower > solve_allocation(clicks(graph, 5e-3), rates).upper  # R matters here

@@ -109,7 +109,7 @@ def overtaking(named: bool, seed: int) -> bool:
     return policy.verdict(state).candidates == (0,)
 
 
-def test_results_that_overtake_one_another_by_their_values_do_no_harm_if_they_name_their_block() -> None:
+def test_the_order_of_arrival_may_depend_on_the_values_if_results_name_their_block() -> None:
     assert sum(overtaking(True, seed) for seed in range(15)) <= 7, "at risk .2, more of 15 has probability .004"
     assert sum(overtaking(False, seed) for seed in range(8)) >= 5, "without names the risk is far above"
 

@@ -78,7 +78,7 @@ def bets(state: State) -> str:
     return json.dumps(accounts(state).as_dict())
 
 
-def test_every_policy_that_can_bet_on_blocks_is_put_to_the_contract() -> None:
+def test_every_policy_that_can_bet_on_blocks_is_tested_by_the_contract() -> None:
     assert all(policy.in_blocks for policy, _ in CASES.values())
     assert {type(policy) for policy, _ in CASES.values()} == {
         SpectralRace,
@@ -348,7 +348,7 @@ def test_permuting_arms_permutes_the_accounts(problem: Problem) -> None:
         block = Block(arms, rng.standard_normal(8), data, k % n_arms)
         moved = Data(*(vector[np.argsort(name)] for vector in (data.counts, data.sums, data.squares)))
         twin = Block(name[arms], block.outcomes, moved, int(name[k % n_arms]))
-        shares = rng.dirichlet(np.ones(n_arms))  # chances are drawn by coordinate: not the same ones
+        shares = rng.dirichlet(np.ones(n_arms))  # the draws behind the chances go by coordinate, so they differ
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("spectralbai.stopping.betting.feed", lambda chances, shares=shares: 0.8 * shares)
             here = rule.observe(here, block, _evidence(problem, data))

@@ -7,7 +7,9 @@ level with the leader. Bets against it are then fair, and any smaller charge mak
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import cvxpy as cp
@@ -22,6 +24,7 @@ from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.intervals import graph_precision, pooled_intervals, pools_of
 from spectralbai.evidence.outlook import CatalogueOutlook, Outlook
 from spectralbai.inputs.history import roughness_from
+from spectralbai.planning import plan
 from spectralbai.policy import State
 from spectralbai.spectral import Catalogue, Duels, categories
 from spectralbai.stopping.accounts import Accounts
@@ -160,9 +163,13 @@ class Recorded(CategoryTable):
         return super()._settle(lam, gap, size, slack, arms)
 
 
-def random_table(kind: str, tolerance: float, rng: np.random.Generator, slack: float = 1.0) -> Recorded:
+def random_table(
+    kind: str, tolerance: float, rng: np.random.Generator, slack: float = 1.0, bounded: bool = False
+) -> Recorded:
     """Returns a block with arms without a pull, on random results, by a random leader."""
     problem, mu = drawn(kind, rng, slack=slack, tolerance=tolerance, sigma=rng.uniform(0.3, 2.0, len(kind)))
+    if bounded:
+        problem = Problem.bounded(problem.graph, problem.R, -20, 20, tolerance=tolerance)
     first = np.unique(problem.components, return_index=True)[1]
     more = rng.integers(mu.size, size=10)
     data = Data.none(mu.size).plus(first, mu[first]).plus(more, mu[more] + 0.3 * rng.standard_normal(10))
@@ -176,11 +183,11 @@ def random_table(kind: str, tolerance: float, rng: np.random.Generator, slack: f
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("tolerance", [0.0, 0.1])
-def test_no_means_under_which_an_arm_is_best_gain_by_the_bets_against_it(kind: str, tolerance: float) -> None:
+def test_bets_against_an_arm_gain_nothing_on_average_under_means_where_it_is_best(kind: str, tolerance: float) -> None:
     """max over these means of sum_a n_a h_a (mu_a - lam_a), by a conic solver, is at most what is charged."""
     rng, checked = np.random.default_rng(5), 0
-    for _ in range(6):
-        table = random_table(kind, tolerance, rng)
+    for _ in range(10):
+        table = random_table(kind, tolerance, rng, bounded=True)
         problem, leader = table.problem, table.block.best
         table.against_arms(leader, tolerance)
         found = table.outlook.duels(table.block.counts, leader, tolerance)
@@ -201,8 +208,37 @@ def test_no_means_under_which_an_arm_is_best_gain_by_the_bets_against_it(kind: s
     assert checked >= 4
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("tolerance", [0.0, 0.1])
+def test_gaussian_bets_against_the_best_arm_are_fair_at_best(kind: str, tolerance: float) -> None:
+    """The log payoff is affine in the results, so its expectation under any means is known; the largest, over means
+    under which the arm is best, is 1 at most, and 1 where nothing is given away."""
+    rng, checked = np.random.default_rng(5), 0
+    for _ in range(6):
+        table = random_table(kind, tolerance, rng)
+        problem, leader, block = table.problem, table.block.best, table.block
+
+        def pay(outcomes: Vector, table: CategoryTable = table) -> Vector:
+            block = replace(table.block, outcomes=outcomes)
+            return CategoryTable(block, table.outlook).against_arms(table.block.best, tolerance)
+
+        base = pay(np.zeros(block.arms.size))
+        slopes = np.array([pay((block.arms == a).astype(np.float64)) - base for a in range(problem.n_arms)])
+        np.testing.assert_allclose(table.against_arms(leader, tolerance), base + table._sums / np.maximum(
+            block.counts, 1) @ slopes, atol=1e-9)  # fmt: skip
+        noise = np.divide(problem.sigma**2, block.counts, out=np.zeros(problem.n_arms), where=block.counts > 0)
+        for i in rng.permutation(np.flatnonzero(base))[:2]:
+            x = cp.Variable(problem.n_arms)
+            best = [x[i] >= x] if tolerance == 0 else [x[i] >= x[leader] + tolerance]
+            most = cp.Problem(cp.Maximize(slopes[:, i] @ x), [*best, x[0] == 0.5, *smooth(problem, x)])
+            most.solve(solver="CLARABEL")
+            assert most.value + base[i] + 0.5 * noise @ slopes[:, i] ** 2 <= 1e-5 * np.abs(slopes[:, i]).sum()
+            checked += 1
+    assert checked >= 4
+
+
 @pytest.mark.parametrize("kind", KINDS[:3])
-def test_no_smooth_means_gain_by_the_bets_against_R(kind: str) -> None:
+def test_bets_against_R_gain_nothing_on_average_under_smooth_means(kind: str) -> None:
     rng, checked = np.random.default_rng(6), 0
     while checked < 5:
         table = random_table(kind, 0.0, rng, slack=0.01)
@@ -430,3 +466,44 @@ def test_matrices_that_do_not_fit_in_memory_are_refused_at_once() -> None:
     pair = Graph.from_edges(n, [(0, 1)])
     with pytest.raises(sb.InvalidInput, match="an estimate of the roughness of 400,000 arms would need .*; give R"):
         roughness_from(pair, 1.0, np.ones(n), start)
+
+
+@pytest.mark.parametrize("kind", ["edges", "weights", "features", "networkx", "one R for all categories"])
+def test_a_graph_that_does_not_fit_in_memory_is_refused_before_any_trial(
+    kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    nx = pytest.importorskip("networkx")
+    n = 300
+    pairs = [(a, a + 1) for a in range(n - 1)]
+    build: dict[str, Callable[[], Graph]] = {
+        "edges": lambda: Graph.from_edges(n, pairs),
+        "weights": lambda: Graph.from_weights(np.diag(np.ones(n - 1), 1) + np.diag(np.ones(n - 1), -1)),
+        "features": lambda: Graph.from_features(np.arange(n)[:, None]),
+        "networkx": lambda: Graph.from_networkx(nx.path_graph(n)),
+        "one R for all categories": lambda: Graph.from_categories([str(a % 9) for a in range(n)]),
+    }
+    graph = build[kind]()
+    mu = np.zeros(n)
+    mu[7] = 0.1
+    made = sb.Instance(Problem(graph, 10.0), mu)
+    assert sb.Instance.from_dict(made.as_dict()).problem.n_arms == n  # files are read as such
+    monkeypatch.setattr("spectralbai.checks.os.sysconf", lambda name: 1000 if name == "SC_PAGE_SIZE" else 17_000)
+    storage = f"sqlite:///{tmp_path}/studies.db"
+    for refused in (
+        lambda: SpectralRace(made.problem, 0.05),
+        lambda: sb.SpectralTaS(made.problem, 0.05),
+        lambda: sb.solve_allocation(made.problem, mu),
+        lambda: plan(made, 0.05, runs=0),
+        lambda: sb.Study.create("large", made, delta=0.05, storage=storage),
+    ):
+        with pytest.raises(sb.InvalidInput, match=r"the matrices of 300 arms would need about 0\.0 GB"):
+            refused()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_catalogue_of_any_size_is_not_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, _ = shop((100, 100), 0.1)
+    monkeypatch.setattr("spectralbai.checks.os.sysconf", lambda name: 1000)
+    assert SpectralRace(problem, 0.05).init() is not None
+    with pytest.raises(sb.InvalidInput, match="the matrices of 201 arms"):
+        sb.SpectralTaS(problem, 0.05)

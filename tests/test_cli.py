@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spectralbai import reproduction
 from spectralbai.allocation import SOLVERS
+from spectralbai.cli import main
 
 PAPER: dict[str, Any] = {
     "format": "spectralbai-instance/1",
@@ -218,14 +222,13 @@ def test_an_interrupt_exits_with_130_and_no_traceback(run: Run, monkeypatch: pyt
 
 @pytest.fixture(scope="module")
 def reproduced(tmp_path_factory: pytest.TempPathFactory, quiet: Callable[[str], str]) -> tuple[str, Path]:
-    """Returns what a small reproduction on two processes prints, and where it writes."""
+    """Returns what a small reproduction prints, and where it writes."""
     out = tmp_path_factory.mktemp("reproduced") / "new"
-    command = [sys.executable, "-m", "spectralbai.cli", "reproduce", *SMALL, "--jobs", "2", "--out", str(out)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, encoding="utf-8", env=os.environ | {"PYTHONIOENCODING": "utf-8"}
-    )
-    assert (done.returncode, quiet(done.stderr)) == (0, f"made the folder {out}\n")
-    return done.stdout, out
+    stdout, stderr = io.StringIO(), io.StringIO()
+    with redirect_stdout(stdout), redirect_stderr(stderr), pytest.raises(SystemExit) as exit_:
+        main(["reproduce", *SMALL, "--jobs", "1", "--out", str(out)])
+    assert (exit_.value.code, quiet(stderr.getvalue())) == (0, f"made the folder {out}\n")
+    return stdout.getvalue(), out
 
 
 def test_reproduce_prints_a_row_per_R_and_says_what_is_proved_and_where_the_picture_is(
@@ -267,15 +270,17 @@ def test_reproduce_writes_a_csv_and_a_png_and_nothing_else(reproduced: tuple[str
 
 
 def test_reproduce_gives_the_same_csv_for_any_number_of_jobs(
-    run: Run, reproduced: tuple[str, Path], tmp_path: Path
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert run("reproduce", *SMALL, "--jobs", "1", "--out", str(tmp_path)).code == 0
-    assert (tmp_path / "figure.csv").read_bytes() == (reproduced[1] / "figure.csv").read_bytes()
+    monkeypatch.setattr(reproduction, "RADII", (0.01, 0.1))
+    for jobs in ("1", "2"):
+        assert run("reproduce", *SMALL, "--jobs", jobs, "--out", str(tmp_path / jobs)).code == 0
+    assert (tmp_path / "1" / "figure.csv").read_bytes() == (tmp_path / "2" / "figure.csv").read_bytes()
 
 
 @pytest.fixture
 def idle(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes any simulation a failure."""
+    """Makes every simulation fail."""
     monkeypatch.setattr("spectralbai.reproduction.reproduce", lambda *_: pytest.fail("it went to work"))
 
 
@@ -297,7 +302,7 @@ def test_reproduce_refuses_bad_options_before_any_work(
     assert not out.exists()
 
 
-def test_reproduce_refuses_a_place_it_cannot_write_to_before_any_work(
+def test_reproduce_refuses_a_folder_it_cannot_write_to_before_any_work(
     run: Run, idle: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "file"

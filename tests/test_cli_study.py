@@ -412,10 +412,12 @@ def test_deleting_needs_a_yes(study: Callable[..., Any]) -> None:
 
 
 @pytest.mark.parametrize(("answer", "code"), [(b"pages", 0), (b"y", 0), (b"page", 1), (b"", 1), (b"yes", 1)])
-def test_at_a_terminal_deleting_asks_first(study: Callable[..., Any], answer: bytes, code: int) -> None:
+def test_at_a_terminal_deleting_asks_first(
+    study: Callable[..., Any], warm: list[str], answer: bytes, code: int
+) -> None:
     ours, theirs = os.openpty()
     os.write(ours, answer + b"\n")
-    command = [sys.executable, "-m", "spectralbai.cli", "study", "delete", "pages"]
+    command = [*warm, "spectralbai", "study", "delete", "pages"]
     done = subprocess.run(command, stdin=theirs, capture_output=True, text=True, timeout=60)
     os.close(ours)
     os.close(theirs)
@@ -424,23 +426,23 @@ def test_at_a_terminal_deleting_asks_first(study: Callable[..., Any], answer: by
     assert len(answers(study("list", "--json"))) == code
 
 
-def ask_into(pipe: int, n: int) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "spectralbai.cli", "study", "ask", "counted", "-n", str(n)]
+def ask_into(pipe: int, n: int, warm: list[str]) -> subprocess.Popen[bytes]:
+    command = [*warm, "spectralbai", "study", "ask", "counted", "-n", str(n)]
     return subprocess.Popen(command, stdout=pipe, stderr=subprocess.PIPE)
 
 
-def test_tickets_that_nobody_can_read_are_given_back(study: Callable[..., Any]) -> None:
+def test_tickets_that_nobody_can_read_are_given_back(study: Callable[..., Any], warm: list[str]) -> None:
     study("create", "counted", "instance.json", "--stopping", "mixture")
     reading, writing = os.pipe()
     os.close(reading)
-    process = ask_into(writing, 10)
+    process = ask_into(writing, 10, warm)
     os.close(writing)
     said = process.communicate(timeout=60)[1].splitlines()
     assert [line for line in said if not line.startswith(b"Compiling")] == [] and process.returncode == 141
     assert answers(study("status", "counted", "--json"))["pending"] == []
     reading, writing = os.pipe()
     size = fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 4096)
-    process = ask_into(writing, 1000)
+    process = ask_into(writing, 1000, warm)
     os.close(writing)
     first = os.read(reading, 10)
     while int.from_bytes(fcntl.ioctl(reading, termios.FIONREAD, b"\0" * 4), sys.byteorder) < size - 100:
@@ -453,7 +455,7 @@ def test_tickets_that_nobody_can_read_are_given_back(study: Callable[..., Any]) 
 
 
 @pytest.mark.parametrize("until", ["9999-12-31", "9999-12-31T23:59:59-23:59", "0001-01-01T00:00+23:00", "tomorrow", ""])
-def test_a_date_that_is_none_or_beyond_the_calendar_is_refused_in_a_sentence(
+def test_a_date_that_is_invalid_or_beyond_the_calendar_is_refused_in_a_sentence(
     study: Callable[..., Any], until: str
 ) -> None:
     code, stdout, stderr = study("create", "more", "instance.json", "--until", until)

@@ -106,7 +106,7 @@ def test_the_recursion_is_right_for_the_inverse_ratios(mu: np.ndarray) -> None:
     assert time_of(omega, mu) == pytest.approx(found.characteristic_time, rel=1e-9)
 
 
-def test_an_answer_at_the_very_edge_of_the_tolerance_is_not_taken_for_one_and_spoils_no_bound() -> None:
+def test_an_answer_exactly_at_the_limit_of_the_tolerance_is_not_used_and_changes_no_bound() -> None:
     mu, tolerance = np.array([0.63, 0.60, 0.63 - 0.05, 0.1]), 0.05
     allocation = solve_allocation(Problem(Graph.from_edges(4, []), math.inf, 0.4, tolerance), mu)
     assert allocation.status == "certified"

@@ -45,7 +45,7 @@ if __name__ == "__main__":
 LIBRARY = "import spectralbai, kernel; print(kernel.doubled(2.0))"
 
 
-def test_a_function_is_compiled_even_where_there_is_no_place_for_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_is_compiled_even_if_no_folder_can_hold_a_cache(monkeypatch: pytest.MonkeyPatch) -> None:
     plain, asked = numba.njit, []
 
     def no_cache(*arguments: Any, **options: Any) -> Any:
@@ -101,14 +101,14 @@ def test_compiled_code_is_kept() -> None:
 
 @pytest.fixture
 def heard() -> Iterator[list[bool]]:
-    """Yields what is said of compiling."""
+    """Yields the messages about compiling."""
     said: list[bool] = []
     on_compiling(said.append)
     yield said
     on_compiling(None)
 
 
-def test_compiling_is_said_when_it_begins_and_loading_is_not(heard: list[bool]) -> None:
+def test_a_message_says_when_compiling_begins_but_not_when_code_is_loaded(heard: list[bool]) -> None:
     @njit
     def quadruple(x: float) -> float:
         return 4 * x

@@ -1,4 +1,4 @@
-"""Everything registered is put to the contract of its kind (`tests/contracts/`); storages are in `tests/study/`."""
+"""Everything registered is tested by the contract of its kind (`tests/contracts/`); storages are in `tests/study/`."""
 
 from __future__ import annotations
 

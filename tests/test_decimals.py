@@ -22,7 +22,7 @@ from spectralbai.decimals import Decimals, percent
         ([], []),
     ],
 )
-def test_all_numbers_of_a_column_have_the_decimals_that_the_narrowest_interval_deserves(
+def test_all_numbers_of_a_column_have_the_decimals_of_the_narrowest_interval(
     rows: list[tuple[float | None, float | None, float | None]], written: list[str]
 ) -> None:
     number = Decimals.of(rows)

@@ -1,4 +1,4 @@
-"""Runs that end with their budget: the best arm is among the candidates, but for the risk."""
+"""Runs that end with their budget: the best arm is among the candidates with probability at least 1 - delta."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from verification.coverage import chance
 from verification.ended import DELTA, Kind, kinds, run
 
-RUNS = 20
+RUNS = 12
 """Of each instance; `make verify-risk` makes 300."""
 
 

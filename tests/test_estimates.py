@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import lognorm
 
-from spectralbai import Graph, Problem, SpectralTaS, estimate
+from spectralbai import Graph, Problem, SpectralRace, SpectralTaS, estimate
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.intervals import graph_intervals, plain_widths
@@ -221,6 +222,24 @@ def test_the_forecast_is_what_is_missing_over_what_a_trial_brings() -> None:
     growth = Oracle(PAPER, mu, state.best).respond(tracked.rate).value
     assert policy.remaining(state) == pytest.approx((verdict.threshold - verdict.statistic) / growth)
     assert policy.remaining(state) > 10
+
+
+def test_the_forecast_of_a_race_is_between_the_median_of_its_slowest_account_and_the_trials_so_far() -> None:
+    policy = SpectralRace(PAPER, 0.01)
+    state = next(state for state in states(policy, [0.9, 0.5, 0.6], seed=1) if state.samples >= 150)
+    lacking, best = policy.verdict(state).lacking, state.best
+    assert lacking is not None and min(lacking[:best] + lacking[best + 1 :]) > 0, "all arms race"
+    shares, mu = policy.shares(state), estimate(PAPER, state.counts, state.data.means)
+    assert shares is not None
+    growth = Oracle(PAPER, mu, state.best).respond(shares).cost
+    # The lognormal law with the mean r/f and the variance 2r/f^2 of the time at which a walk of drift f and variance 2f
+    # first reaches r.
+    medians = []
+    for arm in set(range(3)) - {best}:
+        mean, variance = lacking[arm] / growth[arm], 2 * lacking[arm] / growth[arm] ** 2
+        log_variance = math.log(1 + variance / mean**2)
+        medians.append(lognorm(math.sqrt(log_variance), scale=mean * math.exp(-log_variance / 2)).median())
+    assert policy.remaining(state) == pytest.approx(max(medians) ** 0.45 * state.samples**0.55)
 
 
 def test_the_forecast_is_zero_once_settled_and_infinite_where_arms_tie() -> None:

@@ -135,7 +135,7 @@ def test_a_constant_added_to_the_means_is_added_to_the_estimate(seed: int) -> No
     )
 
 
-def test_nan_will_do_only_where_nothing_was_seen() -> None:
+def test_nan_is_allowed_only_for_arms_without_observations() -> None:
     problem = Problem(Graph.from_edges(3, [(0, 1), (1, 2)]), 1.0)
     np.testing.assert_allclose(estimate(problem, [1, 1, 0], [0.0, 0.5, math.nan]), [0.0, 0.5, 0.5])
     np.testing.assert_allclose(estimate(problem, [1, 1, 0], [0.0, 0.5, 1e300]), [0.0, 0.5, 0.5])  # not read

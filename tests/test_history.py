@@ -32,7 +32,7 @@ GRAPHS = {
 @pytest.mark.parametrize("n", [2, 7, 50])
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_upper_limit_covers_the_true_roughness_at_its_confidence(name: str, n: int) -> None:
-    """Counts and sigma differ between arms; 80 % so that a mistake shows."""
+    """Counts and sigma differ between arms. The confidence is only 80 %, so that a mistake would show."""
     graph, mu = GRAPHS[name]
     rng = np.random.default_rng(n)
     counts = rng.integers(max(n // 2, 1), n + 1, graph.n_arms)
@@ -50,7 +50,7 @@ def test_the_upper_limit_covers_the_true_roughness_at_its_confidence(name: str, 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_estimate_has_the_bias_of_the_noise_removed(name: str) -> None:
-    """Where it is not cut off at 0: far from smooth means."""
+    """The means are far from smooth, so that the estimate is not cut off at 0."""
     graph, _ = GRAPHS[name]
     rng = np.random.default_rng(0)
     mu = 10 * rng.standard_normal(graph.n_arms)
@@ -101,7 +101,7 @@ def test_the_noise_alone_exceeds_its_quantile_no_more_often_than_allowed_and_the
     assert math.sqrt(found.upper) == pytest.approx(math.sqrt(seen) + math.sqrt(quantile), rel=1e-4)
 
 
-def test_more_observations_bring_the_limit_to_the_truth_and_more_confidence_takes_it_away() -> None:
+def test_more_observations_lower_the_limit_to_the_truth_and_more_confidence_raises_it() -> None:
     graph, mu = GRAPHS["path"]
     noise = np.random.default_rng(0).standard_normal(mu.size)
     uppers = [roughness_from(graph, 1.0, [n] * mu.size, mu + noise / math.sqrt(n)).upper for n in (1, 10, 10**3, 10**9)]
@@ -132,13 +132,13 @@ def test_every_arm_must_be_observed() -> None:
 
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, [1.0, 2.0], "one", 1e200])
-def test_a_sigma_that_is_none_is_refused(sigma: object) -> None:
+def test_an_invalid_sigma_is_refused(sigma: object) -> None:
     with pytest.raises(InvalidInput, match="sigma"):
         roughness_from(PAIR, sigma, [2, 1, 4], [0.9, 0.0, 0.6])  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("unit", [1e-60, 1e-6, 1e6, 1e60])
-def test_units_of_any_size_will_do(unit: float) -> None:
+def test_units_of_any_size_work(unit: float) -> None:
     graph = Graph.from_edges(3, [(0, 1, 1e-6), (1, 2, 1e6)])
     one, other = (roughness_from(graph, u, [1, 1, 9], np.array([0.1, 0.5, 0.6]) * u) for u in (1.0, unit))
     assert (other.upper / unit / unit, other.plain / unit / unit) == pytest.approx((one.upper, one.plain))

@@ -282,7 +282,7 @@ def test_low_and_high_stand_in_place_of_sigma() -> None:
         ({"sigma": ..., "low": -1e308, "high": 1e308}, "$.low must be below $.high by a finite amount"),
         ({"sigma": ..., "low": math.nan, "high": 0}, "$.low must be a finite number, got nan"),
         ({"sigma": ..., "low": 0, "high": True}, "$.high must be a finite number, got True; give a number"),
-        ({"labels": None}, "$.labels must be a list of 3 strings, got None; leave it out to number the arms"),
+        ({"labels": None}, "$.labels must be a list of 3 strings, got None; leave it out for numbers"),
         ({"labels": "abc"}, "$.labels must be a list of 3 strings, got 'abc'"),
         ({"labels": ["a", "b"]}, "$.labels must hold one label per arm, got 2 for 3 arms"),
         ({"labels": ["a", 1, "c"]}, "$.labels[1] must be a string that is not blank, got 1"),

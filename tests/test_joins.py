@@ -76,7 +76,7 @@ def test_the_best_arm_of_each_set_is_eliminated_with_probability_delta_at_most(t
 def test_arms_that_inherited_the_wealth_against_another_would_be_eliminated_too_often(tolerance: bool) -> None:
     def inherited(accounts: Accounts) -> Accounts:
         def copied(memory: Account | Leaders, *names: str) -> dict[str, Any]:
-            """Returns fields in which the new arms have what the worse arm of their run has."""
+            """Returns fields in which each new arm inherits what the account against the worse arm of its run has."""
             values = {name: getattr(memory, name) for name in names}
             return {
                 name: np.concatenate([each[..., :-RUNS], each[..., 1 : RUNS + 1]], -1) for name, each in values.items()
@@ -132,7 +132,7 @@ def test_new_accounts_start_at_what_withdrawals_have_left_of_1_and_the_others_go
     assert later.leaders is not None and (later.leaders.peak[:, 3:] == -HALF).all()
 
 
-RACES = 80
+RACES = 50
 NULLS = {
     "alone": (sb.Problem(sb.Graph.from_edges(3, []), 1.0), sb.Problem(sb.Graph.from_edges(4, []), 1.0)),
     "categories": (
@@ -172,7 +172,7 @@ def test_races_lose_the_best_arm_of_each_set_with_probability_delta_at_most(
         assert chance(lost, RACES, DELTA) > 0.01
 
     def inherited(accounts: Accounts, n_arms: int, same_R: bool) -> Accounts:
-        """The new arm has what arm 2, a worse one, has."""
+        """The new arm inherits what the account against arm 2, a worse arm, has."""
         arms = accounts.arms
         longer = [np.append(each, each[2]) for each in (arms.cash, arms.bets, arms.peak)]
         return Accounts(Account(*longer), accounts.R, None, np.zeros(n_arms, dtype=bool))

@@ -82,6 +82,7 @@ LAYERS: list[dict[str, str]] = [
     },
     {
         "graph": "weights, Laplacian, smoothness, components, categories",
+        "ties": "choices among equal values",
     },
     {
         "checks": "checks shared by the public boundary",

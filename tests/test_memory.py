@@ -85,5 +85,5 @@ def test_a_memory_of_an_unknown_or_another_kind_is_refused() -> None:
         Block.from_dict(Data.none(2).as_dict())
 
 
-def test_a_memory_of_nothing_is_a_memory() -> None:
+def test_an_empty_memory_is_a_memory() -> None:
     assert type(through_json(Memory())) is Memory

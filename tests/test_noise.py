@@ -1,4 +1,5 @@
-"""What each kind of noise says, believes and draws; what all of them do is in `tests/contracts/noise_models.py`."""
+"""Each kind of noise: messages, estimated variances and draws; what all kinds do is in
+`tests/contracts/noise_models.py`."""
 
 from __future__ import annotations
 
@@ -126,7 +127,7 @@ def test_variances_stay_positive_and_within_what_the_range_allows(noise: Noise) 
     assert noise.variances(*statistics(same, 3.0), leader=0)[0] < 0.2
 
 
-def test_believed_variances_come_near_the_true_ones() -> None:
+def test_estimated_variances_come_near_the_true_ones() -> None:
     mu = np.array([2.5, 0.0, -0.5])
     for noise, kind, truth in ((SCORES, 0.3, np.full(3, 0.09)), (CLICKS, None, (3 - mu) * (mu + 1))):
         drawn = noise.draws(mu, kind)(np.random.default_rng(3), PULLS).reshape(3, -1)
@@ -138,8 +139,8 @@ def test_believed_variances_come_near_the_true_ones() -> None:
 # Draws.
 
 
-def test_streams_are_those_of_old() -> None:
-    """Seeds give the runs that they always gave."""
+def test_seeds_give_the_same_draws_as_in_earlier_versions() -> None:
+    """Runs of earlier versions can be repeated."""
     mu, arms = np.array([2.0, 0.0, -0.5]), np.array([0, 2, 2, 1, 0])
     cases: tuple[tuple[Noise, Drawing | None, Callable[[np.random.Generator], Vector]], ...] = (
         (GAUSS, None, lambda rng: mu[arms] + GAUSS.sigma[arms] * rng.standard_normal(5)),
@@ -152,7 +153,7 @@ def test_streams_are_those_of_old() -> None:
         assert found.tolist() == expected(np.random.default_rng(5)).tolist()
 
 
-def test_a_name_given_is_the_default() -> None:
+def test_giving_the_default_by_name_changes_nothing() -> None:
     mu = np.array([2.0, 0.0, -0.5])
     cases: tuple[tuple[Noise, Drawing], ...] = ((GAUSS, "gaussian"), (SCORES, "bernoulli"), (CLICKS, "bernoulli"))
     for noise, kind in cases:
@@ -198,8 +199,8 @@ def test_scores_do_not_leave_the_range_by_rounding() -> None:
 @pytest.mark.parametrize(
     ("noise", "mu", "kind", "message"),
     [
-        (GAUSS, [0, 0, 0], "uniform", "`noise` must be gaussian, whose spread is sigma, got 'uniform'; use Problem.b"),
-        (GAUSS, [0, 0, 0], 0.5, "`noise` must be gaussian, whose spread is sigma, got 0.5"),
+        (GAUSS, [0, 0, 0], "uniform", "`noise` must be gaussian, with spread sigma, got 'uniform'; use Problem.b"),
+        (GAUSS, [0, 0, 0], 0.5, "`noise` must be gaussian, with spread sigma, got 0.5"),
         (SCORES, [0, 0, 0], "gaussian", "`noise` must be bernoulli, uniform or the standard deviation of the scores"),
         (SCORES, [0, 0, 0], 0.0, "`noise` must be a positive standard deviation, got 0.0"),
         (SCORES, [0, 0, 0], math.nan, "`noise` must be a positive standard deviation, got nan"),

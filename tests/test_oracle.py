@@ -354,7 +354,7 @@ def test_without_the_graph_the_two_arms_meet_halfway_by_precision(R: float) -> N
     assert alternative.gamma == 0
 
 
-def test_two_arms_will_do_with_or_without_an_edge() -> None:
+def test_two_arms_are_enough_with_or_without_an_edge() -> None:
     mu, omega = np.array([0.0, 1.0]), np.array([3e6, 1e7])
     cost = 0.5 * 3e6 * 1e7 / 1.3e7
     for edges in ([], [(0, 1)]):

@@ -1,4 +1,4 @@
-"""What a bettor believes, against dense linear algebra."""
+"""The posterior that bets are made from, against dense linear algebra."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_without_a_graph_the_posterior_is_each_arm_on_its_own() -> None:
     assert seen.misfit == 0 and seen.radii.tolist() == [math.inf]
 
 
-def test_chances_are_those_of_the_posterior_and_do_not_depend_on_luck() -> None:
+def test_chances_are_those_of_the_posterior_and_the_same_every_time() -> None:
     seen = outlook(0.7)
     precision, pull = dense(seen)
     draws = np.random.default_rng(5).multivariate_normal(
@@ -83,7 +83,7 @@ def test_R_is_doubted_about_as_seldom_as_said_where_it_is_right() -> None:
     assert 0.06 * 400 < doubted < 1.5 * DOUBT * 400
 
 
-def test_evidence_against_challengers_is_never_negative_and_nil_where_they_lead() -> None:
+def test_evidence_against_challengers_is_never_negative_and_zero_where_they_lead() -> None:
     seen = outlook(math.inf)
     means, counts = seen.evidence.data.means, seen.evidence.data.counts
     leader = int(np.argsort(means)[3])

@@ -16,7 +16,7 @@ from spectralbai.sampling.tracking import Tracked
 from tests.contracts.policies import BOUNDED, CASES, PAPER, THREE_COMPONENTS, ask, outcomes_for
 
 
-def test_every_policy_is_put_to_the_contract() -> None:
+def test_every_policy_is_tested_by_the_contract() -> None:
     # The race bets on blocks, which have tests of their own.
     assert {type(policy) for policy, _ in CASES.values()} == set(POLICIES.values()) - {SpectralRace, Race}
 

@@ -193,7 +193,7 @@ def test_a_rule_that_does_not_say_what_arms_lack_is_refused() -> None:
         plan(seen)
 
 
-def test_a_race_leaves_arms_that_are_out_and_defends_none_of_them() -> None:
+def test_a_race_neither_pulls_arms_that_are_out_nor_lets_them_lead() -> None:
     policy, rng = SpectralRace(Problem(PATH, math.inf), 0.1), np.random.default_rng(0)
     mu = np.array([2.0, 1.8, 0.0, -1.0, -1.5])
     state: State = policy.init()

@@ -292,7 +292,7 @@ def test_a_plan_draws_signals_as_rough_as_each_R_and_multiplies_all_of_them() ->
     assert [each.value for each in made.by_R] == [0.1, 0.5, 1.0, 2.0, 10.0]
     assert made.by_R[0].forecast is None and made.by_R[2].forecast == made.with_graph
     json.dumps(made.as_dict(), allow_nan=False)
-    with pytest.raises(InvalidInput, match='"mu" is missing and R = 0.2 to inf, one per component says nothing of the'):
+    with pytest.raises(InvalidInput, match='"mu" is missing, and R = 0.2 to inf, one per component tells nothing'):
         plan(Instance(Problem(TWO, [0.2, math.inf, 0.0])), runs=0)
 
 

@@ -9,18 +9,18 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from spectralbai.campaign import Campaign
 from spectralbai.cli.files import read_instance
-from tests.warm import CLIENT
 
 ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md",
+    "docs/command_line.md",
     "docs/campaigns.md",
     "docs/planning.md",
     "docs/studies.md",
@@ -37,8 +37,6 @@ PYTHON = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL
 CONSOLE = re.findall(r"```console\n\$ (.*?(?:\n> .*?)*)\n(?!> )(.*?)```", README, re.DOTALL)
 SHELL = re.findall(r"```sh\n((?:(?!```).)*)```\n```text\n(.*?)```", README, re.DOTALL)
 LOOP = re.findall(r"```sh\n(while .*?)```\n", README, re.DOTALL)
-COMMAND = shlex.join([sys.executable, "-m", "spectralbai.cli"])
-INTERPRETER = shlex.quote(sys.executable)
 ENVIRONMENT = {**os.environ, "COLUMNS": "140"}
 NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[-+]\d+)?")
 
@@ -68,31 +66,21 @@ def test_the_python_examples_print_what_they_show(code: str, shown: str) -> None
 
 @pytest.mark.parametrize(("command", "shown"), CONSOLE)
 def test_the_console_examples_print_what_they_show(
-    command: str, shown: str, tmp_path: Path, quiet: Callable[[str], str]
+    command: str, shown: str, tmp_path: Path, warm: list[str], quiet: Callable[[str], str]
 ) -> None:
-    done = in_shell(command.replace("\n> ", "\n"), tmp_path)
+    done = in_shell(command.replace("\n> ", "\n"), tmp_path, warm)
     assert (done.returncode, quiet(done.stderr)) == (0, "")
     assert_same(done.stdout, shown)
 
 
-@pytest.fixture(scope="module")
-def warm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The command line and the Python that scripts use: loaded once for all, not once for each command."""
-    address = tmp_path_factory.mktemp("warm") / "socket"
-    command = [sys.executable, str(ROOT / "tests" / "warm.py"), str(address)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT) as server:
-        assert server.stdout is not None and server.stdout.readline() == b"ready\n"
-        yield shlex.join([sys.executable, "-S", "-E", "-c", CLIENT, str(address)])
-
-
 @pytest.mark.parametrize(("script", "shown"), SHELL)
-def test_the_shell_scripts_print_what_they_show(script: str, shown: str, tmp_path: Path, warm: str) -> None:
+def test_the_shell_scripts_print_what_they_show(script: str, shown: str, tmp_path: Path, warm: list[str]) -> None:
     done = in_shell(script, tmp_path, warm)
     assert done.returncode == 0
     assert_same(done.stdout, shown)
 
 
-def test_the_loop_shown_first_runs_until_the_study_has_decided(tmp_path: Path, warm: str) -> None:
+def test_the_loop_shown_first_runs_until_the_study_has_decided(tmp_path: Path, warm: list[str]) -> None:
     (loop,) = LOOP
     once = "[ -e tried ] || { touch tried; exit; }"  # a trial that prints nothing has failed, and is done again
     (tmp_path / "trial").write_text(f'#!/bin/sh\n{once}\ncase "$1" in 1) echo 1.2 ;; *) echo -0.4 ;; esac\n')
@@ -128,10 +116,10 @@ def test_the_worked_example_decides_in_time(tmp_path: Path) -> None:
     assert (tmp_path / "report.html").read_text("utf-8").count("<img") == 4
 
 
-def in_shell(script: str, folder: Path, warm: str | None = None) -> subprocess.CompletedProcess[str]:
+def in_shell(script: str, folder: Path, warm: list[str]) -> subprocess.CompletedProcess[str]:
     """Runs a script as a user of a shell would, in a folder with the examples."""
-    command, python = (COMMAND, INTERPRETER) if warm is None else (f"{warm} spectralbai", f"{warm} python")
-    here = f'spectralbai() {{ {command} "$@"; }}\npython3() {{ {python} "$@"; }}\n'
+    start = shlex.join(warm)
+    here = f'spectralbai() {{ {start} spectralbai "$@"; }}\npython3() {{ {start} python "$@"; }}\n'
     (folder / "examples").symlink_to(ROOT / "examples")
     return subprocess.run(
         ["sh", "-c", here + script], capture_output=True, text=True, encoding="utf-8", cwd=folder, env=ENVIRONMENT

@@ -27,7 +27,7 @@ ARMS = "dose,mg,age\nlow,5,1.5\nmid,10,2.5\nhigh,20,2\n"
         ARMS.replace("low", '"low"').rstrip("\n"),
     ],
 )
-def test_the_same_table_in_any_dress(text: str) -> None:
+def test_the_same_table_is_read_from_every_form_of_csv(text: str) -> None:
     table = CsvTable.from_text(text)
     assert arms_from(table) == ("low", "mid", "high")
     np.testing.assert_array_equal(table.numbers("mg"), [5, 10, 20])
@@ -83,7 +83,7 @@ BAD: list[tuple[Callable[[str], object], str, str]] = [
     (read_arms, ARMS.replace("10", "nan"), 'line 3, column "mg": a finite number up to 1e+100 is needed, got "nan"'),
     (read_arms, ARMS.replace("10", "1e999"), 'line 3, column "mg": a finite number'),
     (read_arms, ARMS.replace("mid", "low"), 'line 3, column "dose": the label "low" is taken by line 2'),
-    (read_arms, ARMS.replace("mid", ""), 'line 3, column "dose": a label is needed'),
+    (read_arms, ARMS.replace("mid", ""), 'line 3, column "dose": the cell is empty'),
     (read_arms, ARMS.replace("mid,10", "mid,10,7"), "line 3: 4 cells for 3 columns"),
     (read_arms, ARMS.replace("mid,10,", "mid,"), "line 3: 2 cells for 3 columns"),
     (read_arms, ARMS.replace("age", "aeg"), 'there is no column "age"; did you mean "aeg"?'),

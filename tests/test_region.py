@@ -21,7 +21,7 @@ from spectralbai.stopping.region import graph_penalties
 from verification.coverage import chance, strayed
 
 DELTA = 0.2
-RUNS = 120
+RUNS = 60
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ def misses(kind: Kind, mean_range: tuple[float, float] | None = None) -> tuple[i
 
 @pytest.mark.parametrize("name", KINDS)
 def test_all_means_are_in_their_intervals_at_all_checks_with_probability_1_minus_delta(name: str) -> None:
-    """And at 0.4 times the width they are not: the runs could tell."""
+    """At 0.4 times the width they are not, so these runs can show a mistake."""
     missed, missed_by_narrow = misses(KINDS[name])
     assert chance(missed, RUNS, DELTA) > 0.01
     assert chance(missed_by_narrow, RUNS, DELTA) < 0.01

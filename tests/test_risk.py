@@ -1,7 +1,7 @@
 """The guarantee of the mixture rule, tested where it can fail: at the true means, at every check.
 
 The rule is valid because, with probability 1 - delta, later results never cost the true means more than the threshold.
-That event fails far more often than the answer is wrong, so it is what a mistake in the threshold shows up in.
+That event fails far more often than the answer is wrong, so a mistake in the threshold shows up there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from spectralbai.stopping.mixture import Split
 from verification.coverage import least_rate, pairs_uncovered, uncovered
 
 DELTA = 0.1
-RUNS = 400
+RUNS = 200
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def test_an_almost_rigid_component_is_worth_one_arm_of_all_its_results(R: float)
 
 
 @pytest.mark.parametrize("units", [1e-6, 1e6])
-def test_integrals_know_no_units_and_no_origin(units: float) -> None:
+def test_integrals_do_not_depend_on_units_or_origin(units: float) -> None:
     graph = Graph.from_edges(4, [(0, 1, 1.0), (1, 2, 1.0)])
     rng = np.random.default_rng(1)
     before, u = rng.integers(0, 9, 4) + np.array([1.0, 0, 0, 1]), rng.integers(0, 90, 4).astype(float)
@@ -236,7 +236,7 @@ def test_with_more_components_risk_is_shared_by_the_tests_that_could_go_wrong() 
 
 
 def test_where_the_graph_says_nothing_pairs_of_arms_decide() -> None:
-    """The same evidence as without a graph, at a tenth of the risk; the misfit has no say in it."""
+    """The same evidence as without a graph, at a tenth of the risk; the misfit does not matter."""
     n_arms, R = 12, 1e6
     problem = Problem(
         Graph.from_edges(n_arms, [(a, a + 1, 1.0) for a in range(n_arms - 1)]), R, sigma=2.0, tolerance=0.1

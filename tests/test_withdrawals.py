@@ -65,7 +65,7 @@ def test_accounts_that_keep_their_wealth_at_a_withdrawal_would_err_more_often() 
     assert chance(failures, RUNS, 2 * DELTA) < 1e-6
 
 
-def test_bets_that_leant_on_a_withdrawn_leader_are_undone() -> None:
+def test_bets_that_depended_on_a_withdrawn_leader_are_undone() -> None:
     accounts = fresh(leaders=True)
     assert accounts.leaders is not None
     grown = Account(np.full(ARMS, -1.0), np.full(ARMS, 9.0), np.full(ARMS, 9.0))

@@ -1,8 +1,8 @@
 """The command line as a server that has loaded everything: each command runs in a process forked from it.
 
-For scripts of many commands, most of whose time would go into importing. `python warm.py ADDRESS` serves at a Unix
-socket until its standard input ends; `python -c CLIENT ADDRESS spectralbai ARGUMENT...` is a command, with the streams,
-the folder and the exit code of its own process; with `python ARGUMENT...` it is Python that has imported all this.
+For many commands, most of whose time would go into importing. `python warm.py ADDRESS` serves at a Unix socket until
+its standard input ends; `python -c CLIENT ADDRESS spectralbai ARGUMENT...` is a command, with the streams, the folder,
+the environment and the exit code of its own process; with `python ARGUMENT...` it is Python that has imported all this.
 """
 
 from __future__ import annotations
@@ -20,16 +20,18 @@ CLIENT = """
 import json, os, socket, sys
 with socket.socket(socket.AF_UNIX) as server:
     server.connect(sys.argv[1])
-    socket.send_fds(server, [json.dumps([os.getcwd(), *sys.argv[2:]]).encode()], [0, 1, 2])
+    socket.send_fds(server, [json.dumps([os.getcwd(), dict(os.environ), *sys.argv[2:]]).encode()], [0, 1, 2])
     sys.exit((server.recv(1) or b"?")[0])
 """
 
 
 def answer(connection: socket.socket) -> int:
     """Runs one command; returns its exit code."""
-    request, streams, _, _ = socket.recv_fds(connection, 2**16, 3)
-    folder, *arguments = json.loads(request)
+    request, streams, _, _ = socket.recv_fds(connection, 2**18, 3)
+    folder, environment, *arguments = json.loads(request)
     os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)

@@ -1,9 +1,9 @@
 """Answers of runs that end with their budget, measured: `python -m verification.ended [--runs N] [--workers N]`.
 
-Eight instances, 300 runs each, at delta = 0.2, cut short at a budget that decides few of them. Counted is how often
-the best arm is not among the candidates, and how often the limits of the lead, that of the arm recommended over the
-next, do not hold the true one. Both rates are at most delta. Exit code 1 if an exact one-sided 99.9 % lower limit of
-one exceeds it, or if a budget decides most runs: then it is no test.
+Eight instances, 300 runs each, at delta = 0.2, cut short at a budget that decides few of them. Counted is how often the
+best arm is not among the candidates, and how often the limits of the lead, that of the arm recommended over the next,
+do not hold the true one. Both rates are at most delta. Exit code 1 if an exact one-sided 99.9 % lower limit of one
+exceeds it, or if a budget decides most runs, since then the check shows nothing.
 """
 
 from __future__ import annotations

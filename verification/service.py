@@ -1,4 +1,4 @@
-"""The service under nonsense and under kills: `python -m verification.service [--requests N] [--kills N]`.
+"""The service under random requests and under kills: `python -m verification.service [--requests N] [--kills N]`.
 
 1. Requests made at random after its OpenAPI description, and others damaged on purpose: none may be answered by 500 or
    more, every refusal must be a problem with a sentence, and every answer must be of a status that is described.

@@ -50,39 +50,30 @@ if TYPE_CHECKING:
     from spectralbai.problem import Problem
     from spectralbai.study import Studies, Study
 else:  # hidden from type checkers, which would otherwise accept any name
+    _HOMES = {
+        "allocation": ("Allocation", "lower_bound", "solve_allocation"),
+        "client": ("Client",),
+        "errors": ("Busy", "Conflict", "InvalidInput", "NotFound", "SpectralBAIError", "StorageError"),
+        "estimation": ("estimate",),
+        "graph": ("Graph",),
+        "instance": ("Instance",),
+        "instances": ("instances",),
+        "oracle": ("Alternative", "closest_alternative"),
+        "planning": ("plan",),
+        "policy": ("SpectralRace", "SpectralTaS"),
+        "problem": ("Problem",),
+        "simulate": ("simulate",),
+        "study": ("Studies", "Study"),
+    }
 
     def __getattr__(name: str) -> object:
         from importlib import import_module
 
-        home_of = {
-            "Allocation": "allocation",
-            "Alternative": "oracle",
-            "Busy": "errors",
-            "Client": "client",
-            "Conflict": "errors",
-            "Graph": "graph",
-            "Instance": "instance",
-            "InvalidInput": "errors",
-            "NotFound": "errors",
-            "Problem": "problem",
-            "SpectralBAIError": "errors",
-            "SpectralRace": "policy",
-            "SpectralTaS": "policy",
-            "StorageError": "errors",
-            "Studies": "study",
-            "Study": "study",
-            "closest_alternative": "oracle",
-            "estimate": "estimation",
-            "instances": "instances",
-            "lower_bound": "allocation",
-            "plan": "planning",
-            "simulate": "simulate",
-            "solve_allocation": "allocation",
-        }
-        if name not in home_of:
+        home = next((home for home, names in _HOMES.items() if name in names), None)
+        if home is None:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        module = import_module(f"{__name__}.{home_of[name]}")
-        value = module if name == home_of[name] else getattr(module, name)
+        module = import_module(f"{__name__}.{home}")
+        value = module if name == home else getattr(module, name)
         globals()[name] = value
         return value
 

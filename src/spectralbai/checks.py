@@ -35,6 +35,23 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
     return f'did you mean "{near[0]}"?' if near else otherwise
 
 
+def check_keys(
+    place: str, found: Mapping[Any, Any], known: Iterable[str], required: Iterable[str], others: Iterable[str] = ()
+) -> None:
+    """Raises InvalidInput if an object in a file has a key that is not in `known`, or lacks one in `required`.
+
+    `others` are keys that were read before; a message lists them too.
+    """
+    known = tuple(known)
+    for key in found:
+        if key not in known:
+            remedy = did_you_mean(str(key), known, f"remove it; the keys are {', '.join((*others, *known))}")
+            raise InvalidInput(f'{place} has the unknown key "{key}"; {remedy}')
+    for key in required:
+        if key not in found:
+            raise InvalidInput(f'{place} lacks the key "{key}"; add it')
+
+
 def check_kind(name: str, value: Any, known: Mapping[str, T]) -> T:
     """Returns the entry of `known` for the "kind" of an object in a file; raises InvalidInput if there is none."""
     if not isinstance(value, Mapping) or not isinstance(value.get("kind"), str):
@@ -100,12 +117,17 @@ def check_interval(name: str, value: Any) -> tuple[float, float]:
     return check_ends(*value)
 
 
+def check_share(name: str, value: Any, rule: str) -> float:
+    """Returns `value` as a float in (0, 1); `rule` is the end of "`name` must be ..."."""
+    share = check_number(name, value, rule, low=0.0, strict=True)
+    if share >= 1:
+        raise InvalidInput(f"{subject(name)} must be {rule}, got {value!r}")
+    return share
+
+
 def check_delta(delta: Any) -> float:
     """Returns the risk `delta` as a float in (0, 1)."""
-    value = check_number("delta", delta, "a risk between 0 and 1, such as 0.05", low=0.0, strict=True)
-    if value >= 1:
-        raise InvalidInput(f"`delta` must be a risk between 0 and 1, such as 0.05, got {delta!r}")
-    return value
+    return check_share("delta", delta, "a risk between 0 and 1, such as 0.05")
 
 
 def check_vector(name: str, value: ArrayLike, n_arms: int) -> Vector:

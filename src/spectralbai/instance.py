@@ -14,16 +14,18 @@ from spectralbai.checks import (
     Vector,
     check_arm,
     check_integer,
+    check_keys,
     check_kind,
     check_number,
     check_numbers,
     check_vector,
-    did_you_mean,
+    subject,
 )
 from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import READERS, Graph, check_edges
 from spectralbai.noise import noise_from_dict
+from spectralbai.noise.document import KEYS as NOISE_KEYS
 from spectralbai.problem import Problem
 
 FORMAT_1 = "spectralbai-instance/1"
@@ -33,21 +35,7 @@ FORMAT = "spectralbai-instance/2"
 NEWER = ("categories", "category_weight", "geometry", "noise")
 """Keys that only the newer format has."""
 REQUIRED = ("format", "n_arms", "R")
-KEYS = (
-    *REQUIRED,
-    "edges",
-    "categories",
-    "category_weight",
-    "mu",
-    "sigma",
-    "low",
-    "high",
-    "binary",
-    "tolerance",
-    "labels",
-    "geometry",
-    "noise",
-)
+KEYS = (*REQUIRED, "edges", *NEWER, "mu", *NOISE_KEYS, "tolerance", "labels")
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -77,14 +65,10 @@ class Instance:
             raise InvalidInput(
                 f"`problem` must be a spectralbai.Problem, got {type(problem).__name__}; use Problem(graph, R)"
             )
-        n_arms = problem.n_arms
+        names = map(str, range(problem.n_arms)) if labels is None else _check_labels("labels", labels, problem.n_arms)
         object.__setattr__(self, "problem", problem)
-        object.__setattr__(self, "mu", None if mu is None else check_vector("mu", mu, n_arms))
-        object.__setattr__(
-            self,
-            "labels",
-            tuple(map(str, range(n_arms))) if labels is None else _check_labels("labels", labels, n_arms),
-        )
+        object.__setattr__(self, "mu", None if mu is None else check_vector("mu", mu, problem.n_arms))
+        object.__setattr__(self, "labels", tuple(names))
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the instance in the JSON format spectralbai-instance/2, or /1 if that is enough; `from_dict` restores
@@ -120,34 +104,24 @@ class Instance:
 
 def _check_keys(d: Mapping[str, Any]) -> None:
     if not isinstance(d, Mapping):
-        raise InvalidInput(
-            f"$ must be an object, got {reprlib.repr(d)}; start from {{{_quote('format')}: {_quote(FORMAT)}, ...}}"
-        )
+        raise InvalidInput(f'$ must be an object, got {reprlib.repr(d)}; start from {{"format": "{FORMAT}", ...}}')
     if "format" not in d:
-        raise InvalidInput(f"$ lacks the key {_quote('format')}; add {_quote('format')}: {_quote(FORMAT)}")
+        raise InvalidInput(f'$ lacks the key "format"; add "format": "{FORMAT}"')
     if d["format"] not in (FORMAT, FORMAT_1):
-        raise InvalidInput(f"$.format must be {_quote(FORMAT)}, got {reprlib.repr(d['format'])}")
-    for key in d:
-        if key not in KEYS:
-            remedy = did_you_mean(str(key), KEYS, f"remove it; the keys are {', '.join(KEYS)}")
-            raise InvalidInput(f"$ has the unknown key {_quote(key)}; {remedy}")
-    for key in REQUIRED:
-        if key not in d:
-            raise InvalidInput(f"$ lacks the key {_quote(key)}; add it")
+        raise InvalidInput(f'$.format must be "{FORMAT}", got {reprlib.repr(d["format"])}')
+    check_keys("$", d, KEYS, REQUIRED)
     newer = any(key in d for key in NEWER) or isinstance(d["R"], list | tuple)
     if d["format"] == FORMAT_1 and newer:
         raise InvalidInput(
-            f"$.format must be {_quote(FORMAT)} where there are categories or several R, or a registered kind, "
-            f"got {_quote(FORMAT_1)}; change it"
+            f'$.format must be "{FORMAT}" where there are categories or several R, or a registered kind, got '
+            f'"{FORMAT_1}"; change it'
         )
     forms = [key for key in ("edges", "categories", "geometry") if key in d]
     if len(forms) != 1:
-        got = " and ".join(map(_quote, forms)) if "geometry" in forms else "both" if forms else "neither"
-        raise InvalidInput(
-            f"$ must have either {_quote('edges')} or {_quote('categories')}, got {got}; {_quote('edges')}: [] has none"
-        )
+        got = " and ".join(f'"{key}"' for key in forms) if "geometry" in forms else "both" if forms else "neither"
+        raise InvalidInput(f'$ must have either "edges" or "categories", got {got}; "edges": [] has none')
     if "category_weight" in d and "categories" not in d:
-        raise InvalidInput(f"$ has {_quote('category_weight')} without {_quote('categories')}; remove it")
+        raise InvalidInput('$ has "category_weight" without "categories"; remove it')
 
 
 def _graph_from(d: Mapping[str, Any], n_arms: int) -> Graph:
@@ -185,15 +159,12 @@ def _radii_from(R: Any, graph: Graph) -> float | list[float]:
 
 
 def _check_labels(name: str, labels: Any, n_arms: int) -> tuple[str, ...]:
-    path = name.startswith("$")
-    subject = name if path else f"`{name}`"
     if not isinstance(labels, list | tuple):
-        raise InvalidInput(
-            f"{subject} must be a list of {n_arms} strings, got {reprlib.repr(labels)}; leave it out to number the arms"
-        )
+        got = reprlib.repr(labels)
+        raise InvalidInput(f"{subject(name)} must be a list of {n_arms} strings, got {got}; leave it out for numbers")
     arm_of: dict[str, int] = {}
     for arm, label in enumerate(labels):
-        entry = f"{name}[{arm}]" if path else f"`{name}[{arm}]`"
+        entry = subject(f"{name}[{arm}]")
         if not isinstance(label, str) or not label.strip():
             raise InvalidInput(f"{entry} must be a string that is not blank, got {reprlib.repr(label)}")
         if label in arm_of:
@@ -202,7 +173,7 @@ def _check_labels(name: str, labels: Any, n_arms: int) -> tuple[str, ...]:
             )
         arm_of[label] = arm
     if len(labels) != n_arms:
-        raise InvalidInput(f"{subject} must hold one label per arm, got {len(labels)} for {n_arms} arms")
+        raise InvalidInput(f"{subject(name)} must hold one label per arm, got {len(labels)} for {n_arms} arms")
     return tuple(map(str, labels))
 
 
@@ -220,7 +191,3 @@ def _edges_from(edges: Any, n_arms: int) -> list[tuple[int, int, float]]:
 
 def _non_negative(path: str, value: Any, alternative: str = "") -> float:
     return check_number(path, value, f"a finite non-negative number{alternative}", low=0.0, strict=False)
-
-
-def _quote(text: object) -> str:
-    return f'"{text}"'

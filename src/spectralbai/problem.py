@@ -46,12 +46,7 @@ class Problem:
     """The kind of outcomes; sub-Gaussian unless set by `Problem.bounded`."""
 
     def __init__(
-        self,
-        graph: Graph,
-        R: ArrayLike,
-        sigma: ArrayLike = UNIT,
-        tolerance: float = 0.0,
-        noise: Noise | None = None,
+        self, graph: Graph, R: ArrayLike, sigma: ArrayLike = UNIT, tolerance: float = 0.0, noise: Noise | None = None
     ) -> None:
         """`R` is one number, or one per component of the graph. `sigma` is the standard deviation (or sub-Gaussian
         constant) of one outcome, one number or one per arm. `noise` can be given instead of `sigma`, for other kinds of
@@ -164,8 +159,7 @@ class Problem:
         tolerance."""
         if self.n_arms <= before.n_arms:
             raise InvalidInput(
-                f"`problem` must have more than the present {before.n_arms} arms, got {self.n_arms}; the new ones come "
-                "last"
+                f"`problem` must have more than the present {before.n_arms} arms, got {self.n_arms}; put new ones last"
             )
         if self.tolerance != before.tolerance:
             raise InvalidInput(
@@ -235,8 +229,7 @@ class Problem:
         if self.tolerance == 0 and ties.size > 1:
             raise InvalidInput(
                 f"`mu` must have a unique best arm when tolerance is 0, got arms {ties[0]} and {ties[1]} tied at "
-                f"{mu[best]}; "
-                "set a tolerance > 0 if either is a good answer"
+                f"{mu[best]}; set a tolerance > 0 if either is a good answer"
             )
         return best
 

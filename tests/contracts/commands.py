@@ -1,7 +1,7 @@
 """What every command does, as people and scripts use it.
 
-A command of `spectralbai.cli` is put to it by being there; it needs a line in `REFUSED`, and one in `ANSWERED` if it
-has --json. One from elsewhere joins by a class of its own:
+A command of `spectralbai.cli` is tested automatically; it needs a line in `REFUSED`, and one in `ANSWERED` if it has
+--json. One from elsewhere joins by a class of its own:
 
     @pytest.mark.parametrize("command", [Command(("mine",), refused=("none.json",), answered=("instance.json",))])
     class TestMyCommand(CommandContract): ...

@@ -95,7 +95,7 @@ class GeometryContract:
         assert graph.smoothness(mu + 7.0) == pytest.approx(graph.smoothness(mu), rel=1e-9, abs=1e-12)
         assert graph.smoothness(2 * mu) == pytest.approx(4 * graph.smoothness(mu), rel=1e-12)
 
-    def test_means_that_are_none_are_refused(self, graph: Graph) -> None:
+    def test_invalid_means_are_refused(self, graph: Graph) -> None:
         for bad in (np.zeros(graph.n_arms + 1), np.full(graph.n_arms, np.nan), ["a"] * graph.n_arms):
             with pytest.raises(InvalidInput, match="`mu` must"):
                 graph.smoothness(bad)

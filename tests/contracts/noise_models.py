@@ -105,8 +105,8 @@ class NoiseContract:
         assert (np.abs(outcomes.mean(axis=1) - means_of(noise)) <= slack).all()
         assert outcomes.tolist() == drawn(noise).tolist() != drawn(noise, seed=1).tolist()
 
-    def test_sigma_bounds_how_wild_outcomes_are(self, noise: Noise) -> None:
-        """E exp(x (outcome - mean)) <= exp(x^2 sigma^2 / 2), but for the luck of the draws."""
+    def test_sigma_bounds_the_tails_of_the_outcomes(self, noise: Noise) -> None:
+        """E exp(x (outcome - mean)) <= exp(x^2 sigma^2 / 2), up to the random error of the draws."""
         sigma = noise.sigmas(N_ARMS)
         assert sigma.shape == (N_ARMS,) and (sigma > 0).all() and np.isfinite(sigma).all()
         with pytest.raises(ValueError, match="read-only"):
@@ -115,9 +115,9 @@ class NoiseContract:
         for x in (-1.0, 0.3, 1.0):
             assert (np.exp(x * away).mean(axis=1) <= math.exp(x**2 / 2) * 1.1).all()
 
-    # What is believed, and what is proved.
+    # Estimated variances, and proved intervals.
 
-    def test_believed_variances_are_positive_and_never_above_sigma_squared(self, noise: Noise) -> None:
+    def test_estimated_variances_are_positive_and_never_above_sigma_squared(self, noise: Noise) -> None:
         most = noise.sigmas(N_ARMS) ** 2 * (1 + 1e-9)
         outcomes = drawn(noise)
         one = outcomes[:, :1]

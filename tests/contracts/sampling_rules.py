@@ -1,7 +1,7 @@
 """What every sampling rule does, whatever comes out.
 
-The rules of the policies in `spectralbai.policy.POLICIES` are put to it by being there. One from elsewhere joins by a
-class of its own:
+The rules of the policies in `spectralbai.policy.POLICIES` are tested automatically. One from elsewhere joins by a class
+of its own:
 
     @pytest.mark.parametrize("sampling", [MyRule()])
     class TestMyRule(SamplingRuleContract): ...

@@ -1,7 +1,6 @@
 """What every solver of the allocation does.
 
-A solver in `spectralbai.allocation.SOLVERS` is put to it by being there. One from elsewhere joins by a class of its
-own:
+A solver in `spectralbai.allocation.SOLVERS` is tested automatically. One from elsewhere joins by a class of its own:
 
     @pytest.mark.parametrize("solver", [Solver("mine", method, 50)])
     class TestMySolver(SolverContract): ...

@@ -1,6 +1,6 @@
 """What every stopping rule does, whatever arms are pulled.
 
-A rule in `spectralbai.stopping.RULES` is put to it by being there. One from elsewhere joins by a class of its own:
+A rule in `spectralbai.stopping.RULES` is tested automatically. One from elsewhere joins by a class of its own:
 
     @pytest.mark.parametrize("rule", [MyRule()])
     class TestMyRule(StoppingRuleContract): ...
@@ -34,7 +34,7 @@ SIGMA = np.array([1.0, 0.5, 2.0, 1.0])
 PROBLEM = Problem(JOINED, R=1.0, sigma=SIGMA)
 """Two components, arms of unequal noise."""
 CLEAR, EQUAL = np.array([3.0, 0.0, 0.3, 0.5]), np.zeros(4)
-"""Means that are soon told apart, and means that are not different."""
+"""Means that are easy to tell apart, and equal means."""
 
 
 class Moment(NamedTuple):
@@ -164,7 +164,7 @@ class StoppingRuleContract:
             )
         assert wrong <= 2
 
-    def test_a_smaller_risk_is_never_sooner_reached(self, rule: Rule) -> None:
+    def test_a_smaller_risk_never_decides_earlier(self, rule: Rule) -> None:
         for seed in range(3):
             for memory, evidence, _ in course(rule, seed=seed):
                 reading = rule.read(memory, evidence)
@@ -232,7 +232,7 @@ class StoppingRuleContract:
 
     # R, forecasts, and arms that go and come.
 
-    def test_means_as_smooth_as_R_do_not_contradict_it_and_a_forecast_is_no_loss(self, rule: Rule) -> None:
+    def test_means_as_smooth_as_R_do_not_contradict_it_and_a_forecast_is_not_negative(self, rule: Rule) -> None:
         memory, evidence, _ = course(rule)[-1]
         reading = rule.read(memory, evidence)
         assert reading.consistent(0.001) and reading.tests_R == rule.tests_R

@@ -191,7 +191,7 @@ def test_upper_bounds_come_from_alternatives_that_are_exactly_feasible(name: str
 
 
 @pytest.mark.parametrize("roughened", [1e-15, 1e-12, 1e-9])
-def test_alternatives_that_rounding_made_too_rough_are_mended(roughened: float) -> None:
+def test_alternatives_that_rounding_made_too_rough_are_repaired(roughened: float) -> None:
     for name in ("plain", "tolerance", "disconnected", "R each", "R each, tight"):
         problem, mu = case(name)
         oracle = Oracle(problem, mu, int(np.argmax(mu)))
@@ -203,8 +203,8 @@ def test_alternatives_that_rounding_made_too_rough_are_mended(roughened: float) 
         assert np.isfinite(feasible_gaps(spoiled)).all()
 
 
-def test_alternatives_that_cannot_be_mended_are_not_used() -> None:
-    # |lam_0 - lam_1| = sqrt(R) at most, and the tolerance is that number but for rounding: no room is left to mend in.
+def test_alternatives_that_cannot_be_repaired_are_not_used() -> None:
+    # |lam_0 - lam_1| = sqrt(R) at most, and the tolerance is that number up to rounding: there is no room for a repair
     problem = Problem(Graph.from_edges(2, [(0, 1)]), 0.01, tolerance=0.1 * (1 - 1e-14))
     oracle = Oracle(problem, np.array([0.5, 0.45]), 0)
     responses = replaced(oracle.respond(np.full(2, 0.5)), gap=np.array([[0.0, 0.0], [0.1, -0.1]]))

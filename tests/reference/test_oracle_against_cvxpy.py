@@ -69,7 +69,7 @@ def random_case(
     return Problem(graph, R, sigma=sigma, tolerance=tolerance), mu, omega, best
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     ("decades", "zeros", "tolerance", "sigma_decades", "n_components"),
     [
@@ -96,7 +96,7 @@ def test_every_challenger_costs_what_the_cone_solver_finds(
     compare(problem, mu, omega, best)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize(
     ("decades", "zeros", "tolerance", "sigma_decades", "n_components"),
     [(1.0, 0.0, 0.0, 0.0, 2), (1.0, 0.4, 0.3, 0.5, 2), (6.0, 0.3, 0.0, 0.0, 2), (12.0, 0.0, 0.1, 0.0, 3)],

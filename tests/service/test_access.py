@@ -69,7 +69,7 @@ def test_tokens_are_revoked_by_id_or_label(tokens: TokenFile) -> None:
         tokens.revoke("a")
 
 
-def test_without_a_token_nothing_is_told(guarded: tuple[TestClient, str, str]) -> None:
+def test_without_a_token_nothing_is_answered(guarded: tuple[TestClient, str, str]) -> None:
     http, _, _ = guarded
     for path in ("/api/studies", "/api/studies/s/status", "/metrics", "/api/events", "/api/studies/s/events"):
         for headers in ({}, bearer("sbai_wrong"), {"Authorization": "Basic eA=="}, {"Cookie": "spectralbai=x"}):
@@ -172,7 +172,7 @@ def test_other_sites_cannot_make_a_browser_change_anything(
         ("", 421),
     ],
 )
-def test_without_tokens_no_name_of_others_leads_here(http: TestClient, host: str, status: int) -> None:
+def test_without_tokens_requests_for_other_host_names_are_refused(http: TestClient, host: str, status: int) -> None:
     assert http.get("/api/studies", headers={"Host": host}).status_code == status
 
 

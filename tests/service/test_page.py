@@ -160,7 +160,7 @@ def test_page_changes_while_workers_tell(page: Page, live: str, studies: sb.Stud
     page.until(lambda: page.all(".studies svg .line"), "a sparkline")
 
 
-def test_lost_connection_is_said_and_mended(page: Page, studies: sb.Studies) -> None:
+def test_lost_connection_is_reported_and_restored(page: Page, studies: sb.Studies) -> None:
     study = studies.create("pages", sample_instance(), 0.05)
     with running() as start:
         url = start(studies, every=0.05)

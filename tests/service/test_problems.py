@@ -64,7 +64,7 @@ def test_a_busy_database_says_when_to_try_again(http: TestClient, monkeypatch: p
     assert answer.json()["detail"] == "others keep it locked"
 
 
-def test_what_nobody_expected_says_nothing_of_the_inside(studies: sb.Studies, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_shows_no_details(studies: sb.Studies, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: object) -> None:
         raise RuntimeError("password")
 

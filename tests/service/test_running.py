@@ -212,12 +212,12 @@ def test_a_service_that_is_not_there_is_busy(studies: sb.Studies) -> None:
 
 
 @pytest.mark.parametrize("url", ["localhost:8000", "ftp://x", "http://", "", None, "http://a:99999", "http://u:p@h"])
-def test_an_address_that_is_none_is_refused(url: Any) -> None:
+def test_an_invalid_address_is_refused(url: Any) -> None:
     with pytest.raises(sb.InvalidInput, match="`url` must"):
         sb.Client(url)
 
 
-def test_a_client_of_what_is_no_service_says_so(studies: sb.Studies, serve: Callable[..., str]) -> None:
+def test_a_client_of_something_else_than_a_service_says_so(studies: sb.Studies, serve: Callable[..., str]) -> None:
     url = serve(studies)
     with pytest.raises(sb.NotFound, match="there is nothing at /elsewhere/api/studies"):
         sb.Client(f"{url}/elsewhere").list()

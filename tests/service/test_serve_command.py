@@ -37,7 +37,9 @@ def test_it_serves_a_sample_until_it_is_ended(folder: Path, how: signal.Signals)
     assert process.stderr is not None
     try:
         line = next(each for each in process.stderr if each.startswith("Serving "))
-        found = re.search(r"at (http://127.0.0.1:\d+); whoever uses this machine may call it. Ctrl-C ends it", line)
+        found = re.search(
+            r"at (http://127.0.0.1:\d+); everyone who uses this machine may call it. Ctrl-C ends it", line
+        )
         assert found is not None, line
         client = sb.Client(found[1])
         assert [each.name for each in client.list()] == ["sample"]

@@ -28,6 +28,7 @@ def traffic(shares: dict[str, float], n: int, rng: np.random.Generator) -> dict[
     }
 
 
+@ON_SQLITE
 def test_days_of_counts_lead_to_a_decision_that_the_records_replay(storage: str) -> None:
     rng = np.random.default_rng(1)
     with sb.Study.create("days", INSTANCE, 0.05, storage) as study:
@@ -87,6 +88,7 @@ def test_past_counts_only_inform(storage: str) -> None:
         check_replay(study)
 
 
+@ON_SQLITE
 def test_counts_and_tickets_take_turns(storage: str) -> None:
     with sb.Study.create("both", INSTANCE, 0.05, storage) as study:
         tickets = study.ask(100)
@@ -114,6 +116,7 @@ def test_a_ticket_that_ran_out_before_counts_came_only_informs(storage: str) -> 
         check_replay(study)
 
 
+@ON_SQLITE
 def test_rules_without_blocks_take_counts_as_results(storage: str) -> None:
     with sb.Study.create("old", INSTANCE, 0.05, storage, stopping="mixture") as study:
         assert study.tell_counts({label: (10, 1) for label in "abcd"}, "day") == 40
@@ -121,6 +124,7 @@ def test_rules_without_blocks_take_counts_as_results(storage: str) -> None:
         assert study.status().results == 40
 
 
+@ON_SQLITE
 @pytest.mark.parametrize(
     ("counts", "message"),
     [
@@ -169,6 +173,7 @@ def test_the_order_of_trials_does_not_depend_on_their_outcomes() -> None:
     assert chisquare(np.bincount(places, minlength=40)).pvalue > 0.01
 
 
+@ON_SQLITE
 def test_the_first_counts_of_a_catalogue_reach_every_category_however_few_its_trials(storage: str) -> None:
     graph = sb.Graph.from_categories([f"category {arm // 10}" for arm in range(80)])
     items = sb.Instance(sb.Problem.bounded(graph, np.full(8, 0.05), binary=True))

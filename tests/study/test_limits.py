@@ -12,10 +12,12 @@ import spectralbai as sb
 from spectralbai.journal.definition import Goal
 from spectralbai.study import Failure, export_study, import_study, list_studies
 from spectralbai.wording import as_time, in_full
+from tests.study.storages import ON_SQLITE
 from tests.study.test_durable_blocks import check_replay, outcome
 from tests.study.test_study import INSTANCE, LABELS
 
 
+@ON_SQLITE
 def test_a_budget_is_never_exceeded_and_ends_the_study_with_an_honest_answer(storage: str) -> None:
     rng = np.random.default_rng(0)
     with sb.Study.create("short", INSTANCE, 1e-6, storage, budget=40) as study:
@@ -43,6 +45,7 @@ def test_a_budget_is_never_exceeded_and_ends_the_study_with_an_honest_answer(sto
             assert copy.status().state == "ended" and copy.definition.budget == 40
 
 
+@ON_SQLITE
 def test_an_answer_at_the_end_names_the_difference_and_its_limits(storage: str) -> None:
     rng = np.random.default_rng(0)
     with sb.Study.create("gap", INSTANCE, 0.05, storage, budget=30) as study:
@@ -93,7 +96,8 @@ def test_a_study_ends_at_its_time_and_later_results_are_kept(storage: str) -> No
     assert [each.name for each in list_studies(storage)] == ["dated"]
 
 
-def test_a_budget_that_will_not_do_is_said_so(storage: str) -> None:
+@ON_SQLITE
+def test_a_budget_that_is_too_small_is_reported(storage: str) -> None:
     rng = np.random.default_rng(0)
     close = sb.Instance(sb.Problem(INSTANCE.problem.graph, 1.0, 0.5), labels=LABELS)
     with sb.Study.create("close", close, 0.01, storage, budget=60) as study:
@@ -104,6 +108,7 @@ def test_a_budget_that_will_not_do_is_said_so(storage: str) -> None:
         assert "the budget of 60 trials is not enough" in sentence and study.report().status.advice == (sentence,)
 
 
+@ON_SQLITE
 def test_failed_trials_are_handed_out_again_and_three_of_them_bring_advice(storage: str) -> None:
     with sb.Study.create("fails", INSTANCE, 0.05, storage) as study:
         first = study.ask(100)

@@ -13,6 +13,7 @@ import spectralbai as sb
 from spectralbai.study import Definition, changes, export_study, import_study, replay
 from spectralbai.study.standing import HEAD
 from tests.study.contract import LABELS, SCORES, SIX, SLOW, drive
+from tests.study.storages import ON_SQLITE
 
 
 def test_who_has_it_open_elsewhere_hands_out_nothing_more(storage: str) -> None:
@@ -25,6 +26,7 @@ def test_who_has_it_open_elsewhere_hands_out_nothing_more(storage: str) -> None:
         assert other.stop() is False
 
 
+@ON_SQLITE
 def test_an_export_of_it_is_stopped_too(storage: str, tmp_path: Path) -> None:
     with sb.Study.create("s", SLOW, 0.05, storage) as study:
         drive(study, 10)
@@ -37,6 +39,7 @@ def test_an_export_of_it_is_stopped_too(storage: str, tmp_path: Path) -> None:
         assert copy.status().by_hand and copy.status().answer.startswith("Stopped by hand on ")
 
 
+@ON_SQLITE
 def test_results_of_tickets_that_are_out_may_still_decide(storage: str) -> None:
     with sb.Study.create("s", SCORES, 0.05, storage) as study:
         drive(study, 5)

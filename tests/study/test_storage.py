@@ -74,7 +74,7 @@ def test_studies_share_a_database_of_postgresql_with_other_tables(server: Callab
 
 
 @pytest.mark.parametrize("name", ["with space.db", "100%.db", "50%20.db", "a?b=c.db", "a#b.db", "file:x.db"])
-def test_any_name_of_a_file_will_do(tmp_path: Path, name: str) -> None:
+def test_a_file_may_have_any_name(tmp_path: Path, name: str) -> None:
     url = f"sqlite:///{tmp_path / name}"
     sb.Study.create("a", INSTANCE, 0.05, url).close()
     assert [each.name for each in list_studies(url)] == ["a"]
@@ -240,7 +240,7 @@ def test_opening_what_is_not_there_makes_nothing(tmp_path: Path, server: Callabl
         list_studies(server())
 
 
-def test_files_that_cannot_serve_are_refused_in_a_sentence(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_are_refused_in_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "text.db").write_text("not a database at all, but long enough to look at" * 100)
     for create in (False, True):
         with pytest.raises(StorageError, match="text.db: this is not an SQLite database; give another storage"):
@@ -255,7 +255,7 @@ def test_files_that_cannot_serve_are_refused_in_a_sentence(tmp_path: Path) -> No
 
 @contextmanager
 def as_nobody() -> Iterator[None]:
-    """Without the rights of root, which permissions do not concern."""
+    """Without the rights of root, for whom permissions do not matter."""
     if os.geteuid() != 0:
         yield
         return
@@ -309,14 +309,14 @@ def test_a_directory_without_write_permission_is_refused_in_a_sentence(tmp_path:
         (7, "the address of the storage cannot be read"),
     ],
 )
-def test_addresses_that_are_none_are_refused(url: Any, message: str) -> None:
+def test_invalid_addresses_are_refused(url: Any, message: str) -> None:
     with pytest.raises(sb.InvalidInput, match=message) as refusal:
         sb.Study.create("a", INSTANCE, 0.05, url)
     assert not {"hush", "hu@sh", "sh@host"} & set(str(refusal.value).split())
     assert "hush" not in str(refusal.value)
 
 
-def test_a_host_that_is_none_is_refused_in_a_sentence() -> None:
+def test_an_unknown_host_is_refused_in_a_sentence() -> None:
     with pytest.raises(StorageError, match="the database cannot be reached"):
         sb.Study.open("a", f"postgresql://joe:hush@{'x' * 70}.example/db")
 
@@ -377,7 +377,9 @@ def test_connections_that_ended_between_calls_are_made_anew(server: Callable[[],
     outside.dispose()
 
 
-def test_a_worker_that_keeps_the_row_is_given_up_on(server: Callable[[], str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_keeps_the_row_locked_is_not_waited_for_for_ever(
+    server: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(storage_module, "PATIENCE", 0.3)
     url = server()
     with sb.Study.create("a", INSTANCE, 0.05, url) as study, study._upkeep.storage.writing() as holder:

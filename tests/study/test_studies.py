@@ -37,7 +37,7 @@ def test_studies_are_created_opened_listed_imported_and_deleted(storage: str) ->
         assert study.status().results == 1
 
 
-def test_trouble_has_a_kind(storage: str) -> None:
+def test_every_error_has_a_kind(storage: str) -> None:
     with sb.Studies(storage) as studies:
         study = studies.create("a", INSTANCE)
         ticket = study.ask()[0]

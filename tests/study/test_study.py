@@ -45,6 +45,7 @@ def fill(study: sb.Study, seed: int, sign: float = 1.0, most: int = 10_000) -> i
     return told
 
 
+@ON_SQLITE
 def test_a_study_stops_exactly_when_a_simulated_run_does(storage: str) -> None:
     seed = 1
     with sb.Study.create("honest", INSTANCE, 0.05, storage) as study:
@@ -61,7 +62,7 @@ def test_a_study_of_the_least_mean_mirrors_one_of_the_largest(storage: str) -> N
         sb.Study.create("up", INSTANCE, 0.05, storage) as up,
         sb.Study.create("down", INSTANCE, 0.05, storage, goal="min") as down,
     ):
-        assert drive(up, 3) == drive(down, 3, sign=-1.0)
+        assert fill(up, 3) == fill(down, 3, sign=-1.0)
         assert up.snapshot().state.as_dict() == down.snapshot().state.as_dict()
         high, low = up.status(), down.status()
         assert (low.best, low.state) == (high.best, "decided")
@@ -79,6 +80,7 @@ def test_the_range_of_outcomes_is_the_users_whatever_the_goal(storage: str) -> N
         assert sum(arm.results for arm in study.status().arms) == 2
 
 
+@ON_SQLITE
 def test_opened_again_it_goes_on_with_the_same_state(storage: str) -> None:
     with sb.Study.create("again", INSTANCE, 0.05, storage) as study:
         drive(study, 4, most=150)  # beyond the results kept beside the snapshot
@@ -125,6 +127,7 @@ def test_many_results_are_told_all_or_none(storage: str) -> None:
         assert [each.ticket for each in study.records().observations] == [a.id, b.id]
 
 
+@ON_SQLITE
 def test_tickets_that_others_hold_are_taken_into_account(storage: str) -> None:
     """Three asks of one are one ask of three, and all arms of a batch told late are as good as told one by one."""
     with (
@@ -181,6 +184,7 @@ def test_a_decided_study_gives_no_tickets_still_takes_results_and_never_changes_
         assert {arm.omega for arm in after.arms} == {None}, "no trials are to come"
 
 
+@ON_SQLITE
 def test_data_that_contradict_R_end_the_study_without_a_decision(storage: str) -> None:
     with sb.Study.create("wrong R", INSTANCE, 0.05, storage, stopping="mixture") as study:
         for k in range(300):
@@ -210,7 +214,7 @@ def test_nothing_is_claimed_of_a_race_whose_data_contradict_R(storage: str) -> N
 
 
 @ON_SQLITE
-def test_results_that_contradict_R_after_the_decision_are_spoken_of(storage: str) -> None:
+def test_results_that_contradict_R_after_the_decision_are_reported(storage: str) -> None:
     with sb.Study.create("late doubt", INSTANCE, 0.05, storage, stopping="mixture") as study:
         fill(study, 1)
         assert (study.status().state, study.status().agreement) == ("decided", "yes, so far")
@@ -284,6 +288,7 @@ def test_a_claim_made_with_a_clock_that_is_ahead_holds_nobody_up(storage: str, m
         assert other.status().unweighed == 0
 
 
+@ON_SQLITE
 def test_the_state_is_kept_up_to_date_between_checks_too(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checks are ever further apart; what has come since the last is read by every ask, and must stay short."""
     monkeypatch.setattr(standing, "TAIL", 3)
@@ -303,7 +308,7 @@ def test_the_state_is_kept_up_to_date_between_checks_too(storage: str, monkeypat
 
 
 def test_two_workers_at_one_check_keep_one_state(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CLAIM", -1.0)  # promises that nobody keeps: everyone computes
+    monkeypatch.setattr(module, "CLAIM", -1.0)  # claims that nobody respects: everyone computes
     with (
         sb.Study.create("both", INSTANCE, 0.05, storage, stopping="mixture") as study,
         sb.Study.open("both", storage) as other,
@@ -424,6 +429,7 @@ def test_a_study_that_cannot_be_is_refused_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
+@ON_SQLITE
 def test_bad_arguments_are_refused_in_a_sentence(storage: str) -> None:
     with sb.Study.create("bad", INSTANCE, 0.05, storage) as study:
         for n, message in ((0, "at least 1"), (1.5, "whole number"), (10**6, "at most 10000")):

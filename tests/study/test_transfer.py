@@ -16,10 +16,17 @@ from spectralbai.study import export_study, import_study, results_as_csv
 from tests.study.test_study import INSTANCE, LABELS, drive
 
 
-@pytest.fixture
-def exported(tmp_path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """An export of a study with past results, told, given back and pending tickets; and its state."""
-    with sb.Study.create("old", INSTANCE, 0.05, f"sqlite:///{tmp_path / 'old.db'}", goal="min") as study:
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The storage of the study that is exported."""
+    return f"sqlite:///{tmp_path_factory.mktemp('exported') / 'old.db'}"
+
+
+@pytest.fixture(scope="module")
+def exported(place: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """An export of a study with past results, told, given back and pending tickets, which tests leave as it is; and its
+    state."""
+    with sb.Study.create("old", INSTANCE, 0.05, place, goal="min") as study:
         study.add(LABELS, [0.1, 0.5, 0.5, 0.9, 0.9], origin="pilot, of May")
         drive(study, 1, sign=-1.0, most=20)
         study.abandon(study.ask(worker="lab")[0])
@@ -32,7 +39,7 @@ def test_an_exported_study_is_restored_exactly(exported: tuple[dict[str, Any], d
     document = json.loads(json.dumps(document))
     with import_study(document, None, storage) as study:
         assert study.name == "old"
-        assert study.snapshot().state.as_dict() == state  # weighed anew from the results
+        assert study.snapshot().state.as_dict() == state  # computed again from the results
         assert export_study(study) == document
         known = study.records().observations[-1]
         assert known.ticket is not None
@@ -44,9 +51,9 @@ def test_an_exported_study_is_restored_exactly(exported: tuple[dict[str, Any], d
         import_study(document, None, storage)
 
 
-def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
+def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], place: str) -> None:
     document, _ = exported
-    with sb.Study.open("old", f"sqlite:///{tmp_path / 'old.db'}") as study:
+    with sb.Study.open("old", place) as study:
         rows = list(csv.DictReader(io.StringIO(results_as_csv(study))))
     assert [float(row["outcome"]) for row in rows] == [row[1] for row in document["observations"]["rows"]]
     assert [LABELS.index(row["label"]) for row in rows] == [row[0] for row in document["observations"]["rows"]]

@@ -27,6 +27,7 @@ def go_on(study: sb.Study, rng: np.random.Generator, most: int = 10**6) -> None:
         most -= len(tickets)
 
 
+@ON_SQLITE
 def test_a_withdrawn_winner_reopens_the_study_and_the_best_of_the_others_is_found(storage: str) -> None:
     rng = np.random.default_rng(2)
     with sb.Study.create("winner", INSTANCE, 0.05, storage) as study:
@@ -47,6 +48,7 @@ def test_a_withdrawn_winner_reopens_the_study_and_the_best_of_the_others_is_foun
             assert copy.records() == study.records()
 
 
+@ON_SQLITE
 def test_an_open_block_that_holds_the_option_is_void_and_its_results_inform(storage: str) -> None:
     rng = np.random.default_rng(3)
     with sb.Study.create("void", INSTANCE, 1e-9, storage) as study:

@@ -37,7 +37,7 @@ LARGEST_STACK = 2_000_000
 """Limit on the numbers in one stack of matrices: challengers are treated in groups to limit the memory used."""
 
 
-class Responses(NamedTuple):
+class BinaryResponses(NamedTuple):
     """The best responses to one allocation: row i belongs to the i-th challenger, in the units of `BinaryGame`."""
 
     omega: Vector
@@ -177,14 +177,14 @@ class BinaryGame:
         """Returns (R, parts) of the smoothness constraints of some challengers: (n, 1 or 2) and (n, 1 or 2, n_arms)."""
         return np.append(self.radii, 1.0)[self.bent[every]], self.parts[self.bent[every]]
 
-    def respond(self, omega: Vector, start: Responses | None = None) -> Responses:
+    def respond(self, omega: Vector, start: BinaryResponses | None = None) -> BinaryResponses:
         """Returns the best responses to a positive allocation (theory 15.3)."""
         size = max(1, LARGEST_STACK // omega.size**2)
         groups = np.split(self._rows, range(size, self.challengers.size, size))
         found = [self._respond(omega, rows, start) for rows in groups]
-        return Responses(omega, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        return BinaryResponses(omega, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
-    def _respond(self, omega: Vector, every: Indices, start: Responses | None) -> tuple[Matrix, Matrix, Matrix]:
+    def _respond(self, omega: Vector, every: Indices, start: BinaryResponses | None) -> tuple[Matrix, Matrix, Matrix]:
         """Returns (lam, multipliers, slacks) of some of the challengers; lam stays inside its constraints."""
         p, best, n_arms = self.inside, self.best, omega.size
         arms = self.challengers[every]
@@ -266,7 +266,7 @@ class BinaryGame:
         step = np.minimum(1.0, BOUNDARY * longest)[:, None]
         return np.clip(x + step * dx, TINY, 1 - EPSILON), price + step * dy
 
-    def curvature(self, responses: Responses, p: Vector) -> Matrix:
+    def curvature(self, responses: BinaryResponses, p: Vector) -> Matrix:
         """Returns -sum_i p_i Hess f_i (theory 15.4)."""
         omega, lam, multipliers, slacks = responses
         n_arms = omega.size
@@ -295,7 +295,7 @@ class BinaryGame:
         symmetric: Matrix = (hessian + hessian.T) / 2
         return symmetric
 
-    def certified_lower(self, responses: Responses) -> float:
+    def certified_lower(self, responses: BinaryResponses) -> float:
         """Returns a lower bound of the least f_i at the allocation, and so of 1/T* (theory 15.5)."""
         omega, lam, multipliers, _ = responses
         gamma, nu = multipliers[:, :-1], multipliers[:, -1]

@@ -72,21 +72,21 @@ def feasible_gaps(responses: Responses) -> Matrix:
     pivot = np.array([best]) if radii.size == 1 else components.order[components.offsets[:-1]][component]
     lead = mu[best] - mu[rows] + responses.tolerance
     gap = responses.gap[rows]
-    mended = np.zeros(rows.size, dtype=bool)
+    feasible = np.zeros(rows.size, dtype=bool)
     for margin in (MARGIN, 1e3 * MARGIN, 1e6 * MARGIN):
         smooth, _ = _smoothness(responses, gap)
         with np.errstate(divide="ignore", invalid="ignore"):
             shrink = np.where(smooth > 0, np.minimum(np.sqrt(radii / smooth) * (1 - margin), 1.0), 1.0)
         shape = (mu - mu[pivot]) - (gap - gap[:, pivot])
-        gap = np.where(mended[:, None], gap, gap + responses.at_arms(1 - shrink) * shape)
+        gap = np.where(feasible[:, None], gap, gap + responses.at_arms(1 - shrink) * shape)
         short = lead + gap[here, rows] - gap[:, best]
         room = MARGIN * (np.abs(lead) + np.abs(gap[here, rows]) + np.abs(gap[:, best]))
-        gap -= np.where(mended, 0.0, np.maximum(short + room, 0.0))[:, None] * lift
+        gap -= np.where(feasible, 0.0, np.maximum(short + room, 0.0))[:, None] * lift
         short = lead + gap[here, rows] - gap[:, best]
-        mended = (_smoothness(responses, gap)[0] * (1 + MARGIN) <= radii).all(axis=1) & (short <= -room / 2)
-        if mended.all():
+        feasible = (_smoothness(responses, gap)[0] * (1 + MARGIN) <= radii).all(axis=1) & (short <= -room / 2)
+        if feasible.all():
             break
-    gap[~mended] = np.inf
+    gap[~feasible] = np.inf
     return gap
 
 

@@ -7,7 +7,6 @@ Newton's method takes ten to thirty steps without a first guess on most instance
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +26,11 @@ BOUNDARY = 0.95
 RESIDUAL_SHARE = 1e-6
 """Least ratio of the target of complementarity to the residuals: if complementarity vanished much sooner than the
 residuals of the curved constraints, these would never be satisfied."""
+
+
+SAME = 1e-12
+"""Relative difference of two values that may be due to rounding errors. Of iterates whose values differ by less, the
+last one is taken: where many allocations are optimal, the result then hardly depends on the machine's rounding."""
 
 
 class Iterate(NamedTuple):
@@ -114,38 +118,29 @@ def search(
     rows = rows[needs[rows] > 0]
     need = needs[rows]
     cost = responses.cost[rows] / need
-    scale = best_value = float(cost.min())
+    scale = float(cost.min())
     # Start on the central path: p_i w_i and omega_a z_a all equal, and sum(p) = 1.
     reciprocal = scale / cost
     s = 1.3 * reciprocal.max()
     w = s - reciprocal
     level = 1 / (1 / w).sum()
-    game = _Game.of(oracle)
-    answered = best = highest = _Answered.of(responses)
+    answered = _Answered.of(responses)
     point = Iterate(answered.omega, s, w, level / w, level / answered.omega, np.nan)
-    ceiling, mixture = math.inf, point.p
-    iteration = 0
-    while True:
-        iteration += 1
-        cuts = _cut(rows, need, answered.found.cost, answered.found.gap, game.sigma, point.p)
-        if math.isinf(cuts.largest):  # at the limit of the tolerance, rounding decides whether a challenger can win
-            break
-        if cuts.least > best_value:
-            best, best_value = answered, cuts.least
-        if cuts.height < ceiling:
-            ceiling, highest, mixture = cuts.height, answered, cuts.mixture
-        if iteration >= max_iterations or ceiling <= max(best_value * (1 + tol), enough):
-            break
-        try:
-            point, answered = _step(point, answered, cuts, rows, need, scale, game)
-        except np.linalg.LinAlgError:  # no more progress in floating point: return the best found, with its bounds
-            break
-    return Found(best.responses(oracle), Ceiling(ceiling, highest.responses(oracle), mixture), iteration)
+    best, highest, mixture, ceiling, iterations = _iterate(
+        _Game.of(oracle, rows, need, scale), point, answered, (tol, enough), max_iterations
+    )
+    return Found(best.responses(oracle), Ceiling(ceiling, highest.responses(oracle), mixture), iterations)
 
 
 class _Game(NamedTuple):
-    """The data of an oracle in the form that the compiled step takes."""
+    """What a search is about, in the form that compiled code takes: the oracle, and which challengers count."""
 
+    rows: Indices
+    """The challengers that can win and have positive needs."""
+    need: Vector
+    """Their needs."""
+    scale: float
+    """The least f_i / needs_i at the start, the unit of all values."""
     question: Question
     sigma: Vector
     ends: Indices
@@ -153,10 +148,10 @@ class _Game(NamedTuple):
     edge_offsets: Indices
 
     @classmethod
-    def of(cls, oracle: Oracle) -> _Game:
+    def of(cls, oracle: Oracle, rows: Indices, need: Vector, scale: float) -> _Game:
         to = oracle.components
         question = Question(oracle.best, oracle.radii, oracle.tolerance, to.ordered(oracle.mu))
-        return cls(question, to.ordered(oracle.sigma), to.ends, to.weights, to.edge_offsets)
+        return cls(rows, need, scale, question, to.ordered(oracle.sigma), to.ends, to.weights, to.edge_offsets)
 
 
 class _Answered(NamedTuple):
@@ -191,34 +186,63 @@ class _Cuts(NamedTuple):
 
 
 @njit
-def _cut(rows: Indices, need: Vector, costs: Vector, gap: Matrix, sigma: Vector, p: Vector) -> _Cuts:
+def _iterate(
+    game: _Game, point: Iterate, answered: _Answered, enough: tuple[float, float], max_iterations: int
+) -> tuple[_Answered, _Answered, Vector, float, int]:
+    """Returns (best, highest, mixture, ceiling, iterations): the best responses with the largest value and those with
+    the least upper bound, and what that bound is made of.
+
+    It ends after `max_iterations`, or with a relative gap of enough[0], or with an upper bound of at most enough[1].
+    """
+    best = highest = answered
+    best_value, ceiling, mixture = 0.0, np.inf, point.p
+    iteration = 0
+    while True:
+        iteration += 1
+        cuts = _cut(game, answered.found, point.p)
+        if np.isinf(cuts.largest):  # at the limit of the tolerance, rounding decides whether a challenger can win
+            break
+        if cuts.least >= best_value * (1.0 - SAME):
+            best, best_value = answered, max(cuts.least, best_value)
+        if cuts.height < ceiling:
+            ceiling, highest, mixture = cuts.height, answered, cuts.mixture
+        if iteration >= max_iterations or ceiling <= max(best_value * (1.0 + enough[0]), enough[1]):
+            break
+        try:
+            point, answered = _step(point, answered, cuts, game)
+        except Exception:  # no more progress in floating point: return the best found, with its bounds
+            break
+    return best, highest, mixture, ceiling, iteration
+
+
+@njit
+def _cut(game: _Game, found: Answers, p: Vector) -> _Cuts:
     """Returns the values and the upper bound at the allocation of these responses."""
+    rows, need, sigma = game.rows, game.need, game.sigma
     n_arms = sigma.size
     cost = np.empty(rows.size)
     gradient = np.empty((rows.size, n_arms))
     mixture = np.empty(rows.size)
     for k in range(rows.size):
-        cost[k] = costs[rows[k]] / need[k]
+        cost[k] = found.cost[rows[k]] / need[k]
         mixture[k] = p[k] / cost[k] ** 2
         for a in range(n_arms):
-            gradient[k, a] = 0.5 * (gap[rows[k], a] / sigma[a]) ** 2 / need[k]
+            gradient[k, a] = 0.5 * (found.gap[rows[k], a] / sigma[a]) ** 2 / need[k]
     mixture /= mixture.sum()
     return _Cuts(cost, gradient, cost.min(), cost.max(), mixture, (mixture @ gradient).max())
 
 
 @njit
-def _step(
-    point: Iterate, answered: _Answered, cuts: _Cuts, rows: Indices, need: Vector, scale: float, game: _Game
-) -> tuple[Iterate, _Answered]:
+def _step(point: Iterate, answered: _Answered, cuts: _Cuts, game: _Game) -> tuple[Iterate, _Answered]:
     """Returns the next iterate, and the best responses to its allocation."""
     question, before, found = game.question, answered.factors, answered.found
     p = np.zeros(game.sigma.size)
-    for k in range(rows.size):
-        p[rows[k]] = point.p[k] * (scale / cuts.cost[k]) ** 2 / need[k]
+    for k in range(game.rows.size):
+        p[game.rows[k]] = point.p[k] * (game.scale / cuts.cost[k]) ** 2 / game.need[k]
     moves = Moves(found.gamma, found.nu, found.coef)
     e = found.gap / game.sigma**2
     hessian = curvature_kernel(p, NODE_RATIO, question.best, e, question.radii.size == 1, moves, before)
-    after = newton_step(point, cuts.cost / scale, cuts.gradient / scale, hessian / scale)
+    after = newton_step(point, cuts.cost / game.scale, cuts.gradient / game.scale, hessian / game.scale)
     u = after.omega / game.sigma**2
     basis, theta, rough = diagonalise(u, before.offsets, game.ends, game.weights, game.edge_offsets)
     factors = Factors(u, basis, theta, rough, before.offsets, before.component)

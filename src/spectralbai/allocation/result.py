@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from spectralbai import html
 from spectralbai.checks import Vector
 from spectralbai.decimals import percent
+from spectralbai.documents import plain
 
 AllocationStatus = Literal["certified", "unfinished"]
 MOST_ROWS = 30
@@ -55,6 +56,27 @@ class Allocation:
     def characteristic_time(self) -> float:
         """1/lower: omega needs at most this many samples per unit of log(1/delta), and T* is within `gap` of it."""
         return 1 / self.lower if self.lower > 0 else float("inf")
+
+    def saving(self, without_graph: Allocation) -> float:
+        """Returns 1 - T_R*/T_inf*, from the certified times; at least 0, since the graph never costs samples."""
+        return max(0.0, 1 - without_graph.lower / self.lower) if self.lower > 0 else 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the allocation, JSON-ready."""
+        document: dict[str, Any] = plain(
+            {
+                "best": self.best,
+                "omega": self.omega,
+                "characteristic_time": self.characteristic_time,
+                "lower": self.lower,
+                "upper": self.upper,
+                "gap": self.gap,
+                "status": self.status,
+                "iterations": self.iterations,
+                "solver": self.solver,
+            }
+        )
+        return document
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows: the certificate, and the arms with the largest shares."""

@@ -56,8 +56,7 @@ SOLVERS: dict[str, Solver | None] = {
     "interior-point": Solver("interior-point", interior_point, 200),
     "mirror-ascent": Solver("mirror-ascent", lambda oracle, tol, limit, *_: mirror_ascent(oracle, tol, limit), 10_000),
 }
-"""The solvers by name. "auto" takes `binary` for outcomes of two values; for others it takes `catalogue` for many arms
-in categories, the closed form for problems without edges or with R = inf, and otherwise the interior-point method."""
+"""The solvers by name; `_chosen` says which one "auto" takes."""
 MOST_ANSWERS = 5
 """With a tolerance and many arms, how many right answers are tried besides the best arm; the others are only
 bounded."""
@@ -188,9 +187,7 @@ def _better(one: Allocation, other: Allocation, tol: float) -> Allocation:
     winner = one if one.lower >= other.lower else other
     upper = max(one.upper, other.upper)
     status: AllocationStatus = "certified" if upper <= winner.lower * (1 + tol) else "unfinished"
-    return Allocation(
-        winner.omega, winner.best, winner.lower, upper, one.iterations + other.iterations, status, winner.solver
-    )
+    return replace(winner, upper=upper, iterations=one.iterations + other.iterations, status=status)
 
 
 def _solve_quotient(
@@ -208,10 +205,7 @@ def _solve_quotient(
             "component; raise R or set a tolerance > 0"
         )
     if graph.n_components == 1:
-        raise InvalidInput(
-            "`R` = 0 on a connected graph makes all means equal: every answer is right, there is nothing to find; "
-            "raise R"
-        )
+        raise InvalidInput("`R` = 0 on a connected graph makes all means equal, so every answer is right; raise R")
     kept = np.concatenate(
         [
             [min(arms, key=lambda a: problem.sigma[a])] if tied[c] else arms
@@ -232,6 +226,4 @@ def _solve_quotient(
     omega = np.zeros(problem.n_arms)
     omega[kept] = small.omega
     omega.setflags(write=False)
-    return Allocation(
-        omega, int(kept[small.best]), small.lower, small.upper, small.iterations, small.status, small.solver
-    )
+    return replace(small, omega=omega, best=int(kept[small.best]))

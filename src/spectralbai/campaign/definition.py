@@ -6,14 +6,13 @@ import hashlib
 import inspect
 import itertools
 import json
-import math
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from spectralbai.checks import Vector, check_delta, check_integer, check_number, did_you_mean
+from spectralbai.checks import Vector, check_delta, check_integer, check_keys, check_number, did_you_mean
 from spectralbai.errors import InvalidInput, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.instances import KINDS
@@ -85,12 +84,9 @@ class Campaign:
         files are refused."""
         try:
             document = tomllib.loads(text)
-        except (
-            ValueError,
-            RecursionError,
-        ) as error:  # raised also for numbers of thousands of digits and brackets nested thousands deep
+        except (ValueError, RecursionError) as error:  # also for numbers of thousands of digits, and deep nesting
             raise InvalidInput(f"not TOML: {error}") from None
-        _check_keys("the campaign", document, KEYS, REQUIRED)
+        check_keys("the campaign", document, KEYS, REQUIRED)
         if document["format"] != FORMAT:
             raise InvalidInput(f'format must be "{FORMAT}", got {document["format"]!r}')
         runs = check_integer("runs", document["runs"], 1)
@@ -113,8 +109,7 @@ class Campaign:
             if repeated is not None:
                 raise InvalidInput(f'name "{repeated}" is taken twice; give each its own: name = "..."')
         campaign = cls(runs, deltas, tuple(instances), tuple(policies), seed, max_samples)
-        for _ in campaign.trajectories:  # builds every policy once, so that errors appear now and not during the runs
-            pass
+        _ = campaign.trajectories  # builds every policy once, so that errors appear now and not during the runs
         return campaign
 
     @cached_property
@@ -206,7 +201,7 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
         if file is not None:
             if kind is not None:
                 raise InvalidInput("kind and file are both given; keep one")
-            _check_keys("the table", table, ("name", "file", *CHANGES), ())
+            check_keys("the table", table, ("name", "file", *CHANGES), ())
             if not isinstance(file, str):
                 raise InvalidInput(f"file must be a path in quotes, got {file!r}")
             if read_instance is None:
@@ -216,41 +211,41 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
             generator = KINDS[_one_of("kind", kind, KINDS)]
             parameters = inspect.signature(generator).parameters
             required = [key for key, parameter in parameters.items() if parameter.default is parameter.empty]
-            _check_keys("the table", table, tuple(parameters), tuple(required), others=("name", "kind", *CHANGES))
+            check_keys("the table", table, parameters, required, others=("name", "kind", *CHANGES))
             instance = generator(**table)
         if R is not None:
-            number = check_number("R", R, "a positive number or inf", low=0.0, strict=True, allow_inf=True)
-            instance = Instance(replace(instance.problem, R=number), instance.mu, instance.labels)
-        if radii is not None:
-            if R is not None:
+            if radii is not None:
                 raise InvalidInput("R and R_by_component are both given; keep one")
-            if not isinstance(radii, list):
-                raise InvalidInput(f"R_by_component must be a list of numbers, one per component, got {radii!r}")
-            several: Any = radii
-            instance = Instance(replace(instance.problem, R=several), instance.mu, instance.labels)
+            radii = check_number("R", R, "a positive number or inf", low=0.0, strict=True, allow_inf=True)
+        elif radii is not None and not isinstance(radii, list):
+            raise InvalidInput(f"R_by_component must be a list of numbers, one per component, got {radii!r}")
+        if radii is not None:
+            instance = Instance(replace(instance.problem, R=radii), instance.mu, instance.labels)
         if instance.mu is None:
             raise InvalidInput('"mu" is missing, the mean of each arm to simulate from; add it to the file')
         instance.problem.best_arm(instance.mu)
         instance.problem.noise.draws(instance.mu, noise)  # raises an error now if outcomes cannot be drawn
     except SpectralBAIError as error:
         raise InvalidInput(f"{place}: {error}") from None
-    if name is not None and (not isinstance(name, str) or not name.strip()):
-        raise InvalidInput(f"{place}: name must be a string that is not blank, got {name!r}")
-    return NamedInstance(name or kind or str(file), instance, noise)
+    return NamedInstance(_name(place, name, kind or str(file)), instance, noise)
 
 
 def _policy(place: str, table: dict[str, Any]) -> NamedPolicy:
     name, kind = table.pop("name", None), table.pop("kind", None)
     try:
         _one_of("kind", kind, POLICIES)
-        _check_keys("the table", table, SETTINGS, (), others=("name", "kind"))
+        check_keys("the table", table, SETTINGS, (), others=("name", "kind"))
     except InvalidInput as error:
         raise InvalidInput(f"{place}: {error}") from None
-    if name is not None and (not isinstance(name, str) or not name.strip()):
-        raise InvalidInput(f"{place}: name must be a string that is not blank, got {name!r}")
     if not isinstance(table.get("mean_range", []), list):
         raise InvalidInput(f"{place}: mean_range must be [low, high], got {table['mean_range']!r}")
-    return NamedPolicy(name or kind, kind, table)
+    return NamedPolicy(_name(place, name, kind), kind, table)
+
+
+def _name(place: str, given: Any, otherwise: str) -> str:
+    if given is not None and (not isinstance(given, str) or not given.strip()):
+        raise InvalidInput(f"{place}: name must be a string that is not blank, got {given!r}")
+    return given or otherwise
 
 
 def _one_of(key: str, value: Any, known: Mapping[str, Any]) -> str:
@@ -258,22 +253,3 @@ def _one_of(key: str, value: Any, known: Mapping[str, Any]) -> str:
         remedy = did_you_mean(str(value), known, f"choose one of {', '.join(known)}")
         raise InvalidInput(f"{key} is missing; {remedy}" if value is None else f'{key} "{value}" is unknown; {remedy}')
     return value
-
-
-def _check_keys(
-    subject: str,
-    table: Mapping[str, Any],
-    known: tuple[str, ...],
-    required: tuple[str, ...],
-    others: tuple[str, ...] = (),
-) -> None:
-    for key in table:
-        if key not in known:
-            remedy = did_you_mean(key, known, f"remove it; the keys are {', '.join((*others, *known))}")
-            raise InvalidInput(f'{subject} has the unknown key "{key}"; {remedy}')
-    for key in required:
-        if key not in table:
-            raise InvalidInput(f'{subject} lacks the key "{key}"; add it')
-        value = table[key]
-        if isinstance(value, float) and math.isnan(value):
-            raise InvalidInput(f"{key} must be a number, got nan")

@@ -107,8 +107,7 @@ class Results(Closing):
     def begin(cls, directory: Path, source: str, campaign: Campaign) -> Results:
         """Returns the results of this campaign in the directory: new ones, or those of an earlier session to go on
         with."""
-        path = directory / FILE
-        definition = campaign.as_dict()
+        path, definition = directory / FILE, campaign.as_dict()
         connection = _connect(path)
         with _sentences(path):
             new = not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -118,25 +117,24 @@ class Results(Closing):
                     connection.execute(statement)
                 connection.execute("INSERT INTO campaign VALUES (?, ?)", (source, json.dumps(definition)))
                 connection.execute(f"PRAGMA user_version = {SCHEMA}")
+            results = cls(connection, path)
         else:
             connection.close()
-            begun = cls.open(directory)
-            connection = begun._connection
-            if begun.schema != SCHEMA:
-                connection.close()
+            results = cls.open(directory)
+            if results.schema != SCHEMA:
+                results.close()
                 raise InvalidInput(
                     f"{path} was begun by version 0.1.0, whose policies pull and stop differently: its runs can be "
                     "read, but no runs can be added; choose another directory with --out"
                 )
-        results = cls(connection, path)
         changed = _difference(results.definition, definition)
         if changed:
             raise InvalidInput(
                 f"{path} holds a campaign with other {changed}; choose another directory, or the file it was begun with"
             )
         now = (datetime.now(UTC).isoformat(timespec="seconds"), json.dumps(software()))
-        with _transaction(connection, path):
-            connection.execute("INSERT INTO sessions VALUES (?, ?)", now)
+        with _transaction(results._connection, path):
+            results._connection.execute("INSERT INTO sessions VALUES (?, ?)", now)
         return results
 
     def close(self) -> None:
@@ -146,9 +144,8 @@ class Results(Closing):
     @cached_property
     def definition(self) -> dict[str, Any]:
         with _sentences(self.path):
-            definition: dict[str, Any] = json.loads(
-                self._connection.execute("SELECT definition FROM campaign").fetchone()[0]
-            )
+            (text,) = self._connection.execute("SELECT definition FROM campaign").fetchone()
+            definition: dict[str, Any] = json.loads(text)
         return definition
 
     @cached_property
@@ -184,24 +181,13 @@ class Results(Closing):
         with _sentences(self.path):
             found = self._connection.execute(f"SELECT {', '.join(COLUMNS)} FROM runs").fetchall()
             found.sort(key=lambda row: (instances[row[0]], policies[row[1]], -row[2], row[3]))
-            rows = []
-            for row in found:
-                values = dict(zip(COLUMNS, row, strict=True))
-                for name, restore in (
-                    ("proved", bool),
-                    ("correct", bool),
-                    ("counts", lambda text: tuple(json.loads(text))),
-                ):
-                    values[name] = restore(values[name])
-                rows.append(RunRow(**values))
-        return rows
+            return [_row(**dict(zip(COLUMNS, row, strict=True))) for row in found]
 
     def theory(self, name: str) -> Theory:
         """Returns the bounds of an instance; they are computed once and stored."""
+        query = "SELECT lower, upper, omega FROM theory WHERE instance = ?"
         with _sentences(self.path):
-            found = self._connection.execute(
-                "SELECT lower, upper, omega FROM theory WHERE instance = ?", (name,)
-            ).fetchone()
+            found = self._connection.execute(query, (name,)).fetchone()
         if found is None:
             instance = next(each for each in self.campaign.instances if each.name == name)
             try:
@@ -209,10 +195,8 @@ class Results(Closing):
                 found = (allocation.lower, allocation.upper, json.dumps(allocation.omega.tolist()))
             except InvalidInput:  # R is below S(mu), which campaigns allow: then there are no bounds
                 found = (0.0, math.inf, "[]")
-            with (
-                suppress(SpectralBAIError),
-                _transaction(self._connection, self.path),
-            ):  # reading works on a read-only folder too, where the bounds cannot be stored
+            # Reading works on a read-only folder too, where the bounds cannot be stored.
+            with suppress(SpectralBAIError), _transaction(self._connection, self.path):
                 self._connection.execute("INSERT OR IGNORE INTO theory VALUES (?, ?, ?, ?)", (name, *found))
         lower, upper, omega = found
         return Theory(lower, upper, tuple(json.loads(omega)))
@@ -224,6 +208,10 @@ class Results(Closing):
         if instance.instance.problem.noise.divergence is None:
             return 0.0
         return samples_needed(self.theory(name).upper, delta)
+
+
+def _row(proved: int, correct: int, counts: str, **others: Any) -> RunRow:
+    return RunRow(proved=bool(proved), correct=bool(correct), counts=tuple(json.loads(counts)), **others)
 
 
 def _connect(path: Path) -> sqlite3.Connection:

@@ -69,13 +69,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-app.command()(instance)
-app.command()(plan)
-app.command()(solve)
-app.command()(reproduce)
-app.command()(simulate)
-app.command()(compare)
-app.command()(plot)
+for command in (instance, plan, solve, reproduce, simulate, compare, plot):
+    app.command()(command)
 app.add_typer(study, name="study")
 app.add_typer(serve, name="serve")
 

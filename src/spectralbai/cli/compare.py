@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spectralbai.cli.outputs import TABLE, Force, Output
-from spectralbai.cli.tables import empty_table, print_plain
+from spectralbai.cli.tables import csv_text, empty_table, print_json, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
@@ -22,7 +19,7 @@ from spectralbai.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from spectralbai.campaign import Cell, RunRow
+    from spectralbai.campaign import Cell
 
 
 def compare(
@@ -40,20 +37,21 @@ def compare(
         raise InvalidInput("--csv and --json are both given; keep one")
 
     from spectralbai.campaign import Cell, Results, summarise
+    from spectralbai.campaign.results import COLUMNS
 
     with Results.open(directory) as results, progress("comparing"):
         table = None if export is None else Output("--export", export, TABLE, force)
         cells = summarise(results)
         campaign = results.campaign
         if table is not None:
-            table.write(_rows_as_csv(results.rows()))
+            table.write(csv_text(COLUMNS, map(asdict, results.rows())).encode())
     runs = {(cell.instance, cell.policy, cell.delta): cell.runs for cell in cells}
     there = sum(runs.get((each.instance.name, each.policy.name, each.deltas[0]), 0) for each in campaign.trajectories)
     expected = campaign.runs * len(campaign.trajectories)
     if as_csv:
-        typer.echo(_as_csv([field.name for field in fields(Cell)], map(asdict, cells)), nl=False)
+        typer.echo(csv_text([field.name for field in fields(Cell)], map(asdict, cells)), nl=False)
     elif as_json:
-        typer.echo(json.dumps(plain(cells), indent=1))
+        print_json(plain(cells))
     else:
         print_plain(_as_table(cells), "", *_remarks(cells, there, expected), least_width=132)
         if export is not None:
@@ -99,24 +97,3 @@ def _remarks(cells: Sequence[Cell], there: int, expected: int) -> Iterable[str]:
                 f"{n} {what}" for n, what in ((cell.inconsistent, "contradicted R"), (cell.truncated, "cut short")) if n
             ]
             yield f"{cell.policy} on {cell.instance} at delta {cell.delta:g}: of {cell.runs} runs {', '.join(parts)}"
-
-
-def _as_csv(columns: Sequence[str], records: Iterable[dict[str, Any]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    for record in records:
-        writer.writerow({key: _in_a_cell(value) for key, value in record.items()})
-    return text.getvalue()
-
-
-def _in_a_cell(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return " ".join(map(str, value))
-    return str(value).lower() if isinstance(value, bool) else value
-
-
-def _rows_as_csv(rows: Sequence[RunRow]) -> bytes:
-    from spectralbai.campaign.results import COLUMNS
-
-    return _as_csv(COLUMNS, (asdict(row) for row in rows)).encode()

@@ -7,13 +7,17 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
 
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
     from spectralbai.inputs.table import CsvTable
     from spectralbai.instance import Instance
+
+InstanceFile = Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")]
 
 
 def read_instance(file: str, has_noise: bool = True) -> Instance:
@@ -74,7 +78,8 @@ def _text(content: bytes) -> str:
         # utf-8-sig, because some editors write a byte-order mark at the beginning
         return content.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise InvalidInput(f"line {_line(content, error.start)}: not UTF-8 text; save the file as UTF-8") from None
+        line = content.count(b"\n", 0, error.start) + 1
+        raise InvalidInput(f"line {line}: not UTF-8 text; save the file as UTF-8") from None
 
 
 @contextmanager
@@ -88,18 +93,9 @@ def read_table(file: Path | str) -> Iterator[CsvTable]:
         raise InvalidInput(f"{'standard input' if file == '-' else file}: {error}") from None
 
 
-def _line(content: bytes, position: int) -> int:
-    return content.count(b"\n", 0, position) + 1
-
-
 def _parse(content: bytes) -> Any:
     try:
-        # utf-8-sig, because some editors write a byte-order mark at the beginning
-        return json.loads(
-            content.decode("utf-8-sig"), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant
-        )
-    except UnicodeDecodeError as error:
-        raise InvalidInput(f"line {_line(content, error.start)}: not UTF-8 text; save the file as UTF-8") from None
+        return json.loads(_text(content), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)
     except json.JSONDecodeError as error:
         raise InvalidInput(f"line {error.lineno}, column {error.colno}: not JSON: {error.msg}") from None
     except InvalidInput:

@@ -110,10 +110,7 @@ def instance(
 def _check_names(out: Path, picture: Path, tables: Sequence[Path | None]) -> None:
     """Raises InvalidInput if the outputs cannot have these names, or have those of tables that are read."""
     if not out.name or out.suffix == ".png":
-        raise InvalidInput(
-            f'--out must name a file for the instance, such as options.json, got "{out}"; its picture gets the ending '
-            ".png"
-        )
+        raise InvalidInput(f'--out must name a file such as options.json, got "{out}"; its picture ends in .png')
     for given in tables:
         if given is not None and given.resolve() in (out.resolve(), picture.resolve()):
             raise InvalidInput(f"--out would overwrite {given}, which is read; choose another name")

@@ -3,7 +3,6 @@ what a budget can find."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -13,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spectralbai.cli.files import read_instance, read_table
+from spectralbai.cli.files import InstanceFile, read_instance, read_table
 from spectralbai.cli.outputs import PICTURE, Force, Output
-from spectralbai.cli.tables import empty_table, print_plain
-from spectralbai.cli.work import cores, processes, progress
+from spectralbai.cli.tables import empty_table, print_json, print_plain
+from spectralbai.cli.work import Jobs, Seed, check_jobs, processes, progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def plan(
-    file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
+    file: InstanceFile,
     delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.05,
     observations: Annotated[
         Path | None, typer.Option(help="CSV of label and outcome, from a pilot or the past.", metavar="FILE")
@@ -50,10 +49,8 @@ def plan(
             metavar="N",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers, whatever --jobs.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")
-    ] = None,
+    seed: Seed = 0,
+    jobs: Jobs = None,
     quick: Annotated[bool, typer.Option("--quick", help="Skip the simulation: theory only, at once.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     force: Force = False,
@@ -68,7 +65,7 @@ def plan(
 
     check_delta(delta)
     check_integer("--seed", seed, 0)
-    jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
+    jobs = check_jobs(jobs)
     runs = (100 if budget is None else 40) if runs is None else check_integer("--runs", runs, 1)
     if budget is not None:
         check_integer("--budget", budget, 1)
@@ -91,24 +88,24 @@ def plan(
             arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
     told: dict[str, Any] = {"arms": arms, "outcomes": outcomes, "seed": seed}
     if budget is not None:
-        _show_budget(partial(planning.budget, instance, budget, delta, runs=runs, **told), jobs, picture, plot, as_json)
+        _show_budget(partial(planning.budget, instance, budget, delta, runs=runs, **told), jobs, picture, as_json)
     else:
         _show_plan(partial(planning.plan, instance, delta, **told), 0 if quick else runs, jobs, as_json)
 
 
-def _show_budget(
-    weigh: Callable[..., Budget], jobs: int, picture: Output | None, plot: Path | None, as_json: bool
-) -> None:
+def _show_budget(compute: Callable[..., Budget], jobs: int, picture: Output | None, as_json: bool) -> None:
     if picture is not None:
         from spectralbai import plot as plots
     with processes(jobs) as executor, progress("simulated runs") as show:
-        found = weigh(executor=executor, on_run=show)
+        found = compute(executor=executor, on_run=show)
     if picture is not None:
         picture.write(plots.as_png(plots.plot_budget(found)))
     if as_json:
-        typer.echo(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(found.as_dict())
     else:
-        print_plain(*_budget(found), *([] if plot is None else [f"The picture is in {plot}"]), least_width=100)
+        print_plain(
+            *_budget(found), *([] if picture is None else [f"The picture is in {picture.path}"]), least_width=100
+        )
 
 
 def _show_plan(make: Callable[..., Plan], runs: int, jobs: int, as_json: bool) -> None:
@@ -124,7 +121,7 @@ def _show_plan(make: Callable[..., Plan], runs: int, jobs: int, as_json: bool) -
 
     if as_json:
         made = simulated() if runs else theory()
-        typer.echo(json.dumps(made.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        print_json(made.as_dict())
         return
     made = theory()  # this takes only seconds, so it is printed before the simulation starts
     print_plain(*_setting(made), *_scores(made), "", _theory(made), "", *_history(made), made.advice, least_width=100)
@@ -139,21 +136,16 @@ def _show_plan(make: Callable[..., Plan], runs: int, jobs: int, as_json: bool) -
 def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance: float | None) -> Instance:
     """Returns the instance with the given R, sigma and tolerance in place of its own."""
     from spectralbai.instance import Instance
-    from spectralbai.problem import Problem
 
     problem = instance.problem
-    if sigma is not None:
-        if problem.outcome_range is not None:
-            raise InvalidInput(
-                f"--sigma cannot be used with {problem.noise.described()}, as in the file, since their spread is "
-                "learnt; leave it out"
-            )
-        problem = Problem(problem.graph, problem.R, sigma, problem.tolerance)
-    if R is not None:
-        problem = replace(problem, R=R)
-    if tolerance is not None:
-        problem = replace(problem, tolerance=tolerance)
-    return Instance(problem, instance.mu, instance.labels)
+    if sigma is not None and problem.outcome_range is not None:
+        raise InvalidInput(
+            f"--sigma cannot be used with {problem.noise.described()}, as in the file, since their spread is learnt; "
+            "leave it out"
+        )
+    given: dict[str, Any] = {"R": R, "sigma": sigma, "tolerance": tolerance}
+    changed = replace(problem, **{name: value for name, value in given.items() if value is not None})
+    return Instance(changed, instance.mu, instance.labels)
 
 
 def _setting(made: Plan) -> Iterator[str]:
@@ -163,12 +155,9 @@ def _setting(made: Plan) -> Iterator[str]:
     if made.source == "random signals":
         rough = max(problem.smoothness(mu) for mu in made.signals)
         full = max(made.signals, key=problem.smoothness)
-        size = (
-            "with S(mu) = R"
-            if (problem.roughness(full) >= 0.99 * problem.radii).all()
-            else f"with S(mu) up to {rough:.3g}, all that the range allows"
-        )
-        yield f"means: {len(made.signals)} random smooth signals {size}; numbers are averages over them"
+        reached = (problem.roughness(full) >= 0.99 * problem.radii).all()
+        size = "= R" if reached else f"up to {rough:.3g}, all that the range allows"
+        yield f"means: {len(made.signals)} random smooth signals with S(mu) {size}; numbers are averages over them"
     else:
         mu = made.signals[0]
         best = made.instance.labels[int(mu.argmax())]
@@ -177,8 +166,16 @@ def _setting(made: Plan) -> Iterator[str]:
 
 
 def _scores(made: Plan) -> Iterator[str]:
-    """Yields sentences about the spread of scores in a range, and what follows from it."""
+    """Yields sentences about the spread of scores in a range, and what follows from it; and about many binary
+    outcomes."""
+    from spectralbai.planning.pilot import MANY_ARMS
+
     problem, pilot = made.instance.problem, made.pilot
+    if problem.noise.divergence == "binary" and problem.n_arms > MANY_ARMS:
+        known = not math.isnan(made.with_graph.lower_bound)
+        yield "for so many options T* is that of Gaussian outcomes of about the same variances" + (
+            "" if known else "; a lower bound is computed only without a tolerance and for options in categories"
+        )
     if problem.noise.divergence is not None or problem.outcome_range is None:
         return
     low, high = problem.outcome_range
@@ -245,10 +242,8 @@ def _budget(found: Budget) -> Iterator[str | Table]:
                 f"{found.trials:,} trials with {probability:.0%} probability; plan more"
             )
         else:
-            yield (
-                f"With {probability:.0%} probability {found.trials:,} trials find an option within {tolerance:.3g} of "
-                "the best"
-            )
+            within = f"an option within {tolerance:.3g} of the best"
+            yield f"With {probability:.0%} probability {found.trials:,} trials find {within}"
     if found.candidates:
         left = sum(found.candidates) / len(found.candidates)
         yield (
@@ -274,8 +269,7 @@ def _theory(made: Plan) -> Table:
 def _simulation(made: Plan) -> Table:
     table = empty_table("", "expected trials", "95 % interval", "5 - 95 % of runs", "runs", left=("",))
     for name, each in _rows(made):
-        interval = f"{each.mean_low:,.0f} - {each.mean_high:,.0f}" if each.runs > 1 else ""
-        known = (f"{each.mean:,.0f}", interval, f"{each.q05:,.0f} - {each.q95:,.0f}")
+        known = (*_mean(each), f"{each.q05:,.0f} - {each.q95:,.0f}")
         table.add_row(name, *(known if each.runs else ("too long to simulate", "", "")), str(each.runs))
     return table
 
@@ -317,10 +311,7 @@ def _choices(made: Plan) -> Iterator[str | Table]:
     yield table
     if made.by_R:
         yield ""
-        yield (
-            "Another R (too small a one can give a wrong answer or be refuted by the data; too large a one only costs "
-            "trials):"
-        )
+        yield "Another R (if too small, the answer can be wrong, or the data refute it; if too large, it costs trials):"
         yield _variations("times R" if made.instance.problem.by_component else "R", made.by_R)
     yield ""
     if made.by_tolerance:
@@ -345,12 +336,17 @@ def _variations(name: str, variations: Sequence[Variation]) -> Table:
         else:
             cells = (f"{found.characteristic_time:,.1f}", _count(found.lower_bound))
             if found.runs:
-                interval = f"{found.mean_low:,.0f} - {found.mean_high:,.0f}" if found.runs > 1 else ""
-                cells += (f"{found.mean:,.0f}", interval, str(found.runs))
+                cells += (*_mean(found), str(found.runs))
             elif simulated:
                 cells += ("too long to simulate",)
         table.add_row(f"{each.value:.3g}", *cells)
     return table
+
+
+def _mean(forecast: Forecast) -> tuple[str, str]:
+    """Returns the mean of simulated runs, and its interval if there are several."""
+    interval = f"{forecast.mean_low:,.0f} - {forecast.mean_high:,.0f}" if forecast.runs > 1 else ""
+    return f"{forecast.mean:,.0f}", interval
 
 
 def _count(samples: float) -> str:

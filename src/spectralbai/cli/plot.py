@@ -101,6 +101,5 @@ def _check_distinct(cells: Sequence[Cell], kind: str) -> None:
         if other != cell.instance:
             raise InvalidInput(
                 f'--kind {kind}: "{other}" and "{cell.instance}" both have {kind} = {x:g}; choose instances that '
-                "differ in it, "
-                "with --instance and a pattern such as 'cliques*'"
+                "differ in it, with --instance and a pattern such as 'cliques*'"
             )

@@ -2,48 +2,31 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from spectralbai.cli.outputs import PICTURE, TABLE, Force, Output, make_folder
-from spectralbai.cli.tables import empty_table, print_plain
-from spectralbai.cli.work import cores, processes, progress
+from spectralbai.cli.tables import csv_text, empty_table, print_plain
+from spectralbai.cli.work import Jobs, Seed, check_jobs, processes, progress
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from spectralbai.reproduction import CurveRow
 
-COLUMNS = (
-    "policy",
-    "rule",
-    "R",
-    "characteristic_time",
-    "lower_bound",
-    "runs",
-    "mean_tau",
-    "std_tau",
-    "errors",
-    "proved",
-)
-TABLE_NAME, PICTURE_NAME = "figure.csv", "figure.png"
+OUT, TABLE_NAME, PICTURE_NAME = Path("reproduction"), "figure.csv", "figure.png"
 
 
 def reproduce(
     runs: Annotated[int, typer.Option(help="Simulated runs per value of R.", metavar="N")] = 20,
     delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.01,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers, whatever --jobs.")] = 0,
-    jobs: Annotated[
-        int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")
-    ] = None,
-    out: Annotated[Path, typer.Option(help=f"Directory for {TABLE_NAME} and {PICTURE_NAME}.", metavar="DIR")] = Path(
-        "reproduction"
-    ),
+    seed: Seed = 0,
+    jobs: Jobs = None,
+    out: Annotated[Path, typer.Option(help=f"Directory for {TABLE_NAME} and {PICTURE_NAME}.", metavar="DIR")] = OUT,
     force: Force = False,
 ) -> None:
     """The paper's experiment: what a tighter bound R on the roughness of the means saves.
@@ -58,8 +41,7 @@ def reproduce(
     check_integer("--runs", runs, 1)
     check_integer("--seed", seed, 0)
     check_delta(delta)
-    jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
-    with processes(jobs) as executor, progress("simulated runs") as on_run:
+    with processes(check_jobs(jobs)) as executor, progress("simulated runs") as on_run:
         from spectralbai import plot, reproduction
 
         make_folder("--out", out)
@@ -68,7 +50,8 @@ def reproduce(
         rows = reproduction.reproduce(runs, delta, seed, executor, on_run)
 
     drawn = plot.as_png(plot.plot_reproduction(rows, delta))
-    table.write(_as_csv(rows))
+    columns = [field.name for field in fields(reproduction.CurveRow) if field.name != "undecided"]
+    table.write(csv_text(columns, map(asdict, rows)).encode())
     picture.write(drawn)
     print_plain(
         "Means 0.9, 0.5, 0.6; one edge between the second and the third arm; sigma = 1",
@@ -81,16 +64,6 @@ def reproduce(
     )
     # a path must not be broken into lines
     typer.echo(f"The picture is in {picture.path}, its numbers in {table.path}")
-
-
-def _as_csv(rows: Sequence[CurveRow]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for row in rows:
-        values = (getattr(row, column) for column in COLUMNS)
-        writer.writerow(str(value).lower() if isinstance(value, bool) else value for value in values)
-    return text.getvalue().encode()
 
 
 def _as_table(rows: Sequence[CurveRow]) -> Table:

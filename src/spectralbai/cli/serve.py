@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,7 +9,7 @@ import typer
 
 from spectralbai.cli.process import held_back
 from spectralbai.cli.study.common import Json, StorageUrl
-from spectralbai.cli.tables import print_plain
+from spectralbai.cli.tables import as_text, print_json, print_plain
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -85,7 +84,7 @@ def serve(
         server = Server(make_app(studies, access, Limits(rate=rate, burst=4 * rate)), host, port)
         with held_back() as hold, visitors(studies if sample else None):
             hold()  # the server handles Ctrl-C: it finishes running requests first
-            words = "" if access.needed else "; whoever uses this machine may call it"
+            words = "" if access.needed else "; everyone who uses this machine may call it"
             typer.echo(f"Serving {studies.storage} at {server.url}{words}. Ctrl-C ends it", err=True)
             server.serve_until_stopped()
 
@@ -111,7 +110,7 @@ def revoke(
 ) -> None:
     """Makes a token invalid at once, also for a service that is running."""
     gone = _tokens(tokens).revoke(id_)
-    typer.echo(f"The token {gone.id} is of no use any more")
+    typer.echo(f"The token {gone.id} is no longer valid")
 
 
 @token.command("list")
@@ -120,10 +119,8 @@ def list_(tokens: Tokens = None, as_json: Json = False) -> None:
     found = _tokens(tokens).tokens
     rows = [{"id": each.id, "label": each.label, "access": each.access, "created": each.created} for each in found]
     if as_json:
-        typer.echo(json.dumps(rows, indent=1, ensure_ascii=False))
+        print_json(rows)
         return
-    from spectralbai.cli.tables import as_text
-
     print_plain(as_text(("id", "label", "access", "created"), [tuple(row.values()) for row in rows]))
 
 

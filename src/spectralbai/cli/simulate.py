@@ -12,7 +12,7 @@ import typer
 from spectralbai.cli.files import read_instance_file, read_text
 from spectralbai.cli.outputs import make_folder
 from spectralbai.cli.process import between_steps
-from spectralbai.cli.work import cluster, cores, processes, progress
+from spectralbai.cli.work import Jobs, check_jobs, cluster, processes, progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 def simulate(
     file: Annotated[Path, typer.Argument(help="Campaign as TOML.", metavar="FILE")],
     out: Annotated[Path, typer.Option(help="Directory for the results; one already begun goes on.", metavar="DIR")],
-    jobs: Annotated[
-        int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")
-    ] = None,
+    jobs: Jobs = None,
     address: Annotated[
         str | None, typer.Option("--cluster", help="A dask scheduler to use instead.", metavar="ADDRESS")
     ] = None,
@@ -50,11 +48,9 @@ def simulate(
     The results do not depend on --jobs, --cluster or interruptions: the same command on the same directory goes on
     where it stopped. Look at them with "spectralbai compare DIR" and "spectralbai plot DIR".
     """
-    from spectralbai.checks import check_integer
-
     if address is not None and jobs is not None:
         raise InvalidInput("--jobs and --cluster are both given; the workers of the cluster are its own")
-    jobs = cores() if jobs is None else check_integer("--jobs", jobs, 1)
+    jobs = check_jobs(jobs)
     source, campaign = read_campaign(file)
     runs = _run(campaign, source, out, jobs, address)
     typer.echo(f"{runs} runs are in {out}; look at them with: spectralbai compare {out}")
@@ -73,11 +69,8 @@ def _run(campaign: Campaign, source: str, out: Path, jobs: int, address: str | N
         make_folder("--out", out)
         results = stack.enter_context(Results.begin(out, source, campaign))
         if len(set(map(str, results.sessions))) > 1:
-            print(
-                "warning: the campaign was begun with other versions of python or packages; runs may differ in "
-                "rounding",
-                file=sys.stderr,
-            )
+            words = "the campaign was begun with other versions of python or packages; runs may differ in rounding"
+            print(f"warning: {words}", file=sys.stderr)
         if address is None:
             executor, slots = stack.enter_context(processes(jobs)), 2 * jobs
         show = stack.enter_context(progress("simulated runs"))

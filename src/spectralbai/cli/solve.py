@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from spectralbai import __version__
-from spectralbai.cli.files import read_instance
+from spectralbai.cli.files import InstanceFile, read_instance
 from spectralbai.cli.tables import empty_table, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
+from spectralbai.wording import in_words
 
 if TYPE_CHECKING:
     from spectralbai.allocation import Allocation
@@ -26,7 +27,7 @@ BAR_WIDTH = 24
 UNFINISHED = 3
 
 
-class Answer(NamedTuple):
+class Solved(NamedTuple):
     """All results that are printed."""
 
     instance: Instance
@@ -35,14 +36,9 @@ class Answer(NamedTuple):
     with_graph: Allocation
     without_graph: Allocation
 
-    @property
-    def saving(self) -> float:
-        """1 - T_R*/T_inf*, from the certified times; at least 0, since the graph never costs samples."""
-        return max(0.0, 1 - self.without_graph.lower / self.with_graph.lower) if self.with_graph.lower > 0 else 0.0
-
 
 def solve(
-    file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
+    file: InstanceFile,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
     tol: Annotated[float, typer.Option(help="Relative gap of the certified bounds at which to stop.")] = 1e-6,
     solver: Annotated[
@@ -78,58 +74,44 @@ def solve(
     with progress("solving"):
         with_graph = solve_allocation(problem, mu, tol=tol, solver=solver, max_iterations=max_iterations)
         without_graph = solve_allocation(problem.without_graph(), mu, tol=tol)
-    answer = Answer(instance, mu, tol, with_graph, without_graph)
+    solved = Solved(instance, mu, tol, with_graph, without_graph)
     if as_json:
-        typer.echo(json.dumps(_as_dict(answer), ensure_ascii=False, allow_nan=False))
+        typer.echo(json.dumps(_as_dict(solved), ensure_ascii=False, allow_nan=False))
     else:
-        _print_tables(answer)
+        _print_tables(solved)
     if "unfinished" in (with_graph.status, without_graph.status):
         raise typer.Exit(UNFINISHED)
 
 
-def _as_dict(answer: Answer) -> dict[str, Any]:
-    problem = answer.instance.problem
+def _as_dict(solved: Solved) -> dict[str, Any]:
+    problem = solved.instance.problem
     return {
         "format": "spectralbai-solve/1",
         "version": __version__,
         "n_arms": problem.n_arms,
-        "labels": list(answer.instance.labels),
-        "mu": answer.mu.tolist(),
+        "labels": list(solved.instance.labels),
+        "mu": solved.mu.tolist(),
         "R": [plain(R) for R in problem.radii.tolist()] if problem.by_component else plain(problem.radii.item()),
-        "smoothness": problem.smoothness(answer.mu),
+        "smoothness": problem.smoothness(solved.mu),
         "sigma": problem.sigma.tolist(),
         "divergence": problem.noise.divergence,
         "tolerance": problem.tolerance,
-        "tol": answer.tol,
-        **_allocation_as_dict(answer.with_graph),
-        "without_graph": _allocation_as_dict(answer.without_graph),
-        "saving": answer.saving,
+        "tol": solved.tol,
+        **solved.with_graph.as_dict(),
+        "without_graph": solved.without_graph.as_dict(),
+        "saving": solved.with_graph.saving(solved.without_graph),
     }
 
 
-def _allocation_as_dict(allocation: Allocation) -> dict[str, Any]:
-    return {
-        "best": allocation.best,
-        "omega": allocation.omega.tolist(),
-        "characteristic_time": plain(allocation.characteristic_time),
-        "lower": allocation.lower,
-        "upper": plain(allocation.upper),
-        "gap": plain(allocation.gap),
-        "status": allocation.status,
-        "iterations": allocation.iterations,
-        "solver": allocation.solver,
-    }
-
-
-def _print_tables(answer: Answer) -> None:
+def _print_tables(solved: Solved) -> None:
     from rich.table import Table
 
-    problem, mu, with_graph = answer.instance.problem, answer.mu, answer.with_graph
-    labels = [_printable(label) for label in answer.instance.labels]
+    problem, mu, with_graph = solved.instance.problem, solved.mu, solved.with_graph
+    labels = [_printable(label) for label in solved.instance.labels]
 
     summary = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     sigmas = {f"{sigma:g}" for sigma in problem.sigma.tolist()}
-    graph = f"{_count(problem.n_arms, 'arm')}, {problem.graph.described()}"
+    graph = f"{in_words(problem.n_arms, 'arm')}, {problem.graph.described()}"
     noise = f"sigma {sigmas.pop() if len(sigmas) == 1 else 'per arm'}"
     if problem.outcome_range is not None:
         noise = problem.noise.described()
@@ -139,13 +121,13 @@ def _print_tables(answer: Answer) -> None:
     summary.add_row("smoothness", f"S(mu) = {problem.smoothness(mu):.6g}, {problem.described_R()}")
     summary.add_row("best arm", labels[with_graph.best])
     summary.add_row("T_R*", f"{with_graph.characteristic_time:.6g} samples per unit of log(1/delta)")
-    summary.add_row("T_inf*", f"{answer.without_graph.characteristic_time:.6g} without the graph")
+    summary.add_row("T_inf*", f"{solved.without_graph.characteristic_time:.6g} without the graph")
     if with_graph.lower > 0:
-        times = with_graph.lower / answer.without_graph.lower
-        summary.add_row("the graph saves", f"{answer.saving:.1%} of the samples (T_inf*/T_R* = {times:.3g})")
+        times, saving = with_graph.lower / solved.without_graph.lower, with_graph.saving(solved.without_graph)
+        summary.add_row("the graph saves", f"{saving:.1%} of the samples (T_inf*/T_R* = {times:.3g})")
     summary.add_row("certificate", f"{with_graph.lower:.8g} <= 1/T_R* <= {with_graph.upper:.8g}")
-    summary.add_row("", f"{with_graph.status}: gap {with_graph.gap:.1e}, asked {answer.tol:.1e}")
-    summary.add_row("solver", f"{with_graph.solver}, {_count(with_graph.iterations, 'oracle call')}")
+    summary.add_row("", f"{with_graph.status}: gap {with_graph.gap:.1e}, asked {solved.tol:.1e}")
+    summary.add_row("solver", f"{with_graph.solver}, {in_words(with_graph.iterations, 'oracle call')}")
 
     by_share = sorted(range(problem.n_arms), key=lambda arm: -with_graph.omega[arm])
     shown = range(problem.n_arms) if problem.n_arms <= MOST_ROWS else by_share[:ROWS_KEPT]
@@ -158,10 +140,6 @@ def _print_tables(answer: Answer) -> None:
     rest = float(with_graph.omega[by_share[ROWS_KEPT:]].sum())
     more = f"and {problem.n_arms - ROWS_KEPT} more arms that share {rest:.2%}; --json lists them all"
     print_plain(summary, "", arms, *([more] if problem.n_arms > MOST_ROWS else []))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _printable(label: str) -> str:

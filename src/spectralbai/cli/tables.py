@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from rich.console import RenderableType
     from rich.table import Table
@@ -71,3 +74,34 @@ def as_text(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
         lines.append("   ".join(cells))
     lines.insert(1, "─" * (sum(widths) + 3 * (len(widths) - 1)))
     return "\n".join(lines)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Returns these columns of the rows as CSV; lists in a cell are separated by blanks."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        writer.writerow([_in_a_cell(row[column]) for column in columns])
+    return text.getvalue()
+
+
+def _in_a_cell(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def print_json(document: Any) -> None:
+    """Prints a document as JSON."""
+    typer.echo(as_json_text(document), nl=False)
+
+
+def as_json_text(document: Any, indent: int | None = 1) -> str:
+    """Returns a document as the text of a JSON file."""
+    if (
+        isinstance(document, dict)
+        and len(document.get("arms", document.get("status", {}).get("arms", ()))) > MOST_FITTED
+    ):
+        indent = None  # without indentation writing is many times faster, and the text a third smaller
+    return json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"

@@ -8,7 +8,9 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
 
 from spectralbai import __version__
 from spectralbai.compiled import compiling, on_compiling
@@ -18,19 +20,24 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from multiprocessing.connection import Connection
 
+Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers, whatever --jobs.")]
+Jobs = Annotated[int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")]
+
 KEPT = b"kept"
 """What a worker sends when it compiles code that will be kept on disk; if it will not be kept, an empty message."""
-
-
 CONNECTING = 10
 """Seconds within which a scheduler must answer."""
 BEFORE_BAR = 1.0
 """Seconds of work after which a progress bar is shown."""
 
 
-def cores() -> int:
-    """Returns the number of cores that this process may use, as far as Python knows."""
-    return getattr(os, "process_cpu_count", os.cpu_count)() or 1  # process_cpu_count is new in Python 3.13
+def check_jobs(jobs: int | None) -> int:
+    """Returns a number of processes: as given, or one per core that this process may use, as far as Python knows."""
+    if jobs is None:
+        return getattr(os, "process_cpu_count", os.cpu_count)() or 1  # process_cpu_count is new in Python 3.13
+    from spectralbai.checks import check_integer
+
+    return check_integer("--jobs", jobs, 1)
 
 
 @contextmanager
@@ -116,7 +123,7 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
             "--cluster needs dask.distributed, not installed here; run: pip install 'spectralbai[cluster]'"
         ) from None
     try:
-        resolve_address(address)  # refuses what is no address, before a client starts a thread that complains at exit
+        resolve_address(address)  # refuses an invalid address before a client starts a thread that complains at exit
         client: Any = Client(address, timeout=CONNECTING, set_as_default=False)
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
@@ -176,11 +183,8 @@ def saying_that_it_compiles() -> Iterator[None]:
                 if kept
                 else "every command does, since there is no place to keep them: set NUMBA_CACHE_DIR to a folder"
             )
-            print(
-                f"Compiling the numerical kernels, which takes up to a minute; {how_often} ...",
-                file=sys.stderr,
-                flush=True,
-            )
+            words = f"Compiling the numerical kernels, which takes up to a minute; {how_often} ..."
+            print(words, file=sys.stderr, flush=True)
 
     on_compiling(say)
     try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-import numpy as np
 from scipy.special import chdtri
 
 from spectralbai.checks import Vector
@@ -13,6 +12,7 @@ from spectralbai.estimation import closest_smooth
 from spectralbai.evidence.blocks import Data
 from spectralbai.problem import Problem
 from spectralbai.spectral import Decomposition, Responses, decompose
+from spectralbai.ties import first_largest
 
 SUSPICION = 0.2
 """A misfit is suspicious if, with a correct R, one at least as large would occur with at most this probability (even if
@@ -41,7 +41,7 @@ class Evidence:
         """
         evidence = cls(problem, data, before, origin)
         mu_tilde = evidence.mu_tilde
-        best = int(np.argmax(mu_tilde))
+        best = first_largest(mu_tilde)
         if problem.tolerance > 0 and mu_tilde[before] >= mu_tilde[best] - 0.5 * problem.tolerance:
             best = before
         return evidence.defending(best)

@@ -112,36 +112,36 @@ class Outlook:
 
     @cached_property
     def _precision(self) -> Vector:
-        """The precision of each coordinate of the posterior. Its precision matrix is diag(u) + (rank/R) L, formed for
-        each component separately if each has an R (theory 16.9)."""
-        parts, to = self.decomposition, self.decomposition.components
-        if self.problem.unstructured:
-            return parts.theta + 0.0 * parts.rough
-        if to.radii.size == 1:
-            stiffness = np.minimum(to.rank / to.radii, STIFFEST)
-        else:
-            ratio = np.divide(to.sizes - 1, to.radii, out=np.full_like(to.radii, STIFFEST), where=to.radii > 0)
-            stiffness = np.minimum(ratio, STIFFEST)[to.component]
-        precision: Vector = parts.theta + stiffness * parts.rough
+        """The precision of each coordinate of the posterior."""
+        parts = self.decomposition
+        precision: Vector = parts.theta + _stiffness(self.problem)[parts.components.component] * parts.rough
         return precision
+
+    @cached_property
+    def _inverse(self) -> Vector:
+        """1 / precision; 0 for coordinates about which nothing is known."""
+        return np.divide(1.0, self._precision, out=np.zeros_like(self._precision), where=self._precision > 0)
 
     @cached_property
     def posterior(self) -> tuple[Vector, Vector]:
         """(means, variances) of all arms under the graph posterior; the variance is infinite if nothing is known."""
         level, y = self.decomposition.coordinates(self.evidence.data.means)
-        known = self._precision > 0
-        inverse = np.divide(1.0, self._precision, out=np.zeros_like(self._precision), where=known)
-        variance = self.decomposition.diagonal(inverse)
-        variance[self.decomposition.diagonal((~known).astype(np.float64)) > 0] = np.inf
-        return self.decomposition.combine(y * inverse) + level, variance
+        variance = self.decomposition.diagonal(self._inverse)
+        unknown = self._precision == 0
+        if unknown.any():
+            variance[self.decomposition.diagonal(unknown.astype(np.float64)) > 0] = np.inf
+        return self.decomposition.combine(y * self._inverse) + level, variance
 
     @cached_property
     def draws(self) -> Matrix:
         """Means drawn from the graph posterior, minus the origin, shape (n_arms, DRAWS); the random numbers are
         fixed."""
-        known = self._precision > 0
-        scale = np.divide(1.0, np.sqrt(self._precision), out=np.zeros_like(self._precision), where=known)
-        drawn: Matrix = self.posterior[0][:, None] + self.decomposition.combine(scale[:, None] * _normals(scale.size))
+        parts = self.decomposition
+        by_arm, by_edge = _normals(parts.components)
+        # Its covariance is the precision matrix. The basis would do as well, but may be another one on other machines.
+        stiffness = _stiffness(self.problem)[parts.components.of_arm]
+        noise = np.sqrt(parts.u)[:, None] * by_arm + np.sqrt(stiffness)[:, None] * by_edge
+        drawn: Matrix = self.posterior[0][:, None] + parts.combine(self._inverse[:, None] * (parts.basis.T @ noise))
         return drawn
 
     @cached_property
@@ -201,7 +201,12 @@ class CatalogueOutlook(Outlook):
         return self.catalogue.posterior(self.weights, self.evidence.data.means)
 
     @cached_property
+    def draws(self) -> Matrix:
+        return np.array(list(self.catalogue.draws(self.weights, self.evidence.data.means, DRAWS))).T
+
+    @cached_property
     def chances(self) -> Vector:
+        # Not from `draws`, which would keep them all in memory.
         draws = self.catalogue.draws(self.weights, self.evidence.data.means, DRAWS)
         best = [int(np.argmax(mu)) for mu in draws]
         chances: Vector = np.bincount(best, minlength=self.problem.n_arms) / DRAWS
@@ -214,10 +219,32 @@ def _formed(problem: Problem, data: Data, best: int, origin: float) -> Outlook:
     return Outlook(evidence) if catalogue is None else CatalogueOutlook(evidence, catalogue)
 
 
+@lru_cache(maxsize=32)
+def _stiffness(problem: Problem) -> Vector:
+    """Returns rank / R of each component, the factor of its Laplacian in the precision matrix of the posterior, which
+    is diag(u) + (rank / R) L. Each component has its own rank and R if there are several R (theory 16.9)."""
+    to = Components.from_problem(problem)
+    if problem.unstructured:
+        return np.zeros(to.n_components)
+    rank = np.full(to.n_components, to.rank) if to.radii.size == 1 else to.sizes - 1
+    stiffness: Vector = np.divide(rank, to.radii, out=np.full(rank.size, STIFFEST), where=to.radii > 0)
+    return np.minimum(stiffness, STIFFEST)
+
+
 @lru_cache(maxsize=8)
-def _normals(n: int) -> Matrix:
-    """Returns standard normal numbers (n, DRAWS), always the same ones, so that equal data give equal beliefs."""
-    return np.random.default_rng(0).standard_normal((n, DRAWS))
+def _normals(components: Components) -> tuple[Matrix, Matrix]:
+    """Returns normal numbers of two kinds, (n_arms, DRAWS) each, with the unit matrix and the Laplacian as covariances.
+
+    They are always the same, so that equal data give equal beliefs.
+    """
+    rng = np.random.default_rng(0)
+    by_arm = rng.standard_normal((components.order.size, DRAWS))
+    by_edge = np.zeros_like(by_arm)
+    for first in range(0, components.weights.size, 10_000):  # not all at once: there may be many edges
+        part = slice(first, first + 10_000)
+        scale = np.sqrt(components.weights[part])
+        by_edge += components.incidence[part].T @ (scale[:, None] * rng.standard_normal((scale.size, DRAWS)))
+    return by_arm, by_edge
 
 
 @dataclass(frozen=True, eq=False)

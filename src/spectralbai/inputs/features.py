@@ -45,10 +45,7 @@ def features_from(table: CsvTable, names: Sequence[str], label: str | None = Non
 
 
 def _feature(table: CsvTable, name: str) -> Feature:
-    cells = table.column(name)
-    for cell, line in zip(cells, table.lines, strict=True):
-        if not cell:
-            raise InvalidInput(f'line {line}, column "{name}": the cell is empty; fill it in or remove the row')
+    cells = table.filled(name)
     numeric = [table.number(cell) is not None for cell in cells]
     dates = [_days(cell) for cell in cells]
     if sum(numeric) * 2 >= len(cells):  # a word among mostly numbers is a mistake; the error names its line

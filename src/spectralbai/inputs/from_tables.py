@@ -177,10 +177,8 @@ def _read(
                 graph = Graph.from_categories(_categories(table, choices.by, labels))
             elif edges is None:
                 if not names:
-                    raise InvalidInput(
-                        f'{choices.called("features")} names no column, got "{choices.features}"; name some, such as '
-                        "dose,age"
-                    )
+                    asked = choices.called("features")
+                    raise InvalidInput(f'{asked} must name columns, such as dose,age, got "{choices.features}"')
                 read = features_from(table, names, choices.label)
                 graph = Graph.from_features(np.hstack([each.values for each in read]), choices.neighbors)
                 shown = "; ".join(f"{each.name} ({each.reading})" for each in read)
@@ -197,10 +195,7 @@ def _read(
 
 def _categories(table: CsvTable, by: str, labels: tuple[str, ...]) -> list[str]:
     """Returns the category of each option."""
-    cells = table.column(by)
-    for cell, line in zip(cells, table.lines, strict=True):
-        if not cell:
-            raise InvalidInput(f'line {line}, column "{by}": the cell is empty; name a category, or remove the row')
+    cells = table.filled(by)
     if len(set(cells)) == len(labels):
         raise InvalidInput(f'the column "{by}" is different for every option: it tells nothing of which are alike')
     return cells
@@ -220,8 +215,7 @@ def _radii(
                 '"spectralbai plan --observations"'
             )
         whole = implied_R(graph, step)
-        if math.isinf(whole):
-            raise InvalidInput(f"{c('step')} must be a number whose square is finite, got {step:g}")
+        _check_finite(whole, step, c("step"))
         return whole, (
             f"R = {whole:g}: neighbours differ by at most {step:g}, and the weights of {graph.n_edges} edges sum to "
             f"{graph.weights.sum():g}"
@@ -245,11 +239,15 @@ def _radii(
             )
         how = f", as observed (about {estimated:.2g}, and the upper end is on the safe side)"
     radii = implied_radii(graph, step)
-    if not np.isfinite(radii).all():
-        raise InvalidInput(f"{c('step')} must be a number whose square is finite, got {step:g}")
+    _check_finite(radii, step, c("step"))
     several = radii[graph.sizes > 1]
     ends = f"{several.min():g}" if several.min() == several.max() else f"{several.min():g} to {several.max():g}"
     return radii, f"R = {ends}, one for each category: two options of one differ by {step:g}{how}"
+
+
+def _check_finite(R: float | Vector, step: float, name: str) -> None:
+    if not np.isfinite(R).all():
+        raise InvalidInput(f"{name} must be a number whose square is finite, got {step:g}")
 
 
 def _estimated_sigma(choices: Choices, observations: Named, labels: tuple[str, ...]) -> tuple[float, str]:

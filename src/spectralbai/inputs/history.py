@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import chdtri
 
-from spectralbai.checks import Indices, Vector, check_memory, check_number, check_vector
+from spectralbai.checks import Indices, Vector, check_memory, check_number, check_share, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
 from spectralbai.problem import Problem
@@ -47,7 +47,7 @@ class RoughnessEstimate:
     confidence: float = CONFIDENCE
 
 
-def sigma_from(arms: Indices, outcomes: Vector, confidence: float = CONFIDENCE) -> SigmaEstimate:
+def sigma_from(arms: Indices, outcomes: Vector) -> SigmaEstimate:
     """Returns the pooled standard deviation of outcomes around the mean of their arm, with its interval."""
     counts = np.bincount(arms)
     means = np.bincount(arms, outcomes) / np.maximum(counts, 1)
@@ -58,9 +58,9 @@ def sigma_from(arms: Indices, outcomes: Vector, confidence: float = CONFIDENCE) 
             "repeat some, or give sigma"
         )
     squares = float(((outcomes - means[arms]) ** 2).sum())
-    tail = (1 - check_confidence(confidence)) / 2
+    tail = (1 - CONFIDENCE) / 2
     low, high = (math.sqrt(squares / float(chdtri(freedom, p))) for p in (tail, 1 - tail))
-    return SigmaEstimate(math.sqrt(squares / freedom), low, high, int(arms.size), freedom, confidence)
+    return SigmaEstimate(math.sqrt(squares / freedom), low, high, int(arms.size), freedom)
 
 
 def roughness_from(
@@ -83,21 +83,19 @@ def roughness_from(
     n_arms = graph.n_arms
     counts, means = check_vector("counts", counts, n_arms), check_vector("means", means, n_arms)
     sigma = Problem(graph, math.inf, sigma).sigma  # checks it
-    alpha = 1 - check_confidence(confidence)
+    alpha = 1 - check_share("confidence", confidence, "between 0 and 1, such as 0.95")
     missing = np.flatnonzero(counts < 1)
     if missing.size:
         arm = int(missing[0])
         name = f'"{labels[arm]}"' if labels is not None else str(arm)
         raise InvalidInput(
-            f"an estimate of the roughness needs every arm observed, got nothing of arm {name}; observe it, or remove "
-            "it"
+            f"an estimate of the roughness needs every arm observed, got nothing of arm {name}; observe or remove it"
         )
     plain = graph.smoothness(means - means.mean())
     if graph.n_edges == 0:
         return RoughnessEstimate(0.0, 0.0, 0.0, confidence)
-    check_memory(
-        f"an estimate of the roughness of {n_arms:,} arms", 50 * n_arms**2, "give R, or an R for each category"
-    )
+    what = f"an estimate of the roughness of {n_arms:,} arms"
+    check_memory(what, 50 * n_arms**2, "give R, or an R for each category")
     deviation = sigma / np.sqrt(counts)
     unit = float(graph.weights.max()) * float(deviation.max()) ** 2
     scaled = deviation / deviation.max()
@@ -127,9 +125,7 @@ def implied_radii(graph: Graph, step: float) -> Vector:
     return graph.total_weights * (step * step)
 
 
-def step_inside(
-    graph: Graph, arms: Indices, outcomes: Vector, sigma: float, confidence: float = CONFIDENCE
-) -> tuple[float, float]:
+def step_inside(graph: Graph, arms: Indices, outcomes: Vector, sigma: float) -> tuple[float, float]:
     """Returns how much the means of two arms of one component differ (root mean square over all pairs): an estimate and
     an upper limit, from past observations of some of the arms.
 
@@ -146,17 +142,15 @@ def step_inside(
     freedom = int(seen.sum() - (per > 0).sum())
     if freedom < 1:
         raise InvalidInput(
-            "an R for each category needs a category of which two options were observed, got none; observe more, or "
-            "give --step"
+            "an R for each category needs a category of which two options were observed, got none; observe more"
         )
     squares = float((n * (sums[seen] / n - centre[c]) ** 2).sum())
     n0 = float((n.sum() - (np.bincount(c, n**2, graph.n_components) / np.maximum(per, 1)).sum()) / freedom)
-    tail = 1 - check_confidence(confidence)
 
     def step_of(variance: float) -> float:
         return math.sqrt(max(2 * (variance - sigma**2) / n0, 0.0))
 
-    return step_of(squares / freedom), step_of(squares / float(chdtri(freedom, 1 - tail)))
+    return step_of(squares / freedom), step_of(squares / float(chdtri(freedom, CONFIDENCE)))
 
 
 def rounded_up(value: float) -> float:
@@ -165,11 +159,3 @@ def rounded_up(value: float) -> float:
         return 0.0
     step = 10.0 ** (math.floor(math.log10(value)) - 1)
     return float(f"{math.ceil(value / step * (1 - 1e-12)) * step:.2g}")
-
-
-def check_confidence(confidence: float) -> float:
-    """Returns a confidence in (0, 1)."""
-    value = check_number("confidence", confidence, "between 0 and 1, such as 0.95", low=0.0, strict=True)
-    if value >= 1:
-        raise InvalidInput(f"`confidence` must be between 0 and 1, such as 0.95, got {confidence}")
-    return value

@@ -64,8 +64,7 @@ class CsvTable:
         for row, line in zip(rows, lines[1:], strict=True):
             if len(row) != len(columns):
                 raise InvalidInput(
-                    f"line {line}: {len(row)} cells for {len(columns)} columns; a cell that holds a separator needs "
-                    "quotes"
+                    f"line {line}: {len(row)} cells for {len(columns)} columns; put cells with a separator in quotes"
                 )
         return cls(columns, tuple(rows), tuple(lines[1:]), separator == ";")
 
@@ -102,25 +101,24 @@ class CsvTable:
             values[i] = number
         return values
 
-    def labels(self, name: str) -> list[str]:
-        """Returns a column of labels; raises InvalidInput if one is empty."""
+    def filled(self, name: str) -> list[str]:
+        """Returns a column of words, such as labels; raises InvalidInput if a cell is empty."""
         cells = self.column(name)
         for cell, line in zip(cells, self.lines, strict=True):
             if not cell:
-                raise InvalidInput(f'line {line}, column "{name}": a label is needed, got an empty cell')
+                raise InvalidInput(f'line {line}, column "{name}": the cell is empty; fill it in or remove the row')
         return cells
 
 
 def arms_from(table: CsvTable, label: str | None = None) -> tuple[str, ...]:
     """Returns the labels of a table with one row per arm; they are in the first column unless `label` names another."""
     name = label or table.columns[0]
-    labels = table.labels(name)
+    labels = table.filled(name)
     first: dict[str, int] = {}
     for each, line in zip(labels, table.lines, strict=True):
         if each in first:
             raise InvalidInput(
-                f'line {line}, column "{name}": the label "{each}" is taken by line {first[each]}; give each arm its '
-                "own"
+                f'line {line}, column "{name}": the label "{each}" is taken by line {first[each]}; choose another'
             )
         first[each] = line
     if len(labels) < 2:
@@ -137,13 +135,11 @@ def edges_from(
     """
     if not 2 <= len(table.columns) <= 3:
         raise InvalidInput(f"edges need the columns label, label and perhaps weight, got {', '.join(table.columns)}")
-    ends = [table.labels(name) for name in table.columns[:2]]
+    ends = [table.filled(name) for name in table.columns[:2]]
     weights = table.numbers(table.columns[2]) if len(table.columns) == 3 else np.ones(len(table.rows))
-    known = (
-        tuple(labels)
-        if labels is not None
-        else tuple(dict.fromkeys(label for pair in zip(*ends, strict=True) for label in pair))
-    )
+    if labels is None:
+        labels = list(dict.fromkeys(label for pair in zip(*ends, strict=True) for label in pair))
+    known = tuple(labels)
     arm_of = {label: arm for arm, label in enumerate(known)}
     edges = [
         (*(_arm(arm_of, end, line, name) for end, name in zip(pair, table.columns, strict=False)), weight)
@@ -160,7 +156,7 @@ def observations_from(table: CsvTable, labels: Sequence[str], noise: Noise | Non
     if len(names) != 2:
         raise InvalidInput(f"observations need the two columns label and outcome, got {', '.join(table.columns)}")
     arm_of = {label: arm for arm, label in enumerate(labels)}
-    cells = table.labels(names[0])
+    cells = table.filled(names[0])
     arms = [_arm(arm_of, cell, line, names[0]) for cell, line in zip(cells, table.lines, strict=True)]
     outcomes = table.numbers(names[1])
     if noise is not None:
@@ -189,7 +185,7 @@ def counts_from(table: CsvTable, labels: Sequence[str]) -> list[tuple[str, int, 
     first: dict[str, int] = {}
     rows = []
     numbers = [table.numbers(name) for name in columns[1:]]
-    for label, *pair, line in zip(table.labels(columns[0]), *numbers, table.lines, strict=True):
+    for label, *pair, line in zip(table.filled(columns[0]), *numbers, table.lines, strict=True):
         _arm(known, label, line, columns[0])
         if label in first:
             raise InvalidInput(f'line {line}: "{label}" is already on line {first[label]}; give one row with the sums')

@@ -64,10 +64,7 @@ class Definition:
         object.__setattr__(self, "delta", check_delta(self.delta))
         for label in self.instance.labels:
             if not label.isprintable() or label != label.strip():
-                raise InvalidInput(
-                    f"a label must be one line without blanks at its ends, for scripts to read, got {label!r}; rename "
-                    "it"
-                )
+                raise InvalidInput(f"a label must be one line without blanks at its ends, got {label!r}; rename it")
         if self.goal not in ("max", "min"):
             raise InvalidInput(f"`goal` must be max or min, got {self.goal!r}")
         if self.budget is not None:
@@ -131,8 +128,7 @@ class Definition:
             label = known[moved]
             if label not in given:
                 raise InvalidInput(
-                    f'the instance must hold all options, the present ones first, and "{label}" is missing; to remove '
-                    "options, withdraw them"
+                    f'the instance must hold all options, and "{label}" is missing; to remove options, withdraw them'
                 )
             raise InvalidInput(
                 f'the present options must come first and in their order, got "{given[moved]}" where "{label}" is now; '
@@ -141,7 +137,7 @@ class Definition:
         if len(given) == len(known):
             raise InvalidInput(f"the instance must hold new options after the {len(known)} present ones, got none")
         new = replace(self, instance=instance, before=self)
-        assert new.policy  # making it raises InvalidInput if the noise or the tolerance changed
+        _ = new.policy  # making it raises InvalidInput if the noise or the tolerance changed
         return new
 
     @property

@@ -82,15 +82,9 @@ class Bounded(Noise):
         goal = -np.log(delta * pools.shares[seen] / 2)  # a half for each end
         # The upper end is the mirror image of the lower end for mirrored outcomes, which have the same deviations; one
         # search finds both.
-        below, above = np.split(
-            least_mean(
-                np.tile(each, 2),
-                np.append(total, each - total),
-                None if deviations is None else np.tile(deviations, 2),
-                np.tile(goal, 2),
-            ),
-            2,
-        )
+        both = None if deviations is None else np.tile(deviations, 2)
+        ends = least_mean(np.tile(each, 2), np.append(total, each - total), both, np.tile(goal, 2))
+        below, above = np.split(ends, 2)
         low, high = np.full(n.size, -np.inf), np.full(n.size, np.inf)
         low[seen] = self.low - origin + width * below
         high[seen] = self.high - origin - width * above

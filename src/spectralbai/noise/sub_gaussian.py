@@ -78,8 +78,7 @@ class SubGaussian(Noise):
     def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
         if kind not in (None, "gaussian"):
             raise InvalidInput(
-                f"`noise` must be gaussian, whose spread is sigma, got {kind!r}; use Problem.bounded for scores in a "
-                "range"
+                f"`noise` must be gaussian, with spread sigma, got {kind!r}; use Problem.bounded for scores in a range"
             )
         self.check_means("mu", mu)
         return lambda rng, arms: mu[arms] + self.sigma[arms] * rng.standard_normal(arms.size)

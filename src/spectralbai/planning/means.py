@@ -56,14 +56,15 @@ class Means:
         """Returns the problem whose characteristic time says most about the number of samples.
 
         If the spread of scores is known, it is the Gaussian problem with that spread. For many arms with binary
-        outcomes, it is the Gaussian problem with their average variance, because the solver for binary outcomes can
-        handle only few arms.
+        outcomes, it is the Gaussian problem with the variances between each arm and the best, because the solver for
+        binary outcomes can handle only few arms.
         """
         if problem.noise.divergence == "binary" and problem.n_arms > MANY_ARMS:
             assert problem.outcome_range is not None
             low, high = problem.outcome_range
-            variance = float(np.mean([((mu - low) * (high - mu)).mean() for mu in self.signals]))
-            return replace(problem, noise=SubGaussian.of(np.sqrt(variance), problem.n_arms))
+            between = (np.array(self.signals) + np.max(self.signals, axis=1, keepdims=True)) / 2
+            variances = ((between - low) * (high - between)).mean(axis=0)
+            return replace(problem, noise=SubGaussian.of(np.sqrt(variances), problem.n_arms))
         if self.pilot is None or self.pilot.spread is None:
             return problem
         return replace(problem, noise=SubGaussian.of(self.pilot.spread, problem.n_arms))
@@ -79,8 +80,7 @@ class Means:
             if problem.tolerance == 0 and tied(mu):
                 first, second = (labels[arm] for arm in np.flatnonzero(mu == mu.max())[:2])
                 raise InvalidInput(
-                    f'"{first}" and "{second}" are tied at {mu.max():g}: no number of trials tells them apart; give a '
-                    "tolerance"
+                    f'"{first}" and "{second}" are tied at {mu.max():g}, so no trials tell them apart: set a tolerance'
                 )
 
 
@@ -96,8 +96,7 @@ def _random_signals(problem: Problem, seed: int) -> tuple[Vector, ...]:
     """
     if np.isinf(problem.radii).any() or problem.rigid:
         raise InvalidInput(
-            f'"mu" is missing and {problem.described_R()} says nothing of the means; guess mu, give observations, or '
-            "choose R"
+            f'"mu" is missing, and {problem.described_R()} tells nothing: guess mu, give observations, or choose R'
         )
     graph = problem.graph
     if graph.n_edges == 0:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from spectralbai.allocation import samples_needed, solve_allocation
+from spectralbai.allocation.bound import bounded_by_entropy
+from spectralbai.allocation.catalogue import entropy_bound
 from spectralbai.checks import Vector, check_delta, check_integer
 from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
@@ -142,16 +144,16 @@ class Plan:
                 "delta": self.delta,
                 "source": self.source,
                 "instance": self.instance.as_dict(),
-                "signals": [mu.tolist() for mu in self.signals],
-                "with_graph": asdict(self.with_graph),
-                "without_graph": asdict(self.without_graph),
+                "signals": self.signals,
+                "with_graph": self.with_graph,
+                "without_graph": self.without_graph,
                 "saving": self.saving,
                 "advice": self.advice,
-                "by_delta": [asdict(each) for each in self.by_delta],
-                "by_R": [asdict(each) for each in self.by_R],
-                "by_tolerance": [asdict(each) for each in self.by_tolerance],
+                "by_delta": self.by_delta,
+                "by_R": self.by_R,
+                "by_tolerance": self.by_tolerance,
                 "pilot": None if self.pilot is None else self.pilot.as_dict(),
-                "range": None if self.range is None else asdict(self.range),
+                "range": self.range,
             }
         )
         return document
@@ -223,13 +225,13 @@ def plan(
         delta,
         means.source,
         means.signals,
-        ours[0],
-        theirs,
-        tuple(sorted(ours, key=lambda each: -each.delta)),
-        tuple(races.varied(*each, problem, ours[0], fewer) for each in other_R),
-        tuple(races.varied(*each, problem, ours[0], fewer) for each in other_tolerance),
-        means.pilot,
-        None if means.pilot is None else _range(means.pilot, problem, ours[0]),
+        with_graph=ours[0],
+        without_graph=theirs,
+        by_delta=tuple(sorted(ours, key=lambda each: -each.delta)),
+        by_R=tuple(races.varied(*each, problem, ours[0], fewer) for each in other_R),
+        by_tolerance=tuple(races.varied(*each, problem, ours[0], fewer) for each in other_tolerance),
+        pilot=means.pilot,
+        range=None if means.pilot is None else _range(means.pilot, problem, ours[0]),
     )
 
 
@@ -260,6 +262,9 @@ class _Races:
             return Forecast(delta, math.inf, math.inf)
         if problem not in self.times:
             self.times[problem] = _time(means.in_theory(problem), means.signals)
+            if bounded_by_entropy(problem):
+                least = [1 / entropy_bound(problem, mu) for mu in means.signals]
+                self.times[problem] = self.times[problem][0], 1 / float(np.mean(least))
         time, upper = self.times[problem]
         bound = samples_needed(upper, delta)
         raced: list[Run] = []
@@ -270,7 +275,7 @@ class _Races:
             self.count(runs)
         divergence = problem.noise.divergence
         known = divergence is not None and means.in_theory(problem).noise.divergence == divergence
-        return Forecast.of(delta, time, bound if known else math.nan, raced)
+        return Forecast.of(delta, time, bound if known or bounded_by_entropy(problem) else math.nan, raced)
 
     def varied(self, value: float, other: Problem, problem: Problem, ours: Forecast, runs: int) -> Variation:
         """Returns what to expect of another problem with this `value`; `ours` is the forecast for `problem`."""

@@ -7,10 +7,20 @@ from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullFormatter, StrMethodFormatter
+from matplotlib.ticker import StrMethodFormatter
 
 from spectralbai.campaign import Cell, RunRow
-from spectralbai.plot.style import STYLES, legend_above, new_axes, plain, samples_on_y, words
+from spectralbai.plot.style import (
+    STYLES,
+    curve_with_bars,
+    legend_above,
+    new_axes,
+    note,
+    plain,
+    samples_on_y,
+    scale_y,
+    words,
+)
 
 X_LABELS = {
     "R": r"$R$: bound on the roughness of the means (smaller: the graph says more)",
@@ -40,38 +50,22 @@ def plot_tau_by_policy(rows: Sequence[RunRow], lower_bound: float | None = None,
             whiskerprops={"color": colour, "linewidth": 1.4},
             capprops={"color": colour, "linewidth": 1.4},
         )
-        ax.plot(
-            position + rng.uniform(-0.18, 0.18, tau.size),
-            tau,
-            linestyle="",
-            marker="o",
-            markersize=2.5,
-            color="0.25",
-            alpha=0.6,
-        )
-    taus = [row.tau for row in rows]
-    if max(taus) > 20 * min(taus):
-        ax.set_yscale("log")
-    else:
-        ax.set_ylim(bottom=0)
+        apart = position + rng.uniform(-0.18, 0.18, tau.size)
+        ax.plot(apart, tau, linestyle="", marker="o", markersize=2.5, color="0.25", alpha=0.6)
+    scale_y(ax, [row.tau for row in rows])
     if lower_bound:
-        ax.axhline(
-            lower_bound,
-            color="black",
-            linewidth=2.2,
-            label="lower bound on the mean of any policy that knows the graph",
-        )
+        label = "lower bound on the mean of any policy that knows the graph"
+        ax.axhline(lower_bound, color="black", linewidth=2.2, label=label)
         legend_above(ax)
     rules = {row.policy: row.rule for row in rows}
     names = [words(policy) + _rule(rules[policy], rules.values(), "\n") for policy in policies]
     ax.set_xticks(range(len(policies)), names)
     if len(policies) > 4:
         ax.tick_params("x", labelsize=8, labelrotation=30)
-        for label in ax.get_xticklabels():
-            label.set(horizontalalignment="right", rotation_mode="anchor")
+        for name in ax.get_xticklabels():
+            name.set(horizontalalignment="right", rotation_mode="anchor")
     ax.set_xlabel("policy")
     samples_on_y(ax)
-    ax.yaxis.set_minor_formatter(NullFormatter())
     return ax
 
 
@@ -80,56 +74,29 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
     the last tick."""
     ax = ax or new_axes()
     values = sorted({getattr(cell, x) for cell in cells}, reverse=x == "delta")
-    places = {
-        value: float(place) for place, value in enumerate(values)
-    }  # evenly spaced, because R may be inf and delta spans decades
+    # Values are evenly spaced, because R may be inf and delta spans decades.
+    places = {value: float(place) for place, value in enumerate(values)}
     bound = {getattr(cell, x): cell.lower_bound or np.nan for cell in cells}  # 0 means that no bound is known
     if not np.isnan(list(bound.values())).all():
-        ax.plot(
-            list(places.values()),
-            [bound[value] for value in values],
-            color="black",
-            linewidth=2.2,
-            label="lower bound, graph known",
-        )
+        bounds = [bound[value] for value in values]
+        ax.plot(list(places.values()), bounds, color="black", linewidth=2.2, label="lower bound, graph known")
     policies = list(dict.fromkeys(cell.policy for cell in cells))
     for index, policy in enumerate(policies):
         style = STYLES[index % len(STYLES)]
         own = sorted((cell for cell in cells if cell.policy == policy), key=lambda cell: places[getattr(cell, x)])
-        shift = (
-            (index - (len(policies) - 1) / 2) * 0.3 / max(len(policies), 3)
-        )  # so that the bars do not hide one another
+        shift = (index - (len(policies) - 1) / 2) * 0.3 / max(len(policies), 3)  # bars must not hide one another
+        at = [places[getattr(cell, x)] + shift for cell in own]
         half = [cell.mean_tau_high - cell.mean_tau if cell.runs > 1 else 0.0 for cell in own]
-        ax.errorbar(
-            [places[getattr(cell, x)] + shift for cell in own],
-            [cell.mean_tau for cell in own],
-            yerr=half,
-            color=style.colour,
-            linestyle=style.line,
-            linewidth=1.5,
-            elinewidth=1.0,
-            capsize=2.5,
-            marker=style.marker,
-            markerfacecolor=style.face,
-            markersize=5.5,
-            markeredgewidth=1.3,
-            label=words(policy)
-            + _rule(own[0].rule, [cell.rule for cell in cells], ", ")
-            + ("" if own[0].proved else " (risk not proved)"),
-        )
-        for cell in own:
+        label = words(policy) + _rule(own[0].rule, [cell.rule for cell in cells], ", ")
+        label += "" if own[0].proved else " (risk not proved)"
+        curve_with_bars(ax, at, [cell.mean_tau for cell in own], half, style, label)
+        for place, cell in zip(at, own, strict=True):
             if cell.truncated:  # runs reached the limit on samples, so the mean is too small
-                at = (places[getattr(cell, x)] + shift, cell.mean_tau)
-                ax.annotate("cut short", at, xytext=(0, 6), textcoords="offset points", ha="center", fontsize=7)
-    means = [cell.mean_tau for cell in cells]
-    if max(means) > 20 * min(means):
-        ax.set_yscale("log")
-    else:
-        ax.set_ylim(bottom=0)
+                note(ax, "cut short", (place, cell.mean_tau), (0, 6), ha="center", fontsize=7)
+    scale_y(ax, [cell.mean_tau for cell in cells])
     ax.set_xticks(list(places.values()), ["∞" if value == np.inf else f"{value:.3g}" for value in values])
     ax.set_xlabel(X_LABELS[x])
     samples_on_y(ax)
-    ax.yaxis.set_minor_formatter(NullFormatter())
     legend_above(ax, columns=1 if len(policies) < 4 else 2)
     return ax
 
@@ -172,13 +139,10 @@ def plot_proportions(
             markeredgewidth=1.2,
             label=words(policy),
         )
-    crowded = shown.size > 12 or max(len(labels[arm]) for arm in shown) > 4
-    ax.set_xticks(
-        places, [words(labels[arm]) for arm in shown], rotation=90 if crowded else 0, fontsize=8 if crowded else 9
-    )
-    ax.set_xlabel(
-        "arm" if shown.size == largest.size else f"arm (the {shown.size} of {largest.size} with the largest share)"
-    )
+    rotation, size = (90, 8) if shown.size > 12 or max(len(labels[arm]) for arm in shown) > 4 else (0, 9)
+    ax.set_xticks(places, [words(labels[arm]) for arm in shown], rotation=rotation, fontsize=size)
+    which = "" if shown.size == largest.size else f" (the {shown.size} of {largest.size} with the largest share)"
+    ax.set_xlabel(f"arm{which}")
     ax.set_ylabel("share of the pulls")
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:.0%}"))
     ax.set_ylim(bottom=0)

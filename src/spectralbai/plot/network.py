@@ -14,7 +14,7 @@ from spectralbai.checks import Matrix, Vector
 from spectralbai.graph import Categories
 from spectralbai.instance import Instance
 from spectralbai.layout import layout
-from spectralbai.plot.style import boxes_for_unknown_signs, legend_above, new_axes, shortened, words
+from spectralbai.plot.style import boxes_for_unknown_signs, legend_above, new_axes, note, shortened, words
 
 MOST_LABELS = 150
 """Most arms for which a place for the label is searched."""
@@ -106,16 +106,8 @@ def _draw_categories(ax: Axes, graph: Categories, places: Matrix) -> None:
         if len(own) > 1:
             ax.add_patch(Circle(tuple(centre), radius, fill=False, edgecolor="0.75", linewidth=0.8, zorder=1))
         if named:
-            ax.annotate(
-                words(shortened(name)),
-                (centre[0], centre[1] - radius),
-                xytext=(0, -2),
-                textcoords="offset points",
-                fontsize=7,
-                color="0.35",
-                ha="center",
-                va="top",
-            )
+            below = (centre[0], centre[1] - radius)
+            note(ax, words(shortened(name)), below, (0, -2), fontsize=7, color="0.35", ha="center", va="top")
 
 
 def _extremes_first(values: Vector) -> Iterator[int]:
@@ -135,20 +127,12 @@ def _write_labels(ax: Axes, labels: Sequence[str], places: Matrix, area: Vector,
         radii = np.sqrt(area / np.pi) * pixel
         taken = np.column_stack([centres - radii[:, None], centres + radii[:, None]])  # x0, y0, x1, y1 of each
         frame = figure.bbox
+        rim = [withStroke(linewidth=1.5, foreground="white")]  # edges may pass behind
         for arm in list(dict.fromkeys(first))[:MOST_LABELS]:
-            gap = radii[arm] / pixel + 2
+            label, at, gap = labels[arm], places[arm], radii[arm] / pixel + 2
             for (right, up), ha, va in BESIDE:
-                text = ax.annotate(
-                    labels[arm],
-                    places[arm],
-                    xytext=(right * gap, up * gap),
-                    textcoords="offset points",
-                    fontsize=7.5,
-                    ha=ha,
-                    va=va,
-                    zorder=4,
-                    path_effects=[withStroke(linewidth=1.5, foreground="white")],  # edges may pass behind
-                )
+                offset = (right * gap, up * gap)
+                text = note(ax, label, at, offset, fontsize=7.5, ha=ha, va=va, zorder=4, path_effects=rim)
                 text.set_in_layout(False)  # so that the label does not move the axes
                 x0, y0, x1, y1 = text.get_window_extent().extents
                 inside = x0 >= frame.x0 and x1 <= ax.get_window_extent().x1 and y0 >= frame.y0 and y1 <= frame.y1

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, NullFormatter, PercentFormatter
-from scipy.special import betaincinv
 
+from spectralbai.campaign.summary import exact_limits
 from spectralbai.planning import Budget
 from spectralbai.planning.budget import PROBABILITIES
 from spectralbai.plot.style import STYLES, legend_above, new_axes, plain
@@ -21,19 +21,14 @@ def plot_budget(found: Budget, ax: Axes | None = None) -> Axes:
     curve = [each for each in found.curve if each.tolerance > 0]
     ax = ax or new_axes(_caption(found))
     tolerances, shares = [each.tolerance for each in curve], [each.share for each in curve]
-    decided, runs = np.array([each.decided for each in curve]), np.array([each.runs for each in curve])
-    low = np.where(decided > 0, betaincinv(np.maximum(decided, 1), runs - decided + 1, 0.025), 0.0)
-    high = np.where(decided < runs, betaincinv(decided + 1, np.maximum(runs - decided, 1), 0.975), 1.0)
+    low, high = zip(*(exact_limits(each.decided, each.runs) for each in curve), strict=True)
     ax.fill_between(tolerances, low, high, color=STYLES[0].colour, alpha=0.15, linewidth=0, label="95 % interval")
-    ax.plot(
-        tolerances, shares, color=STYLES[0].colour, marker=STYLES[0].marker, label="share of simulated runs that decide"
-    )
+    label = "share of simulated runs that decide"
+    ax.plot(tolerances, shares, color=STYLES[0].colour, marker=STYLES[0].marker, label=label)
     for probability, style in zip(PROBABILITIES, STYLES[1:], strict=False):
         tolerance = found.smallest_tolerance(probability)
-        name = "no tolerance tried" if tolerance is None else f"tolerance {tolerance:.3g}"
-        ax.axhline(
-            probability, color=style.colour, linestyle=style.line, linewidth=1.2, label=f"{probability:.0%}: {name}"
-        )
+        label = f"{probability:.0%}: " + ("no tolerance tried" if tolerance is None else f"tolerance {tolerance:.3g}")
+        ax.axhline(probability, color=style.colour, linestyle=style.line, linewidth=1.2, label=label)
     ax.set_xscale("log")
     ax.set_xticks(tolerances[-1] / 2.0 ** np.arange(np.ceil(np.log2(tolerances[-1] / tolerances[0])) + 1))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.2g}"))

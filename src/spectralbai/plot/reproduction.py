@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from matplotlib.axes import Axes
 
-from spectralbai.plot.style import STYLES, legend_above, new_axes, samples_on_y
+from spectralbai.plot.style import STYLES, curve_with_bars, legend_above, new_axes, samples_on_y
 from spectralbai.reproduction import CurveRow
 
 NAMES = {
@@ -39,14 +39,9 @@ def plot_reproduction(rows: Sequence[CurveRow], delta: float, ax: Axes | None = 
         style = STYLES[index % len(STYLES)]
         own = sorted((row for row in rows if (row.policy, row.rule) == curve), key=lambda row: row.R)
         shift = (index - (len(curves) - 1) / 2) * DODGE * spacing  # so that the bars do not hide one another
-        _, caps, spread = ax.errorbar(
-            [row.R + shift for row in own],
-            [row.mean_tau for row in own],
-            yerr=[row.std_tau for row in own],
-            color=style.colour, linestyle=style.line, linewidth=1.5, elinewidth=1.0, capsize=2.5,
-            marker=style.marker, markerfacecolor=style.face, markersize=5.5, markeredgewidth=1.3,
-            label=f"{NAMES.get(curve, ' '.join(curve))} ({'risk proved' if own[0].proved else 'risk not proved'})",
-        )  # fmt: skip
+        at, mean, std = [row.R + shift for row in own], [row.mean_tau for row in own], [row.std_tau for row in own]
+        label = f"{NAMES.get(curve, ' '.join(curve))} ({'risk proved' if own[0].proved else 'risk not proved'})"
+        _, caps, spread = curve_with_bars(ax, at, mean, std, style, label)
         for part in (*caps, *spread):
             part.set_alpha(0.4)  # so that the means stand out
     ax.set_xlabel(r"$R$: bound on the roughness $S(\mu)$ of the means (smaller: the graph says more)")
@@ -63,9 +58,8 @@ def _caption(rows: Sequence[CurveRow], delta: float) -> str:
     many = "run" if runs[-1] == 1 else "runs"
     return (
         "Finding the best of three arms of means 0.9, 0.5 and 0.6 from samples with Gaussian noise of standard\n"
-        rf"deviation 1, at a risk of error $\delta$ = {delta:g}. It is known that the last two means are alike: their "
-        rf"squared"
-        "\n"
+        f"deviation 1, at a risk of error $\\delta$ = {delta:g}. It is known that the last two means are alike: their "
+        "squared\n"
         "difference, which is 0.01, is at most $R$. Markers and bars: mean and standard deviation of the number\n"
         f"of samples over {count} simulated {many} per $R$; the rules with the paper's sampling watch the same runs.\n"
         "Black line: no method whose risk holds for all means that $R$ allows needs fewer samples on average."

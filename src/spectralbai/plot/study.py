@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
 from spectralbai.checks import Matrix, Vector
-from spectralbai.plot.style import STYLES, legend_above, new_axes, percent_on_x, plain, shortened, words
+from spectralbai.plot.style import STYLES, legend_above, new_axes, note, percent_on_x, plain, shortened, words
 
 RIVALS_NAMED = 6
 """Number of rivals that are named in a picture of the race."""
@@ -95,25 +95,12 @@ def plot_shares(
     ax = ax or _new_rows(len(labels))
     at = np.arange(len(labels))
     total = max(sum(counts) if of is None else of, 1)
-    ax.barh(
-        at,
-        np.array(counts) / total,
-        height=0.7,
-        color=STYLES[5].colour,
-        edgecolor="0.3",
-        linewidth=0.5 if len(labels) <= 50 else 0.0,
-        label="share of the results",
-    )
+    colour, rim = STYLES[5].colour, 0.5 if len(labels) <= 50 else 0.0
+    share = np.array(counts) / total
+    ax.barh(at, share, height=0.7, color=colour, edgecolor="0.3", linewidth=rim, label="share of the results")
     if np.isfinite(omega).any():
-        ax.plot(
-            omega,
-            at,
-            linestyle="",
-            marker="D",
-            markersize=min(4.5, 200 / len(labels)),
-            color=STYLES[1].colour,
-            label="next, as planned",
-        )
+        colour, size = STYLES[1].colour, min(4.5, 200 / len(labels))
+        ax.plot(omega, at, linestyle="", marker="D", markersize=size, color=colour, label="next, as planned")
     ax.set_xlabel("share of the trials")
     percent_on_x(ax)
     ax.set_xlim(left=0)
@@ -136,17 +123,10 @@ def plot_evidence(
     ax.plot(samples, statistic, color=STYLES[0].colour, linewidth=1.8, label="evidence against the closest rival")
     ax.plot(samples, threshold, color=STYLES[1].colour, linestyle="--", linewidth=1.8, label="needed to decide")
     if stopped_at is not None:
-        what = "decided" if decided else "R contradicted"
-        ax.axvline(
-            stopped_at, color="black", linewidth=1.0, linestyle=":", label=f"{what} after {stopped_at:,} results"
-        )
-    ax.set_xlabel("results")
-    ax.set_ylabel("evidence")
+        label = f"{'decided' if decided else 'R contradicted'} after {stopped_at:,} results"
+        ax.axvline(stopped_at, color="black", linewidth=1.0, linestyle=":", label=label)
     ax.set_ylim(bottom=0)
-    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    plain(ax)
-    legend_above(ax, 3)
-    return ax
+    return _over_results(ax, "evidence")
 
 
 def plot_race(
@@ -157,22 +137,18 @@ def plot_race(
     best: int | None,
     ax: Axes | None = None,
     *,
-    leaders: Sequence[int] | None = None,
     end_is: str = "out",
     account_is: str = "account against the arm",
 ) -> Axes:
     """Returns axes with the wealth of the account against each arm except `best`, over time; eliminated arms are paler.
 
     `lacking` has a row per time and a column per arm: what the account lacks to 1/delta, in nats, and 0 after it
-    reached it. It is NaN if there is no account against the arm; at each time there is none against the arm in
-    `leaders`. `end_is` is the word for an arm at 1/delta, and `account_is` the label of the axis.
+    reached it. It is NaN if there is no account against the arm. `end_is` is the word for an arm at 1/delta, and
+    `account_is` the label of the axis.
     """
     ax = ax or new_axes(size=SIZE)
-    goal = -np.log(delta)
     lacking = np.maximum(lacking, 0.0)
-    if leaders is not None:
-        lacking[np.arange(len(samples)), leaders] = np.nan
-    wealth = np.exp(goal - lacking)
+    wealth = np.exp(-np.log(delta) - lacking)
     # An arm may come back when another arm leads or is withdrawn; what counts is the time since which it stays out.
     ends = {arm: len(samples) - int(np.argmin(lacking[::-1, arm] == 0)) for arm in range(len(labels))}
     ends |= {arm: 0 for arm in ends if not lacking[:, arm].any()}
@@ -195,20 +171,18 @@ def plot_race(
         if out:
             ax.plot(samples[end - 1], 1 / delta, marker="x", markersize=5, color="0.4", linestyle="")
     ax.axhline(1 / delta, color="black", linestyle="--", linewidth=1.2)
-    ax.annotate(
-        end_is,
-        (0.0, 1 / delta),
-        xycoords=("axes fraction", "data"),
-        xytext=(4, 3),
-        textcoords="offset points",
-        fontsize=8,
-    )
+    note(ax, end_is, (0.0, 1 / delta), (4, 3), xycoords=("axes fraction", "data"), fontsize=8)
     ax.set_yscale("log")
     ax.set_ylim(top=3 / delta)
-    ax.set_xlabel("results")
-    ax.set_ylabel(account_is)
-    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    return _over_results(ax, account_is)
+
+
+def _over_results(ax: Axes, label: str) -> Axes:
+    """Returns the axes with the number of results on the x-axis, this label on the y-axis, and a legend."""
+    ax.set_xlabel("results")
+    ax.set_ylabel(label)
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     plain(ax)
     legend_above(ax, 3)
     return ax

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from matplotlib.axes import Axes
+from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import FuncFormatter, MaxNLocator, StrMethodFormatter
+from matplotlib.text import Annotation
+from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, StrMethodFormatter
 
 
 class Style(NamedTuple):
@@ -60,6 +62,31 @@ def plain(ax: Axes, along: Literal["x", "y"] = "y") -> None:
     ax.grid(axis=along, color="0.9", linewidth=0.8)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def scale_y(ax: Axes, values: Sequence[float]) -> None:
+    """Makes the y-axis logarithmic if the values differ much; otherwise it starts at 0."""
+    if max(values) > 20 * min(values):
+        ax.set_yscale("log")
+        ax.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        ax.set_ylim(bottom=0)
+
+
+def curve_with_bars(
+    ax: Axes, x: Sequence[float], y: Sequence[float], half: Sequence[float], style: Style, label: str
+) -> ErrorbarContainer:
+    """Draws a curve in this style, with bars that reach `half` up and down."""
+    return ax.errorbar(
+        x, y, yerr=half,
+        color=style.colour, linestyle=style.line, linewidth=1.5, elinewidth=1.0, capsize=2.5,
+        marker=style.marker, markerfacecolor=style.face, markersize=5.5, markeredgewidth=1.3, label=label,
+    )  # fmt: skip
+
+
+def note(ax: Axes, text: str, at: Any, offset: tuple[float, float], **look: Any) -> Annotation:
+    """Writes text beside the point `at`, `offset` points away from it, and returns it."""
+    return ax.annotate(text, at, xytext=offset, textcoords="offset points", **look)
 
 
 def percent_on_x(ax: Axes) -> None:

@@ -299,12 +299,12 @@ class Policy(Schedule):
     def remaining(self, state: State, watch: int = 0) -> float:
         """Returns a rough forecast of the number of trials still needed before rule number `watch` decides.
 
-        For a rule with accounts, it is what the slowest account lacks divided by what a pull adds to it at the current
-        estimate and plan. Both are noisy, so the forecast is moved towards the number of trials so far, by a factor of
-        at most two: at a random moment, about half of a run is done (theory 13.6). For other rules, it is the distance
-        of the statistic from its threshold divided by its gain per trial (theory 6.15). It is at least the number of
-        results missing for the next reading; 0 once the rule has stopped, inf if the estimate is tied, and nan if there
-        is no threshold yet or, as for intervals, no gain per trial.
+        For a rule with accounts, it is when the slowest account will probably be full, given what it lacks and what a
+        pull adds to it at the current estimate and plan. Both are noisy, so the forecast lies between that and the
+        number of trials so far: at a random moment, about half of a run is done (theory 13.6). For other rules, it is
+        the distance of the statistic from its threshold divided by its gain per trial (theory 6.15). It is at least the
+        number of results missing for the next reading; 0 once the rule has stopped, inf if the estimate is tied, and
+        nan if there is no threshold yet or, as for intervals, no gain per trial.
         """
         self._check_state(state)
         seen, (rule, delta) = state.watches[watch], self._watched[watch]
@@ -325,8 +325,8 @@ class Policy(Schedule):
                 return due
             if growth[racing].min() <= TIED:
                 return math.inf
-            needed = float((lacking[racing] / growth[racing]).max())
-            return max(needed * min(max(math.sqrt(evidence.samples / needed), 0.5), 2.0), due)
+            median = float((lacking[racing] / growth[racing] / np.sqrt(1 + 2 / lacking[racing])).max())
+            return max(math.pow(median, 0.45) * math.pow(evidence.samples, 0.55), due)  # (13.6)
         statistic, threshold = reading.least_beaten(delta)
         gain = rule.growth(self.problem, evidence.mu_tilde, evidence.best, shares)
         if math.isinf(threshold) or math.isnan(gain):

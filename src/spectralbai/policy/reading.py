@@ -66,6 +66,7 @@ class RuleReader:
             check_interval("mean_range", self.mean_range)
         for each in self._rules.values():
             each.check(self.problem)
+        self.sampling.check(self.problem)
         if self.in_blocks and self.sampling.most_at_once is not None:
             raise InvalidInput(
                 f"`stopping` = {self.rules[0][0]} bets on blocks of pulls, and {type(self).__name__} looks at every "

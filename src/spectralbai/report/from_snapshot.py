@@ -83,6 +83,7 @@ def status_of(at: Snapshot, control: int | None = None) -> Status:
         by_hand=definition.by_hand,
         room=_room(definition, results, at.created, at.time),
         unweighed=at.unweighed,
+        sealed=sum(block.arms.size - block.free.size for block in state.blocks[1:]),
         stopped_at=verdict.stopped_at,
         statistic=finite(verdict.statistic),
         threshold=finite(verdict.threshold),

@@ -14,6 +14,8 @@ from spectralbai.wording import MOST_NAMED, in_full, in_words
 if TYPE_CHECKING:
     from spectralbai.report.status import ArmStatus, Status
 
+MANY_SEALED = 50
+"""So many results that wait for trials of an earlier block, and a tenth of all, bring advice."""
 MANY_FAILURES = 3
 """After this many failed trials of an option, people are advised to withdraw it."""
 
@@ -146,9 +148,20 @@ def _smoothness(status: Status) -> str:
 
 
 def advice_of(status: Status) -> Iterator[str]:
-    """Yields sentences of advice: a limit that is too small, options whose trials fail."""
+    """Yields sentences of advice: trials that hold up many results, a limit that is too small, options whose trials
+    fail."""
     if status.state != "running":
         return
+    if status.pending and status.sealed >= max(MANY_SEALED, status.results / 10):
+        # Tickets of one block, the oldest of those out: nothing is decided before they are told or given back.
+        first = min(ticket.block or 0 for ticket in status.pending)
+        late = [ticket for ticket in status.pending if ticket.block == first]
+        yield (
+            f"{status.sealed:,} results wait for {in_words(len(late), 'trial')} that "
+            f'{"is" if len(late) == 1 else "are"} still out, such as ticket {late[0].id} of "{late[0].label}": tell '
+            "its result or, if it is lost, give it back: spectralbai study abandon "
+            f"{shlex.quote(status.name)} {late[0].id}"
+        )
     if status.room is not None and status.remaining is not None and status.remaining > status.room:
         budget = status.budget
         which = (
@@ -177,8 +190,9 @@ def evidence_of(status: Status) -> str:
     if status.statistic is None:
         return "no arm can be better by more than the tolerance"
     if status.candidates is None:
-        needed = "what is needed is not set yet" if status.threshold is None else f"needed {status.threshold:.4g}"
-        return f"{status.statistic:.4g}, {needed}"
+        if status.threshold is None:
+            return "nothing is proved yet"
+        return f"{status.statistic:.4g}, needed {status.threshold:.4g}"
     withdrawn = sum(arm.withdrawn for arm in status.arms)
     out = f"{len(status.arms) - len(status.candidates) - withdrawn:,} of {len(status.arms):,} arms are out"
     if withdrawn:

@@ -136,6 +136,8 @@ class Status:
     """How many trials can still be done: in the budget, or until the end at the pace so far; None without a limit."""
     unweighed: int
     """Number of results told that are not yet processed, because a worker is still computing."""
+    sealed: int
+    """Number of results that wait until trials of an earlier block are told: rules do not look at them before."""
     stopped_at: int | None
     """Number of results at the decision, or when the data were found to contradict R."""
     statistic: float | None
@@ -171,7 +173,8 @@ class Status:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """Sentences of advice: a limit that is too small, options whose trials fail."""
+        """Sentences of advice: trials that hold up many results, a limit that is too small, options whose trials
+        fail."""
         return tuple(advice_of(self))
 
     @property

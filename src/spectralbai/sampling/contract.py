@@ -9,11 +9,13 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector
+from spectralbai.checks import Indices, Vector, check_matrices
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
+from spectralbai.spectral import Catalogue
+from spectralbai.spectral.components import BYTES_PER_PAIR
 
 LEAST_BLOCK, BLOCK_PER_ARM, BLOCK_SHARE = 4, 1 / 3, 0.04
 """The number of pulls in a block is the largest of three: a minimum, a number per arm, and a part of all pulls before
@@ -67,6 +69,11 @@ class SamplingRule(ABC, Generic[M]):
     most_at_once: ClassVar[int | None] = None
     """How many pulls can be asked for at once before new results would change the choice; None: all pulls until the
     stopping rules are read next."""
+
+    def check(self, problem: Problem) -> None:
+        """Raises InvalidInput if the rule cannot be used for a problem: here if its matrices do not fit in memory."""
+        if Catalogue.of(problem) is None:
+            check_matrices(problem.n_arms, BYTES_PER_PAIR)
 
     @abstractmethod
     def start(self, problem: Problem) -> M:

@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from spectralbai.allocation.closed_form import balance
-from spectralbai.allocation.interior_point import opening, search
+from spectralbai.allocation.fixed_bets import improve
+from spectralbai.allocation.interior_point import opening, opening_allocation, search
 from spectralbai.checks import Indices, Mask, Vector
 from spectralbai.compiled import njit
 from spectralbai.errors import InvalidInput
@@ -22,12 +23,17 @@ from spectralbai.sampling.contract import SamplingRule, View, least_block
 from spectralbai.sampling.optimal import TIED
 from spectralbai.sampling.tracking import floor, project_on_floor
 from spectralbai.spectral import Catalogue
+from spectralbai.spectral.large_components import LARGE
+from spectralbai.ties import first_largest
 
 PLAN_TOL, PLAN_STEPS = 0.05, 30
 """Relative gap up to which a plan is solved, and the largest number of oracle calls for it."""
 MANY_ARMS, FEW_STEPS = 200, 7
 """With more arms than the first, oracle calls are slow, and plans use at most the second number of them. These few
 reached 95 % of the best value on all instances tried."""
+LARGE_STEPS, START_SHARE = 2, 0.3
+"""Number of steps of a plan for more than `LARGE` arms, by another method; it starts from the last plan with this part
+of even shares."""
 OPTIMISM = 0.15
 """Part of the pulls for the rival with the highest upper bound, as long as that bound exceeds the leader's mean."""
 FLOOR_SHARE = 1 / 3
@@ -80,7 +86,7 @@ class Racing(SamplingRule[RacePlan]):
             omega, gain, options = aim(outlook, leader, needs, allowed, samples, FLOOR_SHARE)
             explored = _with_optimism(omega, outlook, leader, racing, samples)
         else:
-            omega, gain = _aimed(outlook, leader, needs)
+            omega, gain = _aimed(outlook, leader, needs, memory.omega)
             options = view.problem.n_arms
             explored = _explored(omega, outlook, leader, racing, samples)
         size, least = least_block(options, samples, RACE_SHARE), least_block(options, 0, RACE_SHARE)
@@ -127,11 +133,20 @@ def _options(problem: Problem) -> int:
     return problem.n_arms if catalogue is None else catalogue.n_categories
 
 
-def _aimed(outlook: Outlook, leader: int, needs: Vector) -> tuple[Vector, float]:
-    """Returns the allocation that fills the accounts soonest, and the part of what is needed that one pull brings."""
+def _aimed(outlook: Outlook, leader: int, needs: Vector, before: Vector | None = None) -> tuple[Vector, float]:
+    """Returns the allocation that fills the accounts soonest, and the part of what is needed that one pull brings.
+
+    Where arms are many, the search starts from `before`, the last plan, if it is given.
+    """
     problem, mu, racing = outlook.problem, outlook.mu, needs > 0
     sigma = outlook.sigma
     oracle = Oracle(problem, mu, leader, sigma, outlook.radii)
+    beaten = mu[racing] < mu[leader] + problem.tolerance - 1e-7 * sigma.max()
+    if mu.size > LARGE and not problem.unstructured and racing.any() and beaten.all():
+        start = opening_allocation(oracle)
+        if before is not None:
+            start = START_SHARE * start + (1 - START_SHARE) * before
+        return improve(oracle, needs, start, LARGE_STEPS)
     renumbered, ordered = oracle.renumbered(), oracle.components.ordered(needs)
     first = opening(renumbered)
     if racing.any() and TIED < first.cost[ordered > 0].min() < np.inf:
@@ -166,7 +181,7 @@ def _with_optimism(omega: Vector, outlook: Outlook, leader: int, racing: Mask, s
     mean, variance = outlook.posterior
     upper = mean + np.sqrt(2 * math.log(max(samples, 2)) * variance)
     upper[~racing] = -np.inf
-    rival = int(np.argmax(upper))
+    rival = first_largest(upper)
     if upper[rival] > mean[leader]:
         omega = (1 - OPTIMISM) * omega
         omega[rival] += OPTIMISM

@@ -8,11 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector
+from spectralbai.checks import Indices, Vector, check_matrices
 from spectralbai.compiled import njit
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.sampling.contract import SamplingRule, View
+from spectralbai.spectral.components import BYTES_PER_PAIR
+from spectralbai.ties import ROUNDING
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,9 @@ class Tracked(Memory):
 @dataclass(frozen=True)
 class Tracker(SamplingRule[Tracked]):
     """A rule whose counts follow an allocation: C-tracking (theory, section 7)."""
+
+    def check(self, problem: Problem) -> None:
+        check_matrices(problem.n_arms, BYTES_PER_PAIR)
 
     def start(self, problem: Problem) -> Tracked:
         even = np.full(problem.n_arms, 1 / problem.n_arms)
@@ -89,6 +94,7 @@ def next_pulls(targets: Vector, rate: Vector, issued: Vector, n: int) -> Indices
     """Returns the next n arms of C-tracking: each is the arm that is furthest behind its target.
 
     `targets` are the cumulated targets after the pulls already issued; they grow by `rate` with each pull (theory 7.1).
+    Of arms that are equally far behind, up to rounding errors, the first one is pulled.
     """
     pulls = np.empty(n, dtype=np.intp)
     counts = issued.copy()
@@ -97,7 +103,7 @@ def next_pulls(targets: Vector, rate: Vector, issued: Vector, n: int) -> Indices
         lag = -np.inf
         for a in range(rate.size):
             behind = targets[a] + (k + 1) * rate[a] - counts[a]
-            if behind > lag:
+            if behind > lag + ROUNDING:
                 arm, lag = a, behind
         pulls[k] = arm
         counts[arm] += 1.0

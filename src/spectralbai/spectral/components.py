@@ -14,6 +14,9 @@ from scipy import sparse
 from spectralbai.checks import Indices, Vector, check_matrices
 from spectralbai.problem import Problem
 
+BYTES_PER_PAIR = 100
+"""Memory for each pair of arms: computations with matrices need about a dozen of them."""
+
 
 @dataclass(frozen=True, eq=False)
 class Components:
@@ -49,7 +52,7 @@ class Components:
     def from_problem(cls, problem: Problem) -> Components:
         """Returns the components of the problem's graph; each arm of a component with infinite R is a component."""
         labels, graph = problem.components, problem.graph
-        check_matrices(problem.n_arms, 100)  # later computations need about a dozen matrices of this size
+        check_matrices(problem.n_arms, BYTES_PER_PAIR)
         if problem.unstructured:
             pairs, weights = np.zeros((0, 2), dtype=np.intp), np.zeros(0)
         else:

@@ -17,7 +17,7 @@ from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.problem import Problem
 from spectralbai.spectral import secular
 from spectralbai.spectral.components import Components
-from spectralbai.spectral.diagonalise import diagonalise
+from spectralbai.spectral.large_components import diagonalise_all
 from spectralbai.spectral.secular import Answers, Factors, Question
 
 
@@ -43,7 +43,7 @@ class Decomposition:
         """Returns the decomposition for the weights `omega` and noise `sigma` of the arms."""
         u = omega / sigma**2
         ordered = components.ordered(u)
-        basis, theta, rough = diagonalise(
+        basis, theta, rough = diagonalise_all(
             ordered, components.offsets, components.ends, components.weights, components.edge_offsets
         )
         return cls(

@@ -27,6 +27,11 @@ OUT = 1e9
 FED = 0.05
 """With a tolerance, the posterior probability of being best from which on an arm gets money for bets as a leader."""
 
+MANY_ARMS, MOST_LEADERS = 512, 24
+"""With more arms than the first, at most the second number of leaders have accounts."""
+ENOUGH = 10.0
+"""More wealth than this, as a logarithm, does not count when leaders are compared."""
+
 
 @dataclass(frozen=True, eq=False)
 class Account(Memory):
@@ -108,17 +113,25 @@ class Leaders(Memory):
         return cls(np.zeros(n_arms), np.full(n_arms, -np.inf), np.zeros(0, dtype=np.intp), nobody, nobody)
 
     def joined(self, arms: Indices) -> Leaders:
-        """Returns the accounts with rows for new leaders."""
+        """Returns the accounts with rows for new leaders.
+
+        If there would be too many leaders, those that lead no more and have won least lose theirs. Their money is lost,
+        which only lowers the sum that must not grow (theory 12.12).
+        """
         new = np.setdiff1d(arms, self.leaders)
         if not new.size:
             return self
-        rows = (new.size, self.cash.size)
-        peak = np.broadcast_to(np.logaddexp(self.cash, self.common), rows)
+        rows = np.arange(self.leaders.size)
+        if self.cash.size > MANY_ARMS and rows.size + new.size > MOST_LEADERS:
+            won = np.minimum(self.peak, ENOUGH).mean(axis=1) + np.where(np.isin(self.leaders, arms), np.inf, 0.0)
+            rows = np.sort(np.argsort(-won, kind="stable")[: MOST_LEADERS - new.size])
+        shape = (new.size, self.cash.size)
+        peak = np.broadcast_to(np.logaddexp(self.cash, self.common), shape)
         return replace(
             self,
-            leaders=np.concatenate([self.leaders, new]),
-            own=np.vstack([self.own, np.full(rows, -np.inf)]),
-            peak=np.vstack([self.peak, peak]),
+            leaders=np.concatenate([self.leaders[rows], new]),
+            own=np.vstack([self.own[rows], np.full(shape, -np.inf)]),
+            peak=np.vstack([self.peak[rows], peak]),
         )
 
     def without(self, arm: int, withdrawals: int, anew: bool) -> Leaders:
@@ -224,8 +237,10 @@ def feed(chances: Vector) -> Vector:
     """Returns the part of the moved cash that each leader gets, given each arm's probability to be best (theory 12.13).
 
     The parts are proportional to the squares of the probabilities, 0 for probabilities below `FED`, and sum to
-    1 - `COMMON`.
+    1 - `COMMON`. If arms are many, only the `MOST_LEADERS` most probable ones get a part.
     """
     weight = np.where(chances >= min(FED, chances.max()), chances, 0.0) ** 2
+    if chances.size > MANY_ARMS:
+        weight[np.argsort(-weight, kind="stable")[MOST_LEADERS:]] = 0.0
     shares: Vector = (1 - COMMON) * weight / weight.sum()
     return shares

@@ -20,6 +20,7 @@ from spectralbai.stopping.bets import BetTable
 from spectralbai.stopping.category_bets import CategoryTable
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.reading import Reading
+from spectralbai.ties import first_largest
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ class BettingReading(Reading):
     def recommended(self, delta: float) -> int:
         """Returns the most promising candidate."""
         left = self.candidates(delta)
-        return int(left[np.argmax(self.promise[left])]) if left.size else self.arm
+        return int(left[first_largest(self.promise[left])]) if left.size else self.arm
 
 
 @dataclass(frozen=True, eq=False)

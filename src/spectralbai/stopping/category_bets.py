@@ -27,22 +27,37 @@ class CategoryTable(BetTable):
         size = 2 * evidence / (2 * evidence + CAUTION)  # (12.7)
         at_once = (leader, tolerance) == (self.block.best, 0.0)
         found = self._duels if at_once else self.outlook.duels(self.block.counts, leader, tolerance)
-        pay = np.zeros(size.size)
+        # If arm i is the best, z.mu is at most this (17.5).
+        most = (1 - found.own) * found.margin - tolerance
         rows = np.flatnonzero((size > 0) & (found.value > 0))
+        pay = np.zeros(size.size)
+        if self.problem.outcome_range is None:
+            bet = size * found.lead / found.variance
+            pay[rows] = (bet * (self._ahead(found, leader) - most) - bet**2 * found.variance / 2)[rows]  # (17.16)
+            return pay
         pulled = np.flatnonzero(self.block.counts)
         u = self.block.counts[pulled] / self.outlook.variances[pulled]
-        nu = self.outlook.mu[pulled]
         top = self.outlook.mu[leader]
         for part in np.split(rows, range(ROWS, rows.size, ROWS)):
             z = self._directions(part, found.own[part], found.mixture[part], leader)
-            gap = (found.lead[part] / found.variance[part])[:, None] * z / u
-            lam = nu - gap
-            # If arm i is the best, z.mu is at most this (17.5). lam attains it up to rounding errors; `slack` is their
-            # size, by which the payoff is reduced.
-            most = (1 - found.own[part]) * found.margin[part] - tolerance
-            slack = (found.lead[part] / found.variance[part]) * (most - (z * (lam - top)).sum(axis=1))
+            steep = found.lead[part] / found.variance[part]
+            gap = steep[:, None] * z / u
+            lam = self.outlook.mu[pulled] - gap
+            # lam attains the bound `most` up to rounding errors; the payoff is reduced by their size.
+            slack = steep * (most[part] - (z * (lam - top)).sum(axis=1))
             pay[part] = self._settle(lam, gap, size[part], slack, pulled)
         return pay
+
+    def _ahead(self, found: Duels, leader: int) -> Vector:
+        """Returns z.x for each arm, x the mean results of the block: how far the leader's side was above the arm's."""
+        counts, catalogue = self.block.counts, self.outlook.catalogue
+        u = counts / self.outlook.variances
+        x = np.divide(self._sums, counts, out=np.zeros_like(counts), where=counts > 0)
+        x -= np.where(counts > 0, self.outlook.mu[leader], 0.0)  # a common level costs accuracy
+        average = (catalogue.total(u * x) / catalogue.total(u).clip(1e-300))[catalogue.of_arm]
+        theirs = found.own * x + (1 - found.own) * average
+        ahead: Vector = found.mixture * average[leader] + (1 - found.mixture) * x[leader] - theirs
+        return ahead
 
     @cached_property
     def _duels(self) -> Duels:

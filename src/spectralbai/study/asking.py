@@ -26,7 +26,8 @@ def give(
     """Returns at most n tickets; `Study.ask` says which. `asked` is the key of the ask, if it has one."""
     ids = _ids(upkeep, n, asked)
     policy = upkeep.definition.policy
-    policy.ask(policy.init())  # loads compiled code now, and not while others wait for the transaction
+    if not policy.in_blocks:  # pulls are chosen inside the transaction: load compiled code before
+        policy.ask(policy.init())
     upkeep.catch_up()
     while True:
         with upkeep.writing() as ledger:

@@ -1,6 +1,7 @@
 """Changes of a running study: an option is taken out, options join, or it is stopped by hand.
 
-Each is computed outside any transaction from the stored state, and written if the state is still the same then.
+Each is computed outside any transaction from the stored state, and written if the state is still the same then. Results
+that others tell meanwhile come after the change.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def withdraw(upkeep: Upkeep, label: str) -> bool:
         new = upkeep.definition.of(state).policy.withdraw(state, arm)
         text = json.dumps(new.as_dict())
         with upkeep.writing() as ledger:
-            standing = ledger.standing(lock=True)
-            if standing != before or ledger.kept() != key(kept):
+            ledger.standing(lock=True)
+            if ledger.signs() != (key(kept), before.head):
                 continue  # another worker was faster: start again from the new state
             now = upkeep.now
             ledger.add_withdrawals([Withdrawal(arm, state.samples, state.opened, now)])
@@ -72,9 +73,8 @@ def join(upkeep: Upkeep, instance: Instance) -> str:
         new = definition.policy.join(state, out)
         text, whole = json.dumps(new.as_dict()), json.dumps(definition.as_dict())
         with upkeep.writing() as ledger:
-            standing = ledger.standing(lock=True)
-            same = standing == before and ledger.kept() == key(kept)
-            if not same or handed_out(ledger, kept, now) != out:
+            ledger.standing(lock=True)
+            if ledger.signs() != (key(kept), before.head) or handed_out(ledger, kept, now) != out:
                 continue  # another worker was faster: start again from the new state
             written = Join(
                 state.samples,
@@ -107,8 +107,9 @@ def stop(upkeep: Upkeep) -> bool:
         stopped = replace(definition, until=now, by_hand=True)
         whole = json.dumps(stopped.as_dict())
         with upkeep.writing() as ledger:
-            if ledger.standing(lock=True) != before or ledger.kept() != key(kept):
-                continue  # another worker was faster: again, from what is there now
+            ledger.standing(lock=True)
+            if ledger.signs() != (key(kept), before.head):
+                continue  # another worker was faster: start again from the new state
             ledger.update(definition=whole)
         upkeep.replaced(kept, stopped, whole)
         return True

@@ -303,16 +303,17 @@ class Ledger:
         )
         return {(block, arm): count for block, arm, count in self._connection.execute(query)}
 
-    def signs(self) -> tuple[int, str]:
-        """Returns what changes whenever the definition does: how often arms joined, and its first characters."""
-        query = select(states.c.joined, func.substr(studies.c.definition, 1, HEAD)).join_from(states, studies)
-        joined, head = tuple[Any, ...](self._one(query.where(states.c.study == self._id)))
-        return joined, head
+    def signs(self) -> tuple[Key, str]:
+        """Returns what changes whenever the state or the definition do: the `key` of the stored state, and the first
+        characters of the definition."""
+        columns = [states.c[name] for name in Key._fields]
+        query = select(*columns, func.substr(studies.c.definition, 1, HEAD)).join_from(states, studies)
+        found = self._one(query.where(states.c.study == self._id))
+        return Key._make(found[:-1]), found[-1]
 
     def kept(self) -> Key:
         """Returns the `key` of the stored state."""
-        columns = [states.c[name] for name in Key._fields]
-        return Key._make(self._one(select(*columns).where(states.c.study == self._id)))
+        return self.signs()[0]
 
     def state(self) -> str:
         """Returns the stored state in its JSON form."""

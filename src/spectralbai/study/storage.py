@@ -304,6 +304,11 @@ REASONS = (
     ("malformed", StorageError, "the file is damaged; restore a copy, or an export"),
     ("disk is full", StorageError, "the disk is full; make room and try again: nothing told before is lost"),
     (
+        "disk I/O error",
+        StorageError,
+        "the disk cannot be written to or read; is it full, or its connection lost? Nothing told before is lost",
+    ),
+    (
         "database is locked",
         Busy,
         f"another process has kept the file locked for {PATIENCE:g} seconds; end it, and try again",

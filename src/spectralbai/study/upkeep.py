@@ -19,7 +19,7 @@ from spectralbai.errors import StorageError
 from spectralbai.journal.definition import Definition
 from spectralbai.study.ledger import Ledger
 from spectralbai.study.replay import advance, summary
-from spectralbai.study.standing import HEAD, Standing, due, key
+from spectralbai.study.standing import HEAD, Key, Standing, due, key
 from spectralbai.study.storage import Storage
 
 if TYPE_CHECKING:
@@ -141,8 +141,7 @@ class Upkeep:
         joined."""
         from spectralbai.policy import State
 
-        self.learn(ledger)
-        kept, state = ledger.kept(), self._known  # which other threads may set meanwhile
+        kept, state = self.learn(ledger), self._known  # which other threads may set meanwhile
         if state is None or key(state) != kept:
             with undamaged(self.name):
                 state = State.from_dict(json.loads(ledger.state()))
@@ -175,14 +174,16 @@ class Upkeep:
         with self.reading() as ledger:
             self.learn(ledger)
 
-    def learn(self, ledger: Ledger) -> None:
-        """Reads the definition again if options have joined or the study was stopped, by another process, say."""
-        joined, head = ledger.signs()
-        known = len(self.definition.history) - 1  # more than `joined` if another thread has just let options join
-        if joined > known or (joined == known and head != self._head):
+    def learn(self, ledger: Ledger) -> Key:
+        """Reads the definition again if options have joined or the study was stopped, by another process, say; returns
+        the key of the stored state."""
+        kept, head = ledger.signs()
+        known = len(self.definition.history) - 1  # more than `kept.joined` if another thread has just let options join
+        if kept.joined > known or (kept.joined == known and head != self._head):
             with undamaged(self.name):
                 self.definition = ledger.definition()
             self._head = head
+        return kept
 
     def _unclaimed(self, standing: Standing) -> bool:
         """Whether the stored state needs an update and no worker is doing it.

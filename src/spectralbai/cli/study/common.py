@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from spectralbai.cli.tables import MOST_FITTED, as_text, empty_table
+from spectralbai.cli.tables import MOST_FITTED, as_text, empty_table, print_json
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -22,10 +21,8 @@ StorageUrl = Annotated[
         "--storage",
         envvar="SPECTRALBAI_STORAGE",
         show_envvar=False,
-        help=(
-            "sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; if not given, $SPECTRALBAI_STORAGE, or "
-            "spectralbai.db here."
-        ),
+        help="sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; if not given, $SPECTRALBAI_STORAGE, or "
+        "spectralbai.db here.",
         metavar="URL",
     ),
 ]
@@ -63,18 +60,3 @@ def answer(as_json: bool, document: dict[str, Any], words: str) -> None:
         print_json(document)
     else:
         typer.echo(words)
-
-
-def print_json(document: Any) -> None:
-    """Prints a document as JSON."""
-    typer.echo(as_json_text(document), nl=False)
-
-
-def as_json_text(document: Any, indent: int | None = 1) -> str:
-    """Returns a document as the text of a JSON file."""
-    if (
-        isinstance(document, dict)
-        and len(document.get("arms", document.get("status", {}).get("arms", ()))) > MOST_FITTED
-    ):
-        indent = None  # without indentation writing is many times faster, and the text a third smaller
-    return json.dumps(document, indent=indent, ensure_ascii=False, allow_nan=False) + "\n"

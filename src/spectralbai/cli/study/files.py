@@ -9,10 +9,12 @@ import typer
 
 from spectralbai.cli.files import read_json, read_table
 from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
-from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, answer, as_json_text, open_study, print_json
+from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, answer, open_study
 from spectralbai.cli.study.trials import tell_counts
+from spectralbai.cli.tables import as_json_text, print_json
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
+from spectralbai.wording import in_words
 
 
 def report(
@@ -31,16 +33,14 @@ def report(
         raise InvalidInput(
             f'--out must name a page, such as report.html, got "{out}"; the same as JSON gets the ending .json'
         )
-    if as_json:
-        with open_study(name, storage) as study, progress("making the report"):
-            made = study.report(control)
-        print_json(made.as_dict())
-        return
-    page = Output("--out", out, PAGE, force)
-    document = None if page.is_stream else Output("--out", beside, REPORT, force)
+    page = None if as_json else Output("--out", out, PAGE, force)
+    document = None if page is None or page.is_stream else Output("--out", beside, REPORT, force)
     with open_study(name, storage) as study, progress("making the report"):
         made = study.report(control)
-        content = made.as_html().encode()
+        content = b"" if page is None else made.as_html().encode()
+    if page is None:
+        print_json(made.as_dict())
+        return
     if document is not None:
         document.write(as_json_text(made.as_dict()).encode())
     page.write(content)
@@ -95,22 +95,17 @@ def import_(
         raise InvalidInput("--origin is for past results in a CSV file; an exported study has its own")
     document = read_json(file)
     from spectralbai.study import import_study
-    from spectralbai.wording import in_words
 
-    with progress("weighing results") as show, import_study(document, name, storage, show) as study:
+    with progress("processing results") as show, import_study(document, name, storage, show) as study:
         results = study.status().results
-    answer(
-        as_json,
-        {"name": name, "results": results},
-        f'The study "{name}" is restored, with {in_words(results, "result")}',
-    )
+    words = f'The study "{name}" is restored, with {in_words(results, "result")}'
+    answer(as_json, {"name": name, "results": results}, words)
 
 
 def _import_results(name: str, file: Path, origin: str | None, storage: str | None, as_json: bool) -> None:
     if origin is None:
         raise InvalidInput('--origin is needed: where the results come from, such as --origin "pilot of May"')
     from spectralbai.inputs.table import has_counts, observations_from
-    from spectralbai.wording import in_words
 
     with open_study(name, storage) as study:
         instance = study.definition.instance
@@ -123,7 +118,7 @@ def _import_results(name: str, file: Path, origin: str | None, storage: str | No
             sorted({*table.column(name)} - {""}) if name in table.columns else [] for name in ("ticket", "origin")
         )
         labels = [instance.labels[arm] for arm in arms]
-        with progress("weighing results") as show:
+        with progress("processing results") as show:
             new = study.add(labels, outcomes.tolist(), origin, show, tickets=tickets, origins=origins)
     words = f"recorded {in_words(new, 'result')}" if new else "all of these results are known already"
     answer(as_json, {"recorded": new, "known": len(arms) - new}, words)

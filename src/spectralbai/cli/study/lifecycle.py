@@ -8,15 +8,16 @@ from typing import Annotated
 
 import typer
 
-from spectralbai.cli.files import read_instance
+from spectralbai.cli.files import InstanceFile, read_instance
 from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, open_study
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
+from spectralbai.wording import in_words
 
 
 def create(
     name: Name,
-    file: Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")],
+    file: InstanceFile,
     delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.05,
     goal: Annotated[str, typer.Option(help="max or min: which mean outcome is best.")] = "max",
     stopping: Annotated[
@@ -64,7 +65,7 @@ def withdraw(
     It is never tried again and never the answer; if it was the answer, the study goes on. The risk of all answers
     together is then at most 2 delta, if options are not withdrawn because of their outcomes.
     """
-    with open_study(name, storage) as study, progress("weighing results"):
+    with open_study(name, storage) as study, progress("processing results"):
         new = study.withdraw(label)
         words = study.status().answer
     answer(as_json, {"withdrawn": label, "new": new}, f'withdrawn: "{label}"' if new else f'"{label}" was out already')
@@ -89,7 +90,7 @@ def join(
     outcomes.
     """
     instance = read_instance(file)
-    with open_study(name, storage) as study, progress("weighing results"):
+    with open_study(name, storage) as study, progress("processing results"):
         changes = study.join(instance)
         seen = study.status()
     joined = instance.labels[len(study.definition.history[-2].instance.labels) :]
@@ -100,10 +101,10 @@ def join(
 def stop(name: Name, storage: StorageUrl = None, as_json: Json = False) -> None:
     """Ends a running study by hand, decided or not.
 
-    No trials are handed out any more; results of those that are out are still welcome. What it says then holds as it
+    No trials are handed out any more; results of those that are out are still accepted. What it says then holds as it
     would at any other time, for whatever reason it was stopped.
     """
-    with open_study(name, storage) as study, progress("weighing results"):
+    with open_study(name, storage) as study, progress("processing results"):
         new = study.stop()
         seen = study.status()
     words = f'stopped: "{name}"' if new else f'"{name}" was not running'
@@ -118,8 +119,6 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Deletes a study with all its tickets and results. It cannot be restored, except from an export."""
-    from spectralbai.wording import in_words
-
     with open_study(name, storage) as study:
         results = len(study.records().observations)
         if not yes:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, filled, open_study, print_json, study_table
-from spectralbai.cli.tables import print_plain
+from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, filled, open_study, study_table
+from spectralbai.cli.tables import print_json, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
@@ -43,7 +43,7 @@ def status(
     chosen = category is not None or search is not None
     if every and chosen:
         raise InvalidInput("--all shows all arms; leave it out, or leave out --category and --search")
-    with open_study(name, storage) as study, progress("weighing results"):
+    with open_study(name, storage) as study, progress("processing results"):
         seen = study.status(control)
     arms = seen.select(category, search) if chosen or every else seen.top
     if as_json:
@@ -74,24 +74,16 @@ def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
         return
     table = study_table("study", "arms", "goal", "delta", "results", "state", "best so far", "created")
     for each in found:
-        cells = (
-            str(each.n_arms),
-            each.goal,
-            f"{each.delta:g}",
-            f"{each.results:,}",
-            each.state,
-            each.best or "",
-            each.created,
-        )
-        table.add_row(each.name, *cells)
+        numbers = (str(each.n_arms), each.goal, f"{each.delta:g}", f"{each.results:,}")
+        table.add_row(each.name, *numbers, each.state, each.best or "", each.created)
     print_plain(table, least_width=100)
 
 
 def _evidence(status: Status) -> Iterator[str]:
     proved = "risk proved" if status.proved else "risk NOT proved"
     yield f"goal {status.goal}, delta = {status.delta:g}, rule {status.stopping} ({proved})"
-    claimless = status.consistent is False
-    yield status.evidence if claimless or status.candidates is not None else f"evidence {status.evidence}"
+    measured = status.consistent is not False and status.candidates is None and status.threshold is not None
+    yield f"evidence {status.evidence}" if measured else status.evidence
     yield f"do the data agree with R? {status.agreement}"
     if status.joined:
         yield status.joined

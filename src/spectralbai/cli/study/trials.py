@@ -9,10 +9,11 @@ import typer
 
 from spectralbai.cli.files import read_stdin, read_table
 from spectralbai.cli.process import held_back
-from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, as_json_text, filled, open_study, print_json
-from spectralbai.cli.tables import print_plain
+from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, filled, open_study
+from spectralbai.cli.tables import as_json_text, print_json, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
+from spectralbai.wording import in_words
 
 if TYPE_CHECKING:
     from spectralbai.journal.entries import Failure
@@ -104,10 +105,8 @@ def tell(
         raise InvalidInput(f'a failed trial has no outcome, got "{outcome}"; leave it out, or leave out --failed')
     else:
         results = [(ticket, Failure(failed or "no outcome") if outcome is None else _number(outcome))]
-    with open_study(name, storage) as study, progress("weighing results"):
+    with open_study(name, storage) as study, progress("processing results"):
         new = study.tell_many(results)
-    from spectralbai.wording import in_words
-
     known = len(results) - new
     words = f"recorded {in_words(new, 'result')}" + (f"; {known} known already" if known else "")
     answer(as_json, {"recorded": new, "known": known}, words)
@@ -116,7 +115,6 @@ def tell(
 def tell_counts(name: str, file: str, id_: str, past: bool, storage: str | None, as_json: bool) -> None:
     """Records the counts in a file."""
     from spectralbai.inputs.table import counts_from
-    from spectralbai.wording import in_words
 
     with open_study(name, storage) as study:
         with read_table(file) as table:
