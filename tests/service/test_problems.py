@@ -28,6 +28,7 @@ from tests.study.contract import SCORES
         ("POST", "/api/studies", {"nmae": "a", "instance": {}}, 422, "refused", "`name` is missing; add it"),
         ("POST", "/api/studies", {"name": "a", "instance": {}}, 422, "refused", '$ lacks the key "format"'),
         ("POST", "/api/studies/s/ask", {"m": 1}, 422, "refused", "`m` is not known here; remove it, or correct"),
+        ("POST", "/api/studies/s/ask", {"a\nb": 1}, 422, "refused", "`a b` is not known here; remove it, or correct"),
         ("POST", "/api/studies/s/tell", {"results": 5}, 422, "refused", "`results`: input should be a valid list"),
         ("POST", "/api/studies/s/tell", {"results": [{}]}, 422, "refused", "`results[0].ticket` is missing; add it"),
         ("POST", "/api/studies/s/withdraw", {"label": "\ud800"}, 404, "not-found", "is no label of an arm"),

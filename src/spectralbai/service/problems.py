@@ -57,7 +57,7 @@ def problem(status: int, kind: str, detail: str, headers: Mapping[str, str] | No
         "type": f"urn:spectralbai:{kind}",
         "title": TITLES.get(kind, kind),
         "status": status,
-        "detail": detail,
+        "detail": " ".join(detail.split()),  # one line, whatever names the client has made up
         "kind": kind,
     }
     return Response(as_json(document), status, headers, MEDIA_TYPE)
@@ -96,7 +96,7 @@ def sentence(errors: Sequence[Any]) -> str:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, SpectralBAIError)
     headers = {"Retry-After": str(RETRY_AFTER)} if error.kind == "busy" else None
-    return problem(STATUS[error.kind], error.kind, " ".join(str(error).split()), headers)
+    return problem(STATUS[error.kind], error.kind, str(error), headers)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
