@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
-from spectralbai.allocation.catalogue import layout_of, shift_bound
+from spectralbai.allocation.catalogue import entropy_bound, layout_of, shift_bound
 from spectralbai.allocation.category_responses import Answers, Layout, pooled, respond
 from spectralbai.allocation.category_system import System
 from spectralbai.checks import Indices, Vector
@@ -236,3 +236,46 @@ def test_the_solver_by_category_is_refused_elsewhere() -> None:
     problem = sb.Problem(sb.Graph.from_edges(3, [(0, 1)]), 0.5)
     with pytest.raises(sb.InvalidInput, match="needs arms in categories, with an R for each; use solver='auto'"):
         sb.solve_allocation(problem, [0.9, 0.5, 0.4], solver="catalogue")
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-2.0, 3.0)])
+def test_the_bound_for_binary_outcomes_is_valid_and_nearly_that_of_their_own_solver(
+    inside: bool, low: float, high: float
+) -> None:
+    rng = np.random.default_rng(4)
+    labels = [*"aaaaaabbbbbbcccc", "b" if inside else "d"]
+    graph = sb.Graph.from_categories(labels)
+    for scale in (0.05, 0.5):
+        level = dict(zip("abcd", scale * rng.uniform(0.2, 0.8, 4), strict=True))
+        rates = np.array([level[each] for each in labels]) + 0.02 * scale * rng.standard_normal(17)
+        rates[-1] = 1.3 * rates[:-1].max()
+        mu = low + (high - low) * rates
+        R = 1.5 * graph.roughness_by_component(mu)
+        problem = sb.Problem.bounded(graph, R, low, high, binary=True)
+        exact, bound = sb.solve_allocation(problem, mu, tol=1e-4), entropy_bound(problem, mu)
+        assert exact.lower <= bound <= 1.1 * exact.upper
+
+
+def test_alternatives_with_impossible_rates_are_left_out_of_the_bound() -> None:
+    """Far above the others the best arm would be lowered below them, or the others raised above 1."""
+    problem = sb.Problem.bounded(sb.Graph.from_categories(list("aaab")), [0.5, 0.0], binary=True)
+    mu = np.array([0.0, 1e-9, 1e-9, 1 - 1e-9])
+    exact = sb.solve_allocation(problem, mu, tol=1e-2)
+    assert entropy_bound(problem, mu) >= exact.lower
+
+
+def test_many_binary_arms_in_categories_have_a_lower_bound() -> None:
+    rng = np.random.default_rng(0)
+    labels = [f"c{a % 6}" for a in range(600)] + ["best"]
+    graph = sb.Graph.from_categories(labels)
+    rates = np.append((0.01 + 0.005 * np.arange(6))[np.arange(600) % 6] + 2e-4 * rng.standard_normal(600), 0.08)
+    problem = sb.Problem.bounded(graph, 1.5 * graph.roughness_by_component(rates), binary=True)
+    bound = sb.lower_bound(problem, rates, 0.05)
+    # The categories have little room, so that this is about as hard as to find the best of seven arms.
+    few = [0, 1, 2, 3, 4, 5, 600]
+    least = sb.lower_bound(sb.Problem.bounded(sb.Graph.from_edges(7, []), math.inf, binary=True), rates[few], 0.05)
+    assert 0.8 * least < bound < 3 * least
+    plan = sb.plan(sb.Instance(problem, rates), 0.05, runs=0)
+    assert plan.with_graph.lower_bound == pytest.approx(bound)
+    assert plan.without_graph.lower_bound > 10 * bound

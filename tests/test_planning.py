@@ -292,3 +292,16 @@ def test_clicks_are_planned_with_the_bound_of_relative_entropy() -> None:
     made = sb.plan(sb.Instance(problem, [0.95, 0.1, 0.2]), 0.1, runs=0)
     assert made.with_graph.lower_bound == pytest.approx(sb.lower_bound(problem, [0.95, 0.1, 0.2], 0.1), rel=2e-3)
     assert "at least" in made.advice
+
+
+def test_a_pilot_of_many_options_in_categories_needs_no_matrices(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = sb.instances.catalogue(6, 100, spread=0.01, sigma=0.5)
+    assert made.mu is not None
+    arms = np.repeat(np.arange(601), 8)
+    outcomes = made.mu[arms] + 0.5 * np.random.default_rng(0).standard_normal(arms.size)
+    monkeypatch.setattr("spectralbai.checks.os.sysconf", lambda name: 1000)
+    found = sb.plan(sb.Instance(made.problem), arms=arms, outcomes=outcomes, runs=0)
+    assert found.range is not None and found.pilot is not None and found.pilot.roughness is None
+    taus = [sb.simulate.run(sb.SpectralRace(made.problem, 0.05), made.mu, seed).tau for seed in range(4)]
+    assert found.range.low < np.mean(taus) < found.range.high
+    assert found.rules_of_thumb[0] < 601, "options that are never tried cost nothing"

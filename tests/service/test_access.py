@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
@@ -102,6 +104,24 @@ def test_a_token_that_is_revoked_is_of_no_use_at_once(guarded: tuple[TestClient,
     assert http.get("/api/studies").status_code == 401
 
 
+def test_who_listens_with_a_token_that_is_revoked_hears_no_more(
+    studies: sb.Studies, tokens: TokenFile, serve: Callable[..., str]
+) -> None:
+    reads = tokens.create("read-only", "page")
+    study = studies.create("s", SCORES)
+    url = urlsplit(serve(studies, Access(tokens), every=0.02))
+    connection = HTTPConnection(url.netloc, timeout=20)
+    connection.request("GET", "/api/events", headers=bearer(reads))
+    answer = connection.getresponse()
+    while b'"results":0' not in answer.readline():
+        pass
+    TokenFile(tokens.file).revoke("page")
+    study.tell(study.ask(1)[0], 0.5)
+    for line in iter(answer.readline, b""):
+        assert b'"results":1' not in line
+    connection.close()
+
+
 def test_a_browser_keeps_the_token_in_a_cookie_that_scripts_cannot_read(
     guarded: tuple[TestClient, str, str],
 ) -> None:
@@ -127,6 +147,8 @@ def test_a_browser_keeps_the_token_in_a_cookie_that_scripts_cannot_read(
         ({"Sec-Fetch-Site": "same-site"}, 403),
         ({"Origin": "http://evil.example"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Origin": "http://["}, 403),
+        ({"Origin": ""}, 403),
         ({"Origin": "http://localhost:81"}, 403),
     ],
 )
@@ -173,6 +195,23 @@ def test_the_log_has_neither_tokens_nor_queries(
     ours = [record.getMessage() for record in caplog.records if record.name == "spectralbai.service"]
     assert len(ours) == 2 and "/api/studies" in ours[0]
     assert all(reads not in each and "secret" not in each for each in ours)
+
+
+def test_what_clients_make_up_is_escaped_in_the_log_and_counted_as_one(
+    studies: sb.Studies, serve: Callable[..., str], caplog: pytest.LogCaptureFixture
+) -> None:
+    url = urlsplit(serve(studies))
+    connection = HTTPConnection(url.netloc, timeout=20)
+    with caplog.at_level("INFO", "spectralbai.service"):
+        for number in range(3):
+            connection.request(f"MADEUP{number}", "/api/%1B[31m", headers={"X-Forwarded-For": "\x1b[31mred"})
+            assert connection.getresponse().read()
+        connection.request("GET", "/metrics")
+        text = connection.getresponse().read().decode()
+    connection.close()
+    ours = [record.getMessage() for record in caplog.records if record.name == "spectralbai.service"]
+    assert all(each.isprintable() for each in ours)
+    assert len([line for line in text.splitlines() if 'method="other"' in line]) == 1 and "MADEUP" not in text
 
 
 def test_a_bucket_fills_at_the_rate() -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import socket
+from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
 import spectralbai as sb
-from spectralbai.service import make_app
+from spectralbai.service import events, make_app
 from spectralbai.service.limits import Limits
+from spectralbai.service.routes import planning
 from tests.study.contract import SCORES
 
 
@@ -80,6 +85,33 @@ def test_a_body_that_is_too_large_is_refused_whatever_its_headers_say(studies: s
     for answer in (stated, chunked):
         assert (answer.status_code, answer.json()["kind"]) == (413, "too-large")
         assert "at most 1,000 bytes" in answer.json()["detail"]
+
+
+def test_a_body_that_does_not_come_is_not_waited_for(studies: sb.Studies, serve: Callable[..., str]) -> None:
+    address = urlsplit(serve(studies, limits=Limits(patience=0.05)))
+    with socket.create_connection((str(address.hostname), address.port or 0), timeout=20) as connection:
+        head = f"POST /api/login HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Type: application/json\r\n"
+        connection.sendall(f'{head}Content-Length: 100\r\n\r\n{{"token":'.encode())
+        answer = connection.recv(65536)
+        while b'"kind":"too-slow"' not in answer:
+            answer += connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 408")
+
+
+def test_plans_leave_threads_to_studies(http: TestClient) -> None:
+    with ExitStack() as stack:
+        for _ in range(planning.AT_ONCE + planning.MOST_WAITING):
+            planning._queue.acquire()
+            stack.callback(planning._queue.release)
+        answer = http.post("/api/plan", json={"arms": "label\na\nb\n"})
+    assert (answer.status_code, answer.json()["kind"]) == (503, "busy")
+    assert http.post("/api/plan", json={"arms": "label\na\nb\n"}).status_code != 503
+
+
+def test_only_so_many_listen(http: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(events, "MOST_LISTENERS", 0)
+    answer = http.get("/api/events")
+    assert (answer.status_code, answer.json()["kind"]) == (503, "busy")
 
 
 def test_who_calls_too_often_is_told_when_to_go_on(studies: sb.Studies) -> None:

@@ -6,10 +6,12 @@ import math
 
 from numpy.typing import ArrayLike
 
-from spectralbai.allocation.solve import solve_allocation
+from spectralbai.allocation.catalogue import entropy_bound
+from spectralbai.allocation.solve import MANY_ARMS, solve_allocation
 from spectralbai.checks import check_delta
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
+from spectralbai.spectral import Catalogue
 
 
 def binary_entropy(delta: float) -> float:
@@ -37,7 +39,19 @@ def lower_bound(problem: Problem, mu: ArrayLike, delta: float) -> float:
             f"no lower bound is known for {problem.noise.described()}: they may vary as little as they like; use "
             "binary=True if only the two ends of the range occur"
         )
-    return samples_needed(solve_allocation(problem, mu).upper, check_delta(delta))
+    delta = check_delta(delta)
+    if bounded_by_entropy(problem):
+        mu = problem.check_smooth(mu)
+        problem.noise.check_means("mu", mu)
+        return samples_needed(entropy_bound(problem, mu), delta)
+    return samples_needed(solve_allocation(problem, mu).upper, delta)
+
+
+def bounded_by_entropy(problem: Problem) -> bool:
+    """Returns whether the bound comes from `entropy_bound`: for many arms in categories with binary outcomes, because
+    their allocation would take too long."""
+    many = problem.noise.divergence == "binary" and problem.n_arms > MANY_ARMS and problem.tolerance == 0
+    return many and not problem.rigid and Catalogue.of(problem) is not None
 
 
 def samples_needed(upper: float, delta: float) -> float:

@@ -10,19 +10,22 @@ from __future__ import annotations
 
 import math
 from copy import copy
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
-from spectralbai.allocation.category_responses import Answers, Layout, pooled, respond
+from spectralbai.allocation.category_responses import Answers, Layout, entropies, pooled, respond
 from spectralbai.allocation.category_system import System
 from spectralbai.allocation.certificate import MARGIN, Certified
 from spectralbai.allocation.closed_form import balance_leads
 from spectralbai.allocation.interior_point import BOUNDARY, RESIDUAL_SHARE
 from spectralbai.checks import Indices, Vector
+from spectralbai.noise import SubGaussian
 from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
 from spectralbai.spectral import Catalogue
+from spectralbai.threads import one_thread
 
 EDGE = 1e-7
 """If the squared tolerance is at most this far (relatively) below the largest squared difference of two means that the
@@ -45,6 +48,17 @@ class Point(NamedTuple):
     """Multipliers of u >= 0."""
 
 
+class Mixture(NamedTuple):
+    """Alternatives with weights, from which an upper bound of 1/T* is computed (theory 4.3)."""
+
+    order: Indices
+    """The arms, in the order of the layout."""
+    layout: Layout
+    u: Vector
+    answers: Answers
+    weights: Vector
+
+
 def catalogue(
     oracle: Oracle, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0
 ) -> Certified:
@@ -53,22 +67,22 @@ def catalogue(
     assert found is not None, "solve_allocation takes this solver for catalogues only"
     widest = 2 * float(found.room[found.of_arm[oracle.best]])
     if not widest * (1 - EDGE) <= oracle.tolerance**2 < widest:
-        return _search(oracle, found, tol, max_iterations, start, enough)
+        return _search(oracle, found, tol, max_iterations, start, enough)[0]
     # Arms of the best arm's category can beat it by the tolerance, but only by a margin as small as rounding errors. So
     # the upper bound is computed without them, and the lower bound with all arms and a slightly smaller tolerance.
     upper = math.inf
     if found.n_categories > 1:
-        upper = _search(oracle, found, tol, max_iterations, start, enough).upper
+        upper = _search(oracle, found, tol, max_iterations, start, enough)[0].upper
     easier = copy(oracle)
     easier.tolerance = math.sqrt(widest * (1 - 2 * EDGE))
-    return _search(easier, found, tol, max_iterations, start, enough)._replace(upper=upper)
+    return _search(easier, found, tol, max_iterations, start, enough)[0]._replace(upper=upper)
 
 
 def _search(
-    oracle: Oracle, found: Catalogue, tol: float, max_iterations: int, start: Vector | None, enough: float
-) -> Certified:
+    oracle: Oracle, found: Catalogue, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0
+) -> tuple[Certified, Mixture]:
     """Returns the result of `catalogue`, without arms of the best arm's category that can hardly beat it by the
-    tolerance."""
+    tolerance, and what the upper bound was computed from."""
     order, layout = layout_of(oracle, found)
     noise = oracle.sigma[order] ** 2
     n, rivals = order.size, layout.rivals
@@ -88,6 +102,7 @@ def _search(
     level = float(noise @ u) / ((scale / answers.value / w).sum() + n)
     point = Point(u, w, level / w, level / u)
     lower, upper, best, iteration = -math.inf, math.inf, u, 0
+    mixture = Mixture(order, layout, u, answers, point.p)
     while True:
         iteration += 1
         f = answers.value / scale
@@ -99,7 +114,9 @@ def _search(
             lower, best = value, point.u
         weights = point.p / f**2
         slope, bend = pooled(layout, point.u, answers, weights)
-        upper = min(upper, _ceiling(layout, point.u, answers, weights, noise))
+        ceiling = _ceiling(layout, point.u, answers, weights, noise)
+        if ceiling < upper:
+            upper, mixture = ceiling, Mixture(order, layout, point.u, answers, weights)
         if iteration >= max_iterations or upper <= max(lower * (1 + 0.99 * tol), enough):
             break
         try:
@@ -109,10 +126,10 @@ def _search(
         answers = respond(layout, point.u, answers.push, answers.there, answers.home)
     share = np.empty(n)
     share[order] = noise * best
-    return Certified(share / share.sum(), lower, upper, iteration)
+    return Certified(share / share.sum(), lower, upper, iteration), mixture
 
 
-def _alone(order: Indices, layout: Layout, noise: Vector) -> Certified:
+def _alone(order: Indices, layout: Layout, noise: Vector) -> tuple[Certified, Mixture]:
     """Returns the result of `_search` if every category has one arm, by the closed form."""
     rivals, best = layout.rivals, layout.best
     omega = np.zeros(order.size)
@@ -124,7 +141,8 @@ def _alone(order: Indices, layout: Layout, noise: Vector) -> Certified:
     share = np.empty(order.size)
     share[order] = omega / omega.sum()
     lower = float(answers.value.min() / omega.sum()) * (1 - order.size * 1e-16)
-    return Certified(share, lower, _ceiling(layout, u, answers, weights, noise), 1)
+    found = Certified(share, lower, _ceiling(layout, u, answers, weights, noise), 1)
+    return found, Mixture(order, layout, u, answers, weights)
 
 
 def _ceiling(layout: Layout, u: Vector, answers: Answers, weights: Vector, noise: Vector) -> float:
@@ -135,6 +153,27 @@ def _ceiling(layout: Layout, u: Vector, answers: Answers, weights: Vector, noise
         return math.inf
     slope, _ = pooled(layout, u, answers, weights)
     return float((slope / noise).max() / total) * (1 + 100 * MARGIN)
+
+
+def entropy_bound(problem: Problem, mu: Vector) -> float:
+    """Returns an upper bound of 1/T* for binary outcomes of arms in categories, without a tolerance (theory 17.17).
+
+    The alternatives are those of Gaussian outcomes of about the same variances. They are feasible for binary outcomes
+    too, and the bound measures them by relative entropy.
+    """
+    assert problem.outcome_range is not None and problem.tolerance == 0
+    low, high = problem.outcome_range
+    rates = (mu - low) / (high - low)
+    best = problem.best_arm(mu)
+    between = (rates + rates[best]) / 2
+    gaussian = replace(problem, noise=SubGaussian.of((high - low) * np.sqrt(between * (1 - between)), problem.n_arms))
+    oracle = Oracle(gaussian, mu, best)
+    assert oracle.catalogue is not None
+    with one_thread():
+        order, layout, u, answers, weights = _search(oracle, oracle.catalogue, 1e-2, 60)[1]
+        weights = np.where(answers.feasible, weights, 0.0)
+        slope, total = entropies(layout, u, answers, weights, rates[order], high - low)
+    return float(slope.max() / total) * (1 + 100 * MARGIN) if total > 0 else math.inf
 
 
 def layout_of(oracle: Oracle, found: Catalogue) -> tuple[Indices, Layout]:

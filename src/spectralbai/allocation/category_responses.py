@@ -242,3 +242,47 @@ def pooled(layout: Layout, u: Vector, answers: Answers, weights: Vector) -> tupl
                 slope[a] += square / 2.0
                 bend[a] += square * r
     return slope, bend
+
+
+@njit
+def entropies(
+    layout: Layout, u: Vector, answers: Answers, weights: Vector, rates: Vector, width: float
+) -> tuple[Vector, float]:
+    """Returns sum_i weights_i kl(rates_a, rates of the alternative i), and the sum of the weights used.
+
+    The alternatives are in units of the outcomes, `width` times those of rates. Those with a rate that is not between 0
+    and 1 are left out.
+    """
+    mu, best, _, offsets, category, _, rivals = layout
+    slope, total = np.zeros(u.size), 0.0
+    entropy = np.zeros(u.size)
+    for row in range(rivals.size):
+        if weights[row] == 0.0:
+            continue
+        i, s = rivals[row], answers.push[row]
+        allowed = True
+        for side in range(2):
+            c = 0 if side == 0 else category[i]
+            if side == 1 and c == 0:
+                break
+            k = answers.home[row, 0] if side == 0 else answers.there[row, 0]
+            x = answers.home[row, 1] if side == 0 else answers.there[row, 1]
+            for a in range(offsets[c], offsets[c + 1]):
+                fall = k * (mu[a] - x)
+                if a == i:
+                    fall -= s
+                if a == best:
+                    fall += s
+                p, q = rates[a], rates[a] - fall / (u[a] + k) / width
+                allowed = allowed and 0.0 < q < 1.0
+                if allowed:
+                    entropy[a] = (p * math.log(p / q) if p > 0.0 else 0.0) + (
+                        (1.0 - p) * math.log((1.0 - p) / (1.0 - q)) if p < 1.0 else 0.0
+                    )
+        if allowed:
+            total += weights[row]
+            slope[: offsets[1]] += weights[row] * entropy[: offsets[1]]
+            if category[i] != 0:
+                low, high = offsets[category[i]], offsets[category[i] + 1]
+                slope[low:high] += weights[row] * entropy[low:high]
+    return slope, total

@@ -166,8 +166,16 @@ def _setting(made: Plan) -> Iterator[str]:
 
 
 def _scores(made: Plan) -> Iterator[str]:
-    """Yields sentences about the spread of scores in a range, and what follows from it."""
+    """Yields sentences about the spread of scores in a range, and what follows from it; and about many binary
+    outcomes."""
+    from spectralbai.planning.pilot import MANY_ARMS
+
     problem, pilot = made.instance.problem, made.pilot
+    if problem.noise.divergence == "binary" and problem.n_arms > MANY_ARMS:
+        known = not math.isnan(made.with_graph.lower_bound)
+        yield "for so many options T* is that of Gaussian outcomes of about the same variances" + (
+            "" if known else "; a lower bound is computed only without a tolerance and for options in categories"
+        )
     if problem.noise.divergence is not None or problem.outcome_range is None:
         return
     low, high = problem.outcome_range

@@ -201,7 +201,12 @@ class CatalogueOutlook(Outlook):
         return self.catalogue.posterior(self.weights, self.evidence.data.means)
 
     @cached_property
+    def draws(self) -> Matrix:
+        return np.array(list(self.catalogue.draws(self.weights, self.evidence.data.means, DRAWS))).T
+
+    @cached_property
     def chances(self) -> Vector:
+        # Not from `draws`, which would keep them all in memory.
         draws = self.catalogue.draws(self.weights, self.evidence.data.means, DRAWS)
         best = [int(np.argmax(mu)) for mu in draws]
         chances: Vector = np.bincount(best, minlength=self.problem.n_arms) / DRAWS

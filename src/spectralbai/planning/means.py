@@ -56,14 +56,15 @@ class Means:
         """Returns the problem whose characteristic time says most about the number of samples.
 
         If the spread of scores is known, it is the Gaussian problem with that spread. For many arms with binary
-        outcomes, it is the Gaussian problem with their average variance, because the solver for binary outcomes can
-        handle only few arms.
+        outcomes, it is the Gaussian problem with the variances between each arm and the best, because the solver for
+        binary outcomes can handle only few arms.
         """
         if problem.noise.divergence == "binary" and problem.n_arms > MANY_ARMS:
             assert problem.outcome_range is not None
             low, high = problem.outcome_range
-            variance = float(np.mean([((mu - low) * (high - mu)).mean() for mu in self.signals]))
-            return replace(problem, noise=SubGaussian.of(np.sqrt(variance), problem.n_arms))
+            between = (np.array(self.signals) + np.max(self.signals, axis=1, keepdims=True)) / 2
+            variances = ((between - low) * (high - between)).mean(axis=0)
+            return replace(problem, noise=SubGaussian.of(np.sqrt(variances), problem.n_arms))
         if self.pilot is None or self.pilot.spread is None:
             return problem
         return replace(problem, noise=SubGaussian.of(self.pilot.spread, problem.n_arms))

@@ -90,7 +90,9 @@ class Pilot:
         if problem.rigid:
             raise InvalidInput("`R` must be positive to plan from observations, got 0; choose another")
         sigma = sigma_from(pulled, values) if (data.counts >= 2).any() else None
-        roughness = roughness_from(problem.graph, problem.sigma, data.counts, data.means + origin, instance.labels)
+        roughness = None
+        if not (problem.by_component and problem.n_arms > MANY_ARMS):  # one sum would say little of so many components
+            roughness = roughness_from(problem.graph, problem.sigma, data.counts, data.means + origin, instance.labels)
         mu = _allowed(problem, estimate(problem, data.counts, data.means) + origin)
         at_ends = problem.outcome_range is not None and bool(np.isin(values, problem.outcome_range).all())
         spread = None if at_ends or sigma is None else _spread(problem, mu, sigma)

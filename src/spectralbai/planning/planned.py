@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spectralbai.allocation import samples_needed, solve_allocation
+from spectralbai.allocation.bound import bounded_by_entropy
+from spectralbai.allocation.catalogue import entropy_bound
 from spectralbai.checks import Vector, check_delta, check_integer
 from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
@@ -260,6 +262,9 @@ class _Races:
             return Forecast(delta, math.inf, math.inf)
         if problem not in self.times:
             self.times[problem] = _time(means.in_theory(problem), means.signals)
+            if bounded_by_entropy(problem):
+                least = [1 / entropy_bound(problem, mu) for mu in means.signals]
+                self.times[problem] = self.times[problem][0], 1 / float(np.mean(least))
         time, upper = self.times[problem]
         bound = samples_needed(upper, delta)
         raced: list[Run] = []
@@ -270,7 +275,7 @@ class _Races:
             self.count(runs)
         divergence = problem.noise.divergence
         known = divergence is not None and means.in_theory(problem).noise.divergence == divergence
-        return Forecast.of(delta, time, bound if known else math.nan, raced)
+        return Forecast.of(delta, time, bound if known or bounded_by_entropy(problem) else math.nan, raced)
 
     def varied(self, value: float, other: Problem, problem: Problem, ours: Forecast, runs: int) -> Variation:
         """Returns what to expect of another problem with this `value`; `ours` is the forecast for `problem`."""

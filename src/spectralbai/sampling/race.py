@@ -31,8 +31,9 @@ PLAN_TOL, PLAN_STEPS = 0.05, 30
 MANY_ARMS, FEW_STEPS = 200, 7
 """With more arms than the first, oracle calls are slow, and plans use at most the second number of them. These few
 reached 95 % of the best value on all instances tried."""
-LARGE_STEPS = 2
-"""Number of steps of a plan for more than `LARGE` arms, by another method."""
+LARGE_STEPS, START_SHARE = 2, 0.3
+"""Number of steps of a plan for more than `LARGE` arms, by another method; it starts from the last plan with this part
+of even shares."""
 OPTIMISM = 0.15
 """Part of the pulls for the rival with the highest upper bound, as long as that bound exceeds the leader's mean."""
 FLOOR_SHARE = 1 / 3
@@ -85,7 +86,7 @@ class Racing(SamplingRule[RacePlan]):
             omega, gain, options = aim(outlook, leader, needs, allowed, samples, FLOOR_SHARE)
             explored = _with_optimism(omega, outlook, leader, racing, samples)
         else:
-            omega, gain = _aimed(outlook, leader, needs)
+            omega, gain = _aimed(outlook, leader, needs, memory.omega)
             options = view.problem.n_arms
             explored = _explored(omega, outlook, leader, racing, samples)
         size, least = least_block(options, samples, RACE_SHARE), least_block(options, 0, RACE_SHARE)
@@ -132,14 +133,20 @@ def _options(problem: Problem) -> int:
     return problem.n_arms if catalogue is None else catalogue.n_categories
 
 
-def _aimed(outlook: Outlook, leader: int, needs: Vector) -> tuple[Vector, float]:
-    """Returns the allocation that fills the accounts soonest, and the part of what is needed that one pull brings."""
+def _aimed(outlook: Outlook, leader: int, needs: Vector, before: Vector | None = None) -> tuple[Vector, float]:
+    """Returns the allocation that fills the accounts soonest, and the part of what is needed that one pull brings.
+
+    Where arms are many, the search starts from `before`, the last plan, if it is given.
+    """
     problem, mu, racing = outlook.problem, outlook.mu, needs > 0
     sigma = outlook.sigma
     oracle = Oracle(problem, mu, leader, sigma, outlook.radii)
     beaten = mu[racing] < mu[leader] + problem.tolerance - 1e-7 * sigma.max()
     if mu.size > LARGE and not problem.unstructured and racing.any() and beaten.all():
-        return improve(oracle, needs, opening_allocation(oracle), LARGE_STEPS)
+        start = opening_allocation(oracle)
+        if before is not None:
+            start = START_SHARE * start + (1 - START_SHARE) * before
+        return improve(oracle, needs, start, LARGE_STEPS)
     renumbered, ordered = oracle.renumbered(), oracle.components.ordered(needs)
     first = opening(renumbered)
     if racing.any() and TIED < first.cost[ordered > 0].min() < np.inf:

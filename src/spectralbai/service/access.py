@@ -150,6 +150,13 @@ class Access:
             return None
         return self._file.find(secret)
 
+    def still_valid(self, token: Token | None) -> bool:
+        """Returns whether a token that was valid when a request began is valid now."""
+        try:
+            return self._file is None or token in self._file.tokens
+        except InvalidInput:  # the file is damaged
+            return False
+
 
 def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode("utf-8", "surrogateescape")).hexdigest()

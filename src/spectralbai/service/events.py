@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
-from spectralbai.errors import SpectralBAIError
+from spectralbai.errors import Busy, SpectralBAIError
 from spectralbai.service.answers import as_json
 from spectralbai.service.pulse import Beat, Pulse
 
@@ -19,6 +19,8 @@ RETRY = 1000
 """Milliseconds after which a browser that has lost the connection tries again."""
 HEARTBEAT = 15.0
 """After this many seconds without an event, something is sent, so that proxies do not close the connection."""
+MOST_LISTENERS = 1000
+"""Most streams of one process at the same time."""
 MOST_WAITING = 1000
 """Most events that wait for a slow listener; then the oldest are dropped, which does no harm, since later events of a
 study replace earlier ones."""
@@ -39,9 +41,14 @@ class Events:
         self._watching: asyncio.Task[None] | None = None
         self._closed = False
 
-    async def stream(self, name: str | None = None) -> AsyncIterator[bytes]:
-        """Yields the events of a study, or of all studies: first their present state, then every change, until
-        `close`."""
+    def stream(self, name: str | None, allowed: Callable[[], bool]) -> AsyncIterator[bytes]:
+        """Returns the events of a study, or of all studies: first their present state, then every change, until `close`
+        or until they are no longer `allowed`."""
+        if len(self._listeners) >= MOST_LISTENERS:
+            raise Busy(f"{MOST_LISTENERS:,} listen already; try again in a while")
+        return self._stream(name, allowed)
+
+    async def _stream(self, name: str | None, allowed: Callable[[], bool]) -> AsyncIterator[bytes]:
         queue: asyncio.Queue[Change | None] = asyncio.Queue(MOST_WAITING)
         yield f"retry: {RETRY}\n\n".encode()
         for beat in await self._beats():
@@ -54,13 +61,12 @@ class Events:
         try:
             while not self._closed:
                 try:
-                    change = await asyncio.wait_for(queue.get(), self._heartbeat)
+                    change: Change | bytes | None = await asyncio.wait_for(queue.get(), self._heartbeat)
                 except TimeoutError:
-                    yield b": still here\n\n"
-                    continue
-                if change is None:
+                    change = b": still here\n\n"
+                if change is None or not allowed():
                     return
-                yield _event(change)
+                yield change if isinstance(change, bytes) else _event(change)
                 if change == name:
                     return
         finally:

@@ -21,6 +21,8 @@ from spectralbai.service.problems import of_http
 LOG = logging.getLogger("spectralbai.service")
 COOKIE = "spectralbai"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+METHODS = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
+"""Methods that metrics count one by one; clients can make up any number of others."""
 PUBLIC = frozenset({"/api/health", "/api/session", "/api/login", "/api/logout", "/api/openapi.json"})
 """Paths that need no token. The files of the page need none either, because they contain no data."""
 READING = frozenset({"/api/plan", "/api/instances"})
@@ -77,13 +79,14 @@ class Gate:
             if refusal is not None:
                 await refusal(scope, receive, send_with_headers)
             else:
-                await self._app(scope, measured(receive, self._limits.body), send_with_headers)
+                await self._app(scope, measured(receive, self._limits), send_with_headers)
         finally:
             seconds = time.perf_counter() - begun
             route = getattr(scope.get("route"), "path", "") or ("other" if of_api else "page")
-            self._metrics.count(scope["method"], route, status, seconds)
+            self._metrics.count(scope["method"] if scope["method"] in METHODS else "other", route, status, seconds)
+            # A proxy passes on an address that the client may have made up, so it is escaped like the path.
             client = (scope.get("client") or ("-",))[0]
-            LOG.info("%s %s %r %d %.1f ms", client, scope["method"], shown, status, 1000 * seconds)
+            LOG.info("%r %s %r %d %.1f ms", client, scope["method"], shown, status, 1000 * seconds)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """Returns the response to a request that is refused; otherwise None, and notes in the scope who makes it."""
@@ -159,7 +162,7 @@ def _same_site(headers: Headers) -> bool:
     if site is not None:
         return site in ("same-origin", "none")
     origin = headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == headers.get("host", "")
+    return origin is None or origin.partition("://")[2] == headers.get("host")
 
 
 def _is_local(host: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import threading
 import time
@@ -22,6 +23,8 @@ class Limits:
 
     body: int = 16 * 2**20
     """Most bytes in the body of a request."""
+    patience: float = 30.0
+    """Seconds to wait for the next part of a body."""
     rate: float = 500.0
     """Most requests per second of one client, on average; 0 for no limit."""
     burst: float = 2000.0
@@ -53,16 +56,24 @@ class Rates:
         return 0 if allowed else max(1, math.ceil((1 - left) / rate))
 
 
-def measured(receive: Receive, most: int) -> Receive:
-    """Returns a `receive` that refuses a body of more than `most` bytes, even if its headers claim fewer."""
-    total = 0
+def measured(receive: Receive, limits: Limits) -> Receive:
+    """Returns a `receive` that refuses a body that is too large, even if its headers claim less, or too slow."""
+    total, complete = 0, False
 
     async def receive_measured() -> Message:
-        nonlocal total
-        message = await receive()
+        nonlocal total, complete
+        if complete:
+            return await receive()  # waits until the client leaves
+        try:
+            message = await asyncio.wait_for(receive(), limits.patience)
+        except TimeoutError:
+            raise HTTPException(
+                408, f"nothing came for {limits.patience:g} s; send the whole request, or smaller ones"
+            ) from None
         total += len(message.get("body", b""))
-        if total > most:
-            raise HTTPException(413, too_large(most))
+        complete = not message.get("more_body", False)
+        if total > limits.body:
+            raise HTTPException(413, too_large(limits.body))
         return message
 
     return receive_measured

@@ -21,6 +21,7 @@ OF_HTTP = {
     403: "forbidden",
     404: "not-found",
     405: "no-such-method",
+    408: "too-slow",
     413: "too-large",
     415: "not-json",
     421: "wrong-host",
@@ -38,6 +39,7 @@ TITLES = {
     "unauthorized": "A token is needed",
     "forbidden": "The token does not allow this",
     "no-such-method": "There is no such method here",
+    "too-slow": "The request came too slowly",
     "too-large": "The request is too large",
     "not-json": "The body must be JSON",
     "wrong-host": "The service is not called by this name",
@@ -107,7 +109,11 @@ async def _invalid(request: Request, error: Exception) -> Response:
 
 async def _http(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    detail = {404: f"there is nothing at {request.url.path}", 405: f"{request.method} is not possible here"}
+    detail = {
+        400: "the body cannot be read; send JSON, in UTF-8 and not compressed",
+        404: f"there is nothing at {request.url.path}",
+        405: f"{request.method} is not possible here",
+    }
     said = detail.get(error.status_code, str(error.detail))
     return of_http(error.status_code, said, error.headers)
 

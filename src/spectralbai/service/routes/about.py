@@ -89,4 +89,7 @@ def events_of_study(request: Request, name: Name, shelf: TheShelf) -> Response:
 
 def _stream(request: Request, name: str | None) -> Response:
     listened: Events = request.app.state.events
-    return StreamingResponse(listened.stream(name), media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})
+    access: Access = request.app.state.access
+    token: Token | None = request.scope["spectralbai.token"]
+    stream = listened.stream(name, lambda: access.still_valid(token))
+    return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})

@@ -20,11 +20,12 @@ from spectralbai.service.routes.common import answers
 
 router = APIRouter(tags=["planning"])
 
-AT_ONCE = 2
-"""Most plans that are computed at the same time; others wait, so that studies are served meanwhile."""
+AT_ONCE, MOST_WAITING = 2, 6
+"""Most plans that are computed at the same time, and most that wait for that; each that waits holds one of the few
+dozen threads that serve studies."""
 PATIENCE = 30.0
 """Seconds that other plans wait before they are refused."""
-_room = threading.BoundedSemaphore(AT_ONCE)
+_room, _queue = threading.BoundedSemaphore(AT_ONCE), threading.BoundedSemaphore(AT_ONCE + MOST_WAITING)
 
 
 @router.post("/api/instances", responses=answers(models.Made))
@@ -74,9 +75,14 @@ def _made(body: models.Tables) -> Made:
 
 @contextmanager
 def _computing() -> Iterator[None]:
-    if not _room.acquire(timeout=PATIENCE):
+    if not _queue.acquire(blocking=False):
         raise Busy("other plans are being computed; try again in a while")
     try:
-        yield
+        if not _room.acquire(timeout=PATIENCE):
+            raise Busy("other plans are being computed; try again in a while")
+        try:
+            yield
+        finally:
+            _room.release()
     finally:
-        _room.release()
+        _queue.release()

@@ -30,11 +30,11 @@ export function apart(text, now = Date.now()) {
   return seconds >= 0 ? `${number} ago` : `in ${number}`;
 }
 
-/** Ticks at round numbers. */
+/** Ticks at round whole numbers. */
 export function ticks(low, high, about = 5) {
   const span = high - low;
   if (!(span > 0)) return [low];
-  const rough = span / about;
+  const rough = Math.max(1, span / about);
   const power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((each) => each * power).find((each) => each >= rough);
   const found = [];

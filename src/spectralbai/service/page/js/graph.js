@@ -8,6 +8,7 @@ import { tooltip } from "./tooltip.js";
 const HEIGHT = 330;
 const CLOSEST = 12;
 const MOST_BUBBLES = 300;
+const MANY_EDGES = 1000; // of which each is fainter, so that the colours of options are seen
 
 export function graphPart(onChoose) {
   const frame = el("div", { class: "frame graph", tabindex: "0", role: "img", "aria-label": "The graph" });
@@ -79,7 +80,7 @@ export function graphPart(onChoose) {
     paint();
     highlight(wanted);
     const d = graph.edges.map(([a, b]) => `M${nodes[a].x} ${nodes[a].y}L${nodes[b].x} ${nodes[b].y}`).join("");
-    drawing.prepend(svg("path", { d, class: "edges" }));
+    drawing.prepend(svg("path", { d, class: graph.edges.length > MANY_EDGES ? "edges many" : "edges" }));
     for (const [name, inside] of grouped(nodes)) if (name !== undefined) drawing.prepend(...hull(name, inside));
     fit();
     const alike = graph.categories.length
@@ -310,7 +311,8 @@ function radius(nodes) {
     return least;
   });
   nearest.sort((a, b) => a - b);
-  return Math.max(0.05, Math.min(0.22, 0.42 * (nearest[Math.floor(nearest.length / 4)] ?? 1)));
+  const least = 0.006 * Math.max(byX.at(-1).x - byX[0].x, 1); // large enough to be seen in any case
+  return Math.max(least, Math.min(0.22, 0.42 * (nearest[Math.floor(nearest.length / 4)] ?? 1)));
 }
 
 function grouped(nodes) {
