@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import io
-import math
 import os
 import re
 import shutil
@@ -15,15 +14,11 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 import typer.main
 from hypothesis import settings
 
-from spectralbai.allocation.interior_point import Iterate, newton_step
 from spectralbai.cli import main
-from spectralbai.sampling.race import spread
-from spectralbai.sampling.tracking import project_on_floor
 from tests import warm as warm_module
 
 pytest.register_assert_rewrite("tests.contracts")  # pytest does it only for files named test_*
@@ -36,10 +31,10 @@ SHARED = "/dev/shm"
 """Where Linux keeps files in memory."""
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Sets up what every process of the tests needs."""
     keep_files_in_memory()
-    compile_in_turns()
+    compile_for_all(config)
 
 
 def pytest_collection_finish() -> None:
@@ -58,14 +53,11 @@ def keep_files_in_memory() -> None:
         tempfile.tempdir = None  # so that it is read from the environment again
 
 
-def compile_in_turns() -> None:
-    """Makes the second of two workers start with the kernels that the first one compiles last. If nothing is
-    compiled yet, each then finds much of it done by the other."""
-    if os.environ.get("PYTEST_XDIST_WORKER") == "gw1":
-        half = np.full(2, 0.5)
-        newton_step(Iterate(half, 3.0, half, half, half, math.nan), half, np.eye(2), np.eye(2))
-        spread(half, 2, 0.5)
-        project_on_floor(half, 0.1)
+def compile_for_all(config: pytest.Config) -> None:
+    """Has the process that starts the workers compile what most tests need, where nothing is compiled yet: both workers
+    would compile it otherwise, at the same time, before their first test."""
+    if config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
+        warm_module.load()
 
 
 class Result(NamedTuple):
