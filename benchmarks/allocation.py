@@ -49,7 +49,7 @@ def against_cone_program(console: Console, n_peers: int) -> None:
         ("200 arms, 5 nearest neighbours", lambda seed: sb.instances.nearest_neighbors(200, 5, seed=seed)),
         ("200 arms, ten cliques", lambda seed: sb.instances.cliques(10, 20, lone_best=False, seed=seed)),
     ]
-    headers = ("instance", "seed", "oracle calls", "gap", "T*", "seconds", "CVXPY seconds", "ratio")
+    headers = ("instance", "seed", "steps", "gap", "T*", "seconds", "CVXPY seconds", "ratio")
     table = Table(*headers, title="Certified to 1e-6, against CVXPY + Clarabel")
     for name, make in kinds:
         for seed in range(6):
@@ -74,7 +74,7 @@ def against_cone_program(console: Console, n_peers: int) -> None:
 
 
 def against_the_paper(console: Console) -> None:
-    headers = ("instance", "one oracle call", "as printed", "ratio", "f(omega) after 200 calls / optimum")
+    headers = ("instance", "one step", "as printed", "ratio", "f(omega) after 200 calls / optimum")
     table = Table(*headers, title="The paper's algorithm, written literally")
     for n_arms in (10, 30, 100):
         instance = sb.instances.nearest_neighbors(n_arms, 5, seed=0)
@@ -97,7 +97,7 @@ def against_the_paper(console: Console) -> None:
 
 
 def growth(console: Console, sizes: tuple[int, ...], title: str, make: Maker, tol: float) -> None:
-    table = Table("arms", "oracle calls", "gap", "seconds", "exponent", title=title)
+    table = Table("arms", "steps", "gap", "seconds", "exponent", title=title)
     previous: tuple[int, float] | None = None
     for size in sizes:
         instance = make(size)

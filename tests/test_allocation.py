@@ -17,7 +17,7 @@ from spectralbai.allocation import Solver
 from spectralbai.allocation.certificate import Certified, certified_lower, certified_upper, feasible_gradients
 from spectralbai.allocation.interior_point import interior_point
 from spectralbai.checks import Vector
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 
 SLACK = 2.5e-6  # two certified values agree up to twice the relative gap asked of each
 quick = settings(max_examples=25, deadline=None, derandomize=True, database=None)
@@ -185,8 +185,8 @@ def test_runs_cut_short_say_so_and_their_bounds_hold(limit: int) -> None:
 def test_a_solver_may_be_given_as_an_object() -> None:
     """Such as one that knows the answer: half of the pulls to each of two arms."""
 
-    def half(oracle: Oracle, tol: float, limit: int, start: Vector | None, enough: float) -> Certified:
-        responses = oracle.respond(np.full(2, 0.5))
+    def half(responder: Responder, tol: float, limit: int, start: Vector | None, enough: float) -> Certified:
+        responses = responder.respond(np.full(2, 0.5))
         upper = certified_upper(feasible_gradients(responses), np.ones(1))
         return Certified(responses.omega, certified_lower(responses), upper, limit)
 
@@ -197,7 +197,7 @@ def test_a_solver_may_be_given_as_an_object() -> None:
 
 
 def test_a_start_is_a_guess_of_the_arms_in_their_own_order() -> None:
-    # Components do not come in the order of the arms; after one call of the oracle the answer is the guess, made
+    # Components do not come in the order of the arms; after one call of the responder the answer is the guess, made
     # positive.
     problem, mu = Problem(Graph.from_edges(4, [(0, 3), (1, 2)]), 1.0), [0.9, 0.5, 0.6, 0.4]
     start = np.array([0.6, 0.0, 0.1, 0.3])
@@ -218,7 +218,7 @@ def test_arms_that_get_no_pulls_have_smaller_entries_in_the_optimal_mixture() ->
     mu = np.array([0.9, 0.5, 0.5])
     found = solve_allocation(problem, mu)
     assert found.omega[2] < 1e-6
-    responses = Oracle(problem, mu, 0).respond(found.omega)
+    responses = Responder(problem, mu, 0).respond(found.omega)
     gradients = responses.gradient[responses.challengers] / found.lower
     least = linprog(
         np.array([0.0, 0.0, 1.0]),
@@ -240,7 +240,7 @@ def test_with_a_tolerance_the_value_is_the_best_over_right_answers() -> None:
         mu = rng.uniform(size=4)
         problem = Problem(graph, 1.3 * graph.smoothness(mu) + 0.1, 10 ** rng.uniform(-1, 1, 4), 0.3)
         right = np.flatnonzero(mu >= mu.max() - 0.3)
-        values = {int(b): interior_point(Oracle(problem, mu, int(b)), 1e-8, 200) for b in right}
+        values = {int(b): interior_point(Responder(problem, mu, int(b)), 1e-8, 200) for b in right}
         found = solve_allocation(problem, mu)
         assert_certified(found)
         assert found.best in right

@@ -15,7 +15,7 @@ from scipy.optimize import brentq, minimize_scalar
 from spectralbai import Allocation, Graph, InvalidInput, Problem, lower_bound, solve_allocation
 from spectralbai.allocation.binary import BinaryGame, relative_entropy
 from spectralbai.checks import Vector
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 
 PATH = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
 RATES = np.array([0.03, 0.05, 0.09, 0.06])
@@ -231,7 +231,7 @@ def with_an_R_each(problem: Problem, mu: Vector) -> Problem:
 def test_every_alternative_behind_the_upper_bound_satisfies_its_constraints_exactly(seed: int, several: bool) -> None:
     problem, mu = random_instance(seed)
     problem = with_an_R_each(problem, mu) if several else problem
-    game = BinaryGame.of(Oracle(problem, mu, int(np.argmax(mu))).renumbered())
+    game = BinaryGame.of(Responder(problem, mu, int(np.argmax(mu))).renumbered())
     responses = game.respond(np.full(mu.size, 1 / mu.size))
     lam = game.feasible(responses.lam)
     assert np.isfinite(lam).all()
@@ -247,7 +247,7 @@ def test_every_alternative_behind_the_upper_bound_satisfies_its_constraints_exac
 
 @pytest.mark.parametrize("fault", ["too rough", "challenger behind"])
 def test_alternatives_outside_their_constraints_are_not_used(fault: str) -> None:
-    game = BinaryGame.of(Oracle(clicks(), RATES, 2))
+    game = BinaryGame.of(Responder(clicks(), RATES, 2))
     wrong = np.tile(RATES, (3, 1))
     if fault == "too rough":
         wrong = np.full((3, 4), 0.1)
@@ -262,7 +262,7 @@ def test_the_lower_bound_holds_at_any_multipliers_and_any_guess(seed: int, sever
     problem, mu = random_instance(seed)
     problem = with_an_R_each(problem, mu) if several else problem
     rng = np.random.default_rng(seed)
-    game = BinaryGame.of(Oracle(problem, mu, int(np.argmax(mu))).renumbered())
+    game = BinaryGame.of(Responder(problem, mu, int(np.argmax(mu))).renumbered())
     omega = rng.dirichlet(np.ones(mu.size))
     responses = game.respond(omega)
     values = relative_entropy(game.rates, game.feasible(responses.lam)) @ omega  # reached, so never below the bound

@@ -1,4 +1,4 @@
-"""The allocation by category: best responses against the dense oracle, bounds against the interior-point method."""
+"""The allocation by category: best responses against the dense method, bounds against the interior-point method."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from spectralbai.allocation.catalogue import entropy_bound, layout_of, shift_bou
 from spectralbai.allocation.category_responses import Answers, Layout, pooled, respond
 from spectralbai.allocation.category_system import System
 from spectralbai.checks import Indices, Vector
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 
 
-def layout(problem: sb.Problem, mu: Vector) -> tuple[Oracle, Indices, Layout]:
-    """Returns the oracle of a problem, its arms in the order of the solver, and how they lie there."""
-    oracle = Oracle(problem, mu, int(np.argmax(mu)))
-    assert oracle.catalogue is not None
-    order, found = layout_of(oracle, oracle.catalogue)
-    return oracle, order, found
+def layout(problem: sb.Problem, mu: Vector) -> tuple[Responder, Indices, Layout]:
+    """Returns the responder of a problem, its arms in the order of the solver, and how they lie there."""
+    responder = Responder(problem, mu, int(np.argmax(mu)))
+    assert responder.catalogue is not None
+    order, found = layout_of(responder, responder.catalogue)
+    return responder, order, found
 
 
 def cold(found: Layout, u: Vector) -> Answers:
@@ -54,11 +54,11 @@ def test_best_responses_are_those_of_the_dense_oracle(lone: bool, tolerance: flo
         if instance.problem.rigid:
             continue
         assert instance.mu is not None
-        oracle, order, found = layout(instance.problem, instance.mu)
+        responder, order, found = layout(instance.problem, instance.mu)
         for scale in (1.0, 1e-4, 1e4):
             omega = scale * rng.uniform(0.001, 0.1, instance.problem.n_arms)
-            omega[oracle.best] = 0.4
-            dense = oracle.respond(omega)
+            omega[responder.best] = 0.4
+            dense = responder.respond(omega)
             answers = cold(found, omega[order])
             rivals = order[found.rivals]
             assert sorted(rivals) == dense.challengers.tolist()
@@ -98,7 +98,7 @@ def test_the_system_of_a_step_has_the_second_derivatives(lone: bool, size: int) 
 
 
 def agrees(problem: sb.Problem, mu: Vector, tol: float = 1e-5) -> sb.Allocation:
-    """Returns what the solver finds, after comparing it with the dense one and its bounds with the oracle."""
+    """Returns what the solver finds, after comparing it with the dense one and its bounds with the responder."""
     found = sb.solve_allocation(problem, mu, solver="catalogue", tol=tol)
     exact = sb.solve_allocation(problem, mu, solver="interior-point", tol=1e-6)
     assert found.status == "certified" and found.gap <= tol
@@ -209,7 +209,7 @@ def test_the_bound_of_an_answer_allows_for_less_noisy_arms_of_its_category() -> 
     """The alternative lowers them together with the answer, and fewer samples of them show it."""
     problem = sb.Problem(sb.Graph.from_categories(list("aabb")), [1e-6, 1e-6], [5.0, 0.1, 0.1, 0.1])
     mu = np.array([1.0, 0.9999, 0.0, 0.0])
-    reached = Oracle(problem, mu, 0).respond(np.array([0.0, 0.5, 0.25, 0.25])).cost[2:].min()
+    reached = Responder(problem, mu, 0).respond(np.array([0.0, 0.5, 0.25, 0.25])).cost[2:].min()
     assert reached <= shift_bound(problem, mu, np.array([0]))
 
 

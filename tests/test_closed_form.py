@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 
 from spectralbai import Graph, InvalidInput, Problem, closest_alternative, solve_allocation
 from spectralbai.allocation.interior_point import interior_point
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 
 PAPER = np.array([0.9, 0.5, 0.6, 0.3, 0.75])
 
@@ -47,7 +47,7 @@ def test_closed_form_and_interior_point_agree(seed: int) -> None:
         assert closed.lower == pytest.approx(other.lower, rel=2e-8)
     else:
         right = np.flatnonzero(mu >= mu[best] - problem.tolerance)
-        values = [interior_point(Oracle(problem, mu, int(b)), 1e-8, 200).lower for b in right]
+        values = [interior_point(Responder(problem, mu, int(b)), 1e-8, 200).lower for b in right]
         assert solve_allocation(problem, mu, solver="closed-form").lower == pytest.approx(max(values), rel=2e-8)
 
 

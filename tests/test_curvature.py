@@ -9,12 +9,12 @@ import pytest
 
 from spectralbai import Graph, Problem
 from spectralbai.allocation.curvature import curvature
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 from spectralbai.spectral import Responses
 
 
-def random_oracle(seed: int, room: float, n_arms: int = 7, several: bool = False) -> Oracle:
-    """Returns an oracle at R = room * S(mu); if `several`, on three components, each with its R."""
+def random_oracle(seed: int, room: float, n_arms: int = 7, several: bool = False) -> Responder:
+    """Returns a responder at R = room * S(mu); if `several`, on three components, each with its R."""
     rng = np.random.default_rng(seed)
     pairs = [(a, b) for a in range(n_arms) for b in range(a) if not several or a % 3 == b % 3]
     edges = [(a, b, rng.uniform(0.3, 2)) for a, b in pairs if rng.random() < (0.9 if several else 0.4)]
@@ -22,16 +22,16 @@ def random_oracle(seed: int, room: float, n_arms: int = 7, several: bool = False
     mu = rng.uniform(size=n_arms)
     R = room * (graph.roughness_by_component(mu) if several else graph.smoothness(mu))
     best = int(np.argsort(mu)[-3]) if several else int(np.argmax(mu))  # in the middle, lam_best may have to bend
-    return Oracle(Problem(graph, R, 10 ** rng.uniform(-0.3, 0.3, n_arms)), mu, best)
+    return Responder(Problem(graph, R, 10 ** rng.uniform(-0.3, 0.3, n_arms)), mu, best)
 
 
-def numerical_hessian(oracle: Oracle, omega: np.ndarray, p: np.ndarray) -> np.ndarray:
+def numerical_hessian(responder: Responder, omega: np.ndarray, p: np.ndarray) -> np.ndarray:
     rows = np.flatnonzero(p)
     columns = []
     for a in range(omega.size):
         step = np.zeros(omega.size)
         step[a] = 1e-5 * omega[a]
-        ahead, behind = (p[rows] @ oracle.respond(omega + sign * step).gradient[rows] for sign in (1, -1))
+        ahead, behind = (p[rows] @ responder.respond(omega + sign * step).gradient[rows] for sign in (1, -1))
         columns.append((ahead - behind) / (2 * step[a]))
     return np.array(columns)
 
@@ -64,11 +64,11 @@ def test_where_each_component_has_its_R_the_derivative_of_the_gradient_too(
     those of the best arm's component too."""
     tried = 0
     for seed in range(20):
-        oracle = random_oracle(seed, room, 10, several=True)
-        omega = np.random.default_rng(seed + 100).dirichlet(np.full(oracle.mu.size, 3.0))
-        responses = oracle.respond(omega)
+        responder = random_oracle(seed, room, 10, several=True)
+        omega = np.random.default_rng(seed + 100).dirichlet(np.full(responder.mu.size, 3.0))
+        responses = responder.respond(omega)
         component = responses.decomposition.components.of_arm
-        away = component != component[oracle.best]
+        away = component != component[responder.best]
         chosen = np.ones(away.size, dtype=bool)
         if bends is not None:
             chosen = away & (responses.nu > 0) & ((responses.gamma > 0) == bends).all(axis=1)
@@ -76,7 +76,7 @@ def test_where_each_component_has_its_R_the_derivative_of_the_gradient_too(
         if not p.any():
             continue
         tried += 1
-        numerical = -numerical_hessian(oracle, omega, p)
+        numerical = -numerical_hessian(responder, omega, p)
         exact = curvature(responses, p, ratio=1.0)
         np.testing.assert_allclose(exact, numerical, atol=3e-6 * np.abs(numerical).max())
         np.testing.assert_allclose(exact, exact.T, atol=1e-12 * np.abs(exact).max())
@@ -89,14 +89,14 @@ def test_exact_curvature_is_the_derivative_of_the_gradient(regime: str) -> None:
     room, select = REGIMES[regime]
     tried = 0
     for seed in range(8):
-        oracle = random_oracle(seed, room)
-        omega = np.random.default_rng(seed + 100).dirichlet(np.full(oracle.mu.size, 3.0))
-        responses = oracle.respond(omega)
+        responder = random_oracle(seed, room)
+        omega = np.random.default_rng(seed + 100).dirichlet(np.full(responder.mu.size, 3.0))
+        responses = responder.respond(omega)
         p = weights_on(select(responses), responses, seed)
         if not p.any():
             continue
         tried += 1
-        numerical = -numerical_hessian(oracle, omega, p)
+        numerical = -numerical_hessian(responder, omega, p)
         exact = curvature(responses, p, ratio=1.0)
         np.testing.assert_allclose(exact, numerical, atol=2e-6 * np.abs(numerical).max())
         np.testing.assert_allclose(exact, exact.T, atol=1e-12 * np.abs(exact).max())
@@ -107,9 +107,9 @@ def test_exact_curvature_is_the_derivative_of_the_gradient(regime: str) -> None:
 def test_interpolated_curvature_is_never_too_small(several: bool) -> None:
     interpolated = 0
     for seed in range(12):
-        oracle = random_oracle(seed, 1.0, n_arms=15, several=several)
-        omega = np.random.default_rng(seed).dirichlet(np.full(oracle.mu.size, 3.0))
-        responses = oracle.respond(omega)
+        responder = random_oracle(seed, 1.0, n_arms=15, several=several)
+        omega = np.random.default_rng(seed).dirichlet(np.full(responder.mu.size, 3.0))
+        responses = responder.respond(omega)
         p = weights_on(np.ones(omega.size, dtype=bool), responses, seed)
         exact = curvature(responses, p, ratio=1.0)
         units = np.sqrt(omega)  # the Hessian grows as 1/omega: compare in units that make it of order one
@@ -123,9 +123,9 @@ def test_interpolated_curvature_is_never_too_small(several: bool) -> None:
 def test_curvature_vanishes_along_the_allocation() -> None:
     # f_i(c omega) = c f_i(omega): its gradient does not change along omega.
     for seed in range(5):
-        oracle = random_oracle(seed, 1.5)
-        omega = np.random.default_rng(seed).dirichlet(np.ones(oracle.mu.size))
-        responses = oracle.respond(omega)
+        responder = random_oracle(seed, 1.5)
+        omega = np.random.default_rng(seed).dirichlet(np.ones(responder.mu.size))
+        responses = responder.respond(omega)
         p = weights_on(np.ones(omega.size, dtype=bool), responses, seed)
         exact = curvature(responses, p, ratio=1.0)
         assert np.abs(exact @ omega).max() <= 1e-9 * np.abs(exact).max()

@@ -13,8 +13,8 @@ from spectralbai import Graph, Problem, SpectralRace, SpectralTaS, estimate
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.intervals import graph_intervals, plain_widths
-from spectralbai.oracle import Oracle
 from spectralbai.policy import GRUB, LUCB, Estimates, Policy, State, TopTwo, Uniform
+from spectralbai.responder import Responder
 from spectralbai.sampling.tracking import Tracked
 from spectralbai.stopping import RULES
 from spectralbai.stopping.mixture import Split
@@ -219,7 +219,7 @@ def test_the_forecast_is_what_is_missing_over_what_a_trial_brings() -> None:
     assert state.samples == tracked.base, "a reading, so that the verdict is of the present data"
     verdict = policy.verdict(state)
     mu = estimate(PAPER, state.counts, state.data.means)
-    growth = Oracle(PAPER, mu, state.best).respond(tracked.rate).value
+    growth = Responder(PAPER, mu, state.best).respond(tracked.rate).value
     assert policy.remaining(state) == pytest.approx((verdict.threshold - verdict.statistic) / growth)
     assert policy.remaining(state) > 10
 
@@ -231,7 +231,7 @@ def test_the_forecast_of_a_race_is_between_the_median_of_its_slowest_account_and
     assert lacking is not None and min(lacking[:best] + lacking[best + 1 :]) > 0, "all arms race"
     shares, mu = policy.shares(state), estimate(PAPER, state.counts, state.data.means)
     assert shares is not None
-    growth = Oracle(PAPER, mu, state.best).respond(shares).cost
+    growth = Responder(PAPER, mu, state.best).respond(shares).cost
     # The lognormal law with the mean r/f and the variance 2r/f^2 of the time at which a walk of drift f and variance 2f
     # first reaches r.
     medians = []

@@ -60,7 +60,7 @@ LAYERS: list[dict[str, str]] = [
         "allocation": "the optimal allocation: one solver a file, one certificate, one result",
     },
     {
-        "oracle": "best responses",
+        "responder": "best responses",
         "estimation": "the constrained estimate",
     },
     {
@@ -146,8 +146,8 @@ def test_a_module_imports_only_from_layers_below(file: str) -> None:
         ("graph", "def f():\n    from spectralbai import problem"),
         ("graph", "import spectralbai.problem as p"),
         ("graph", "from spectralbai import Problem"),
-        ("oracle", "from spectralbai.estimation import estimate"),
-        ("estimation", "from spectralbai.oracle import Oracle"),
+        ("responder", "from spectralbai.estimation import estimate"),
+        ("estimation", "from spectralbai.responder import Responder"),
     ],
 )
 def test_upward_sideways_and_root_imports_are_noticed(module: str, source: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from spectralbai import Graph, Problem, closest_alternative, solve_allocation
 from spectralbai.allocation.mirror_ascent import lipschitz
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 
 CASES = {
     "paper": (Problem(Graph.from_edges(3, [(1, 2)]), 0.02), np.array([0.9, 0.5, 0.6])),
@@ -29,14 +29,14 @@ def test_the_average_iterate_is_as_close_to_the_optimum_as_proved(name: str, t: 
     run = solve_allocation(problem, mu, tol=1e-12, solver="mirror-ascent", max_iterations=t)
     assert run.iterations == t
     value = closest_alternative(problem, mu, run.omega).cost
-    bound = lipschitz(Oracle(problem, mu, int(np.argmax(mu)))) * math.sqrt(2 * math.log(problem.n_arms) / t)
+    bound = lipschitz(Responder(problem, mu, int(np.argmax(mu)))) * math.sqrt(2 * math.log(problem.n_arms) / t)
     assert best - value <= bound
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_answer_is_the_average_of_exponentiated_gradient_steps(name: str) -> None:
     problem, mu = CASES[name]
-    n_arms, rate = mu.size, math.sqrt(2 * math.log(mu.size)) / lipschitz(Oracle(problem, mu, int(np.argmax(mu))))
+    n_arms, rate = mu.size, math.sqrt(2 * math.log(mu.size)) / lipschitz(Responder(problem, mu, int(np.argmax(mu))))
     omega, iterates = np.full(n_arms, 1 / n_arms), []
     for t in range(1, 31):
         iterates.append(omega)
@@ -87,8 +87,8 @@ def test_three_arms_are_certified_to_one_percent() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_the_lipschitz_constant_bounds_every_gradient(name: str) -> None:
     problem, mu = CASES[name]
-    oracle = Oracle(problem, mu, int(np.argmax(mu)))
+    responder = Responder(problem, mu, int(np.argmax(mu)))
     rng = np.random.default_rng(3)
     for _ in range(20):
-        responses = oracle.respond(rng.dirichlet(np.full(mu.size, 0.3)))
-        assert responses.gradient[responses.challengers].max() <= lipschitz(oracle)
+        responses = responder.respond(rng.dirichlet(np.full(mu.size, 0.3)))
+        assert responses.gradient[responses.challengers].max() <= lipschitz(responder)

@@ -16,8 +16,8 @@ from spectralbai.checks import Vector
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.outlook import Outlook
-from spectralbai.oracle import Oracle
 from spectralbai.policy import State
+from spectralbai.responder import Responder
 from spectralbai.sampling import Racing, View
 from spectralbai.sampling.contract import least_block
 from spectralbai.sampling.race import AHEAD, FLOOR_SHARE, GOLDEN, OPTIMISM, RacePlan, _aimed, spread
@@ -62,14 +62,14 @@ def test_pulls_of_an_arm_are_spread_over_the_block() -> None:
 # Where to aim.
 
 
-def best_value(oracle: Oracle, needs: Vector) -> float:
+def best_value(responder: Responder, needs: Vector) -> float:
     """Returns max over omega of min over racing arms of f_i(omega) / needs_i, by sequential quadratic programs."""
-    racing, n_arms = np.flatnonzero(needs > 0), oracle.mu.size
-    scale = float((oracle.respond(np.full(n_arms, 1 / n_arms)).cost[racing] / needs[racing]).min())
+    racing, n_arms = np.flatnonzero(needs > 0), responder.mu.size
+    scale = float((responder.respond(np.full(n_arms, 1 / n_arms)).cost[racing] / needs[racing]).min())
 
     def margin(x: Vector) -> Vector:
         omega = np.maximum(x[:-1], 1e-9)
-        margins: Vector = oracle.respond(omega / omega.sum()).cost[racing] / needs[racing] / scale - x[-1]
+        margins: Vector = responder.respond(omega / omega.sum()).cost[racing] / needs[racing] / scale - x[-1]
         return margins
 
     constraints = [{"type": "ineq", "fun": margin}, {"type": "eq", "fun": lambda x: x[:-1].sum() - 1}]
@@ -91,20 +91,20 @@ NEEDS = ([0, 1, 2, 5, 3, 1], [0, 4, 4, 1, 1, 1], [0, 1, 0, 0, 7, 0])
 @pytest.mark.parametrize("R", [1.0, math.inf])
 def test_a_plan_fills_the_accounts_as_soon_as_an_optimiser_can(needs: list[int], tolerance: float, R: float) -> None:
     problem = Problem(TWO, R, sigma=[1, 2, 1, 0.7, 1, 1], tolerance=tolerance)
-    oracle, need = Oracle(problem, np.array([1.0, 0.2, 0.5, 0.3, 0.1, -0.2]), 0), np.array(needs, dtype=float)
+    responder, need = Responder(problem, np.array([1.0, 0.2, 0.5, 0.3, 0.1, -0.2]), 0), np.array(needs, dtype=float)
     racing = need > 0
     if problem.unstructured:
-        omega, value = balance(oracle, need)
+        omega, value = balance(responder, need)
     else:
-        found = search(oracle.renumbered(), 1e-4, 60, needs=oracle.components.ordered(need))
-        omega = oracle.components.restored(found.best.omega)
-        value = float((oracle.components.restored(found.best.cost)[racing] / need[racing]).min())
+        found = search(responder.renumbered(), 1e-4, 60, needs=responder.components.ordered(need))
+        omega = responder.components.restored(found.best.omega)
+        value = float((responder.components.restored(found.best.cost)[racing] / need[racing]).min())
         assert found.ceiling.value >= value * (1 - 1e-9)
         assert found.ceiling.value <= value * (1 + 2e-4)
-    reached = oracle.respond(omega).cost[racing] / need[racing]
+    reached = responder.respond(omega).cost[racing] / need[racing]
     assert omega.min() >= 0 and omega.sum() == pytest.approx(1)
     assert reached.min() == pytest.approx(value, rel=1e-6)
-    optimum = best_value(oracle, need)
+    optimum = best_value(responder, need)
     assert value >= optimum * (1 - 2e-3)
     if problem.unstructured:
         assert value <= optimum * (1 + 1e-2)
@@ -114,11 +114,11 @@ def test_a_plan_fills_the_accounts_as_soon_as_an_optimiser_can(needs: list[int],
 
 def test_the_needs_matter() -> None:
     """With equal needs it is the optimal allocation; an arm that lacks more gets more."""
-    oracle = Oracle(Problem(TWO, math.inf), np.array([1.0, 0.2, 0.5, 0.3, 0.1, -0.2]), 0)
-    equal, _ = balance(oracle, np.ones(6))
-    more, _ = balance(oracle, np.array([1.0, 9.0, 1.0, 1.0, 1.0, 1.0]))
+    responder = Responder(Problem(TWO, math.inf), np.array([1.0, 0.2, 0.5, 0.3, 0.1, -0.2]), 0)
+    equal, _ = balance(responder, np.ones(6))
+    more, _ = balance(responder, np.array([1.0, 9.0, 1.0, 1.0, 1.0, 1.0]))
     assert more[1] > 2 * equal[1]
-    small, _ = balance(oracle, np.full(6, 5.0))
+    small, _ = balance(responder, np.full(6, 5.0))
     np.testing.assert_allclose(small, equal, rtol=1e-9)
 
 

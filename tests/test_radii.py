@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from spectralbai import Graph, Problem, closest_alternative, estimate
 from spectralbai.checks import Vector
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 from spectralbai.spectral import Components, Responses, decompose
 
 SEEDS = st.integers(0, 10**6)
@@ -30,7 +30,7 @@ class Case:
     best: int
 
     def respond(self) -> Responses:
-        return Oracle(self.problem, self.mu, self.best).respond(self.omega)
+        return Responder(self.problem, self.mu, self.best).respond(self.omega)
 
     @property
     def u(self) -> Vector:
@@ -259,10 +259,10 @@ def test_guesses_of_the_prices_change_no_answer() -> None:
         case = random_case(seed, decades=4.0, zeros=0.2, relative_R=(0.01, 0.3, 0.9, 1.1, 3.0))
         if case.problem.unstructured:
             continue  # there are no prices
-        oracle = Oracle(case.problem, case.mu, case.best)
-        cold = oracle.respond(case.omega)
+        responder = Responder(case.problem, case.mu, case.best)
+        cold = responder.respond(case.omega)
         for start in (cold.gamma, cold.gamma * 1e-6, cold.gamma * 1e6, np.ones((case.omega.size, 2))):
-            warm = oracle.respond(case.omega, start)
+            warm = responder.respond(case.omega, start)
             np.testing.assert_allclose(warm.cost, cold.cost, rtol=1e-10, atol=1e-20)
             np.testing.assert_allclose(warm.gamma, cold.gamma, rtol=1e-8, atol=1e-14)
 

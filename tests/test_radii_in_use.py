@@ -166,7 +166,7 @@ def test_where_results_are_too_rough_the_R_of_rough_components_is_raised_and_no_
     assert smooth.misfit == 0 and smooth.radii.tolist() == [2.0, 0.5, 0.0]
 
 
-def test_arms_are_separable_where_the_oracle_finds_an_alternative() -> None:
+def test_arms_are_separable_where_the_responder_finds_an_alternative() -> None:
     for R in ([0.01, 0.5, 0.0], [0.5, 0.01, 0.0], [math.inf, 0.2, 0.0]):
         for tolerance in (0.15, 0.6, 0.99):
             problem = Problem(TWO, R, tolerance=tolerance)

@@ -15,7 +15,7 @@ from spectralbai.checks import Vector
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.memory import Memory
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 from spectralbai.spectral import Components
 from spectralbai.stopping import RULES, Mixture
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
@@ -182,7 +182,7 @@ def test_thresholds_of_the_unproved_rules_are_the_stated_formulas() -> None:
 
 def test_the_likelihood_ratio_leaves_out_what_every_smooth_explanation_costs() -> None:
     evidence = evidence_of(PAPER, [30, 20, 50], [0.9, 0.4, 0.8], 0)
-    responses = Oracle(PAPER, np.array([0.9, 0.4, 0.8]), 0).respond(np.array([30.0, 20.0, 50.0]))
+    responses = Responder(PAPER, np.array([0.9, 0.4, 0.8]), 0).respond(np.array([30.0, 20.0, 50.0]))
     assert responses.misfit > 0.1
     statistic = RULES["gk16"].read(Memory(), evidence).least_beaten(0.05)[0]
     assert statistic == pytest.approx(responses.value - responses.misfit, rel=1e-12)
@@ -214,7 +214,7 @@ def test_the_mixture_ignores_what_came_before_the_split_but_for_its_prior() -> N
     later_counts, later_means = np.array([40.0, 25.0, 15.0]), np.array([0.9, 0.4, 0.5])
     data = Data.of_sums(split.counts + later_counts, split.sums + later_counts * later_means)
     reading = Mixture().read(Split(split), Evidence(PAPER, data, 0, 0.0))
-    responses = Oracle(PAPER, later_means, 0).respond(later_counts)
+    responses = Responder(PAPER, later_means, 0).respond(later_counts)
     np.testing.assert_allclose(reading.statistic, responses.cost[1:], rtol=1e-9)
     total = -integrals(PAPER, split.counts, split.means, later_counts, later_means).sum()
     np.testing.assert_allclose(reading.penalty, total - math.log(1 - PAIR_SHARE), rtol=1e-12)
@@ -301,6 +301,6 @@ def test_a_suspicious_misfit_gives_challengers_the_benefit_of_the_doubt() -> Non
     data = Data.of_sums(split.counts + later, split.sums + later * means)
     reading = Mixture().read(Split(split), Evidence(PAPER, data, 0, 0.0))
     roughness = ((5 * 0.8 + 60 * 0.9) / 65 - (5 * 0.4 + 60 * 0.3) / 65) ** 2
-    free = Oracle(Problem(PAPER.graph, roughness), means, 0).respond(later)
+    free = Responder(Problem(PAPER.graph, roughness), means, 0).respond(later)
     np.testing.assert_allclose(reading.statistic, free.cost[1:], rtol=1e-9, atol=1e-9)
     assert reading.consistent(0.1)

@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from spectralbai.estimation import estimate
     from spectralbai.graph import Graph
     from spectralbai.instance import Instance
-    from spectralbai.oracle import Alternative, closest_alternative
     from spectralbai.planning import plan
     from spectralbai.policy import SpectralRace, SpectralTaS
     from spectralbai.problem import Problem
+    from spectralbai.responder import Alternative, closest_alternative
     from spectralbai.study import Studies, Study
 else:  # hidden from type checkers, which would otherwise accept any name
     _HOMES = {
@@ -58,7 +58,7 @@ else:  # hidden from type checkers, which would otherwise accept any name
         "graph": ("Graph",),
         "instance": ("Instance",),
         "instances": ("instances",),
-        "oracle": ("Alternative", "closest_alternative"),
+        "responder": ("Alternative", "closest_alternative"),
         "planning": ("plan",),
         "policy": ("SpectralRace", "SpectralTaS"),
         "problem": ("Problem",),

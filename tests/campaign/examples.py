@@ -110,7 +110,7 @@ BAD_FILES = {
         "must be graph-intervals",
     ),
     "best arms tied": (HEAD + '[[instances]]\nkind = "complete"\nn_arms = 3\nlead = -1.0\n' + TAS, "`lead`"),
-    "oracle of means too rough": (
+    "responder of means too rough": (
         HEAD + CLIQUES + 'slack = 0.5\n[[policies]]\nkind = "oracle"\n',
         'policy "oracle" on instance "cliques"',
     ),

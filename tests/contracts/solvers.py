@@ -25,7 +25,7 @@ EDGES = [(0, 2, 1.0), (2, 4, 0.5), (1, 3, 2.0)]
 MU = np.array([0.45, 0.3, 0.5, 0.35, 0.8])
 SIGMA = np.array([1.0, 0.7, 1.0, 1.5, 1.2])
 ROUGHLY, TOL, LIMIT = 0.5, 1e-6, 200
-"""A gap that every solver closes, the usual one, and the calls of the oracle within which it need not be closed."""
+"""A gap that every solver closes, the usual one, and the calls of the responder within which it need not be closed."""
 ACCURACY = 1e-5
 """Of the cone solver that finds the optimum in one go."""
 

@@ -14,7 +14,7 @@ import pytest
 
 from spectralbai import Graph, Problem, closest_alternative, solve_allocation
 from spectralbai.allocation.interior_point import interior_point
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 
 cp: Any = importlib.import_module("cvxpy")  # its types are incomplete
 STORED = json.loads((Path(__file__).parents[1] / "data" / "allocations.json").read_text())
@@ -105,7 +105,7 @@ def test_certificates_bracket_the_value_of_the_cone_program(seed: int) -> None:
 def bracketed(problem: Problem, mu: np.ndarray) -> None:
     """Checks that the bounds are close, and the value of the cone program between them."""
     best = int(np.argmax(mu))
-    found = interior_point(Oracle(problem, mu, best).renumbered(), 1e-7, 200)
+    found = interior_point(Responder(problem, mu, best).renumbered(), 1e-7, 200)
     value = cone_program(problem, mu, best)
     assert found.upper <= found.lower * (1 + 1e-7)
     assert found.lower <= value * (1 + 1e-7)

@@ -12,7 +12,7 @@ import pytest
 from spectralbai import Graph, Problem, solve_allocation
 from spectralbai.allocation.binary import BinaryGame, relative_entropy
 from spectralbai.checks import Vector
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 
 cp: Any = importlib.import_module("cvxpy")  # its types are incomplete
 
@@ -54,17 +54,17 @@ def test_best_responses_are_those_of_cvxpy(seed: int, several: bool) -> None:
     problem, mu = instance(seed, several)
     best = int(np.argmax(mu))
     omega = np.random.default_rng(seed).dirichlet(np.ones(mu.size))
-    oracle = Oracle(problem, mu, best)
-    game = BinaryGame.of(oracle.renumbered())
-    responses = game.respond(oracle.components.ordered(omega))
+    responder = Responder(problem, mu, best)
+    game = BinaryGame.of(responder.renumbered())
+    responses = game.respond(responder.components.ordered(omega))
     for row, position in enumerate(game.challengers):
-        i = int(oracle.components.order[position])
+        i = int(responder.components.order[position])
         lam = cp.Variable(mu.size)
         cost = omega @ (cp.kl_div(mu, lam) + cp.kl_div(1 - mu, 1 - lam))
         constraints = [lam[i] >= lam[best] + problem.tolerance]
         constraints += [cp.sum_squares(root @ lam) <= R for root, R in bounds_of(problem)]
         exact = cp.Problem(cp.Minimize(cost), constraints).solve(solver=cp.CLARABEL)
-        found = relative_entropy(game.rates, responses.lam[row : row + 1])[0] @ oracle.components.ordered(omega)
+        found = relative_entropy(game.rates, responses.lam[row : row + 1])[0] @ responder.components.ordered(omega)
         assert found == pytest.approx(exact, rel=1e-5, abs=1e-8)
 
 

@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 
 from spectralbai import Graph, Problem, solve_allocation
 from spectralbai.allocation.certificate import certified_lower, certified_upper, feasible_gaps, feasible_gradients
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 from spectralbai.spectral import Responses
 
 STORED = {
@@ -133,9 +133,9 @@ def alone(responses: Responses, i: int) -> Responses:
 @pytest.mark.parametrize("name", CASES)
 def test_lower_bounds_stay_below_the_exact_dual_value(name: str) -> None:
     problem, mu = case(name)
-    oracle = Oracle(problem, mu, int(np.argmax(mu)))
+    responder = Responder(problem, mu, int(np.argmax(mu)))
     for omega in allocations(problem, mu):
-        responses = oracle.respond(omega)
+        responses = responder.respond(omega)
         for i in responses.challengers:
             lower, exact = certified_lower(alone(responses, int(i))), exact_dual(responses, int(i))
             assert Fraction(lower) <= exact
@@ -146,8 +146,8 @@ def test_lower_bounds_stay_below_the_exact_dual_value(name: str) -> None:
 def test_lower_bounds_hold_at_multipliers_that_are_not_roots(name: str) -> None:
     # The alternatives no longer minimise the Lagrangian: what they leave of its gradient must be paid for.
     problem, mu = case(name)
-    oracle = Oracle(problem, mu, int(np.argmax(mu)))
-    responses = oracle.respond(np.full(mu.size, 1 / mu.size))
+    responder = Responder(problem, mu, int(np.argmax(mu)))
+    responses = responder.respond(np.full(mu.size, 1 / mu.size))
     assert (responses.nu[responses.challengers] > 0).any()
     for factor in (0.5, 0.99, 1.01, 2.0):
         for moved in (
@@ -162,12 +162,12 @@ def test_lower_bounds_hold_at_multipliers_that_are_not_roots(name: str) -> None:
 def test_lower_bounds_hold_at_alternatives_that_are_off_the_constraints(name: str) -> None:
     # As if the root search had stopped early: too smooth or too rough, too far or not far enough.
     problem, mu = case(name)
-    oracle = Oracle(problem, mu, int(np.argmax(mu)))
-    responses = oracle.respond(np.full(mu.size, 1 / mu.size))
+    responder = Responder(problem, mu, int(np.argmax(mu)))
+    responses = responder.respond(np.full(mu.size, 1 / mu.size))
     u = responses.decomposition.u
-    level = oracle.mu[oracle.best]
+    level = responder.mu[responder.best]
     for stretch in (-1e-3, -1e-6, 1e-6, 1e-3):
-        gap = responses.gap - stretch * (oracle.mu - level - responses.gap)
+        gap = responses.gap - stretch * (responder.mu - level - responses.gap)
         cost = np.where(np.isfinite(responses.cost), 0.5 * (u * gap**2).sum(axis=1), np.inf)
         moved = replaced(responses, gap=gap, cost=cost)
         for i in moved.challengers:
@@ -180,9 +180,9 @@ def test_lower_bounds_hold_at_alternatives_that_are_off_the_constraints(name: st
 @pytest.mark.parametrize("name", CASES)
 def test_upper_bounds_come_from_alternatives_that_are_exactly_feasible(name: str) -> None:
     problem, mu = case(name)
-    oracle = Oracle(problem, mu, int(np.argmax(mu)))
+    responder = Responder(problem, mu, int(np.argmax(mu)))
     for omega in allocations(problem, mu):
-        responses = oracle.respond(omega)
+        responses = responder.respond(omega)
         p = np.random.default_rng(1).uniform(1, 5, responses.challengers.size)  # need not sum to one
         exact = exact_upper(responses, p)
         upper = certified_upper(feasible_gradients(responses), p)
@@ -194,9 +194,9 @@ def test_upper_bounds_come_from_alternatives_that_are_exactly_feasible(name: str
 def test_alternatives_that_rounding_made_too_rough_are_repaired(roughened: float) -> None:
     for name in ("plain", "tolerance", "disconnected", "R each", "R each, tight"):
         problem, mu = case(name)
-        oracle = Oracle(problem, mu, int(np.argmax(mu)))
-        honest = oracle.respond(np.full(mu.size, 1 / mu.size))
-        gap = oracle.mu - (oracle.mu - honest.gap) * (1 + roughened)
+        responder = Responder(problem, mu, int(np.argmax(mu)))
+        honest = responder.respond(np.full(mu.size, 1 / mu.size))
+        gap = responder.mu - (responder.mu - honest.gap) * (1 + roughened)
         spoiled = replaced(honest, gap=gap)
         p = np.full(honest.challengers.size, 1 / honest.challengers.size)
         assert exact_upper(spoiled, p) <= Fraction(certified_upper(feasible_gradients(spoiled), p))
@@ -206,8 +206,8 @@ def test_alternatives_that_rounding_made_too_rough_are_repaired(roughened: float
 def test_alternatives_that_cannot_be_repaired_are_not_used() -> None:
     # |lam_0 - lam_1| = sqrt(R) at most, and the tolerance is that number up to rounding: there is no room for a repair
     problem = Problem(Graph.from_edges(2, [(0, 1)]), 0.01, tolerance=0.1 * (1 - 1e-14))
-    oracle = Oracle(problem, np.array([0.5, 0.45]), 0)
-    responses = replaced(oracle.respond(np.full(2, 0.5)), gap=np.array([[0.0, 0.0], [0.1, -0.1]]))
+    responder = Responder(problem, np.array([0.5, 0.45]), 0)
+    responses = replaced(responder.respond(np.full(2, 0.5)), gap=np.array([[0.0, 0.0], [0.1, -0.1]]))
     assert responses.challengers.tolist() == [1]
     assert np.isinf(feasible_gaps(responses)).all()
     assert certified_upper(feasible_gradients(responses), np.ones(1)) == np.inf
@@ -217,7 +217,7 @@ def test_alternatives_too_rough_in_one_of_two_components_are_not_used_either() -
     graph = Graph.from_edges(4, [(0, 1), (2, 3)])
     problem = Problem(graph, [0.01, 1.0], tolerance=0.1 * (1 - 1e-14))
     mu = np.array([0.5, 0.45, 0.1, 0.0])
-    responses = Oracle(problem, mu, 0).respond(np.full(4, 0.25))
+    responses = Responder(problem, mu, 0).respond(np.full(4, 0.25))
     gap = responses.gap.copy()
     gap[1, :2] = 0.1, -0.1
     found = feasible_gaps(replaced(responses, gap=gap))
@@ -242,7 +242,7 @@ def test_the_stored_interval_of_geometric_weighted_ends_too_low() -> None:
     mu = np.array(stored["mu"])
     found = solve_allocation(problem, mu, tol=1e-9)
     assert found.status == "certified"
-    responses = Oracle(problem, mu, int(np.argmax(mu))).respond(found.omega)
+    responses = Responder(problem, mu, int(np.argmax(mu))).respond(found.omega)
     p = mixture_of(responses)
     time = 1 / exact_upper(responses, p)
     assert float(time) == pytest.approx(1429.702604, rel=2e-9)

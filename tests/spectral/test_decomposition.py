@@ -9,7 +9,7 @@ import pytest
 
 from spectralbai import Graph, Problem, estimate
 from spectralbai.checks import Indices, Vector
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 from spectralbai.spectral import Decomposition, decompose
 from spectralbai.spectral.diagonalise import invert_lower
 
@@ -144,8 +144,8 @@ def test_responses_on_two_components_are_those_of_the_smaller_problem(seed: int)
     component = found.components.of_arm
     for i in np.delete(np.arange(means.size), best).tolist():
         arms = np.flatnonzero(np.isin(component, component[[i, best]]))
-        oracle = Oracle(restricted(problem, arms), means[arms], int(np.searchsorted(arms, best)))
-        responses = oracle.respond(counts[arms])
+        responder = Responder(restricted(problem, arms), means[arms], int(np.searchsorted(arms, best)))
+        responses = responder.respond(counts[arms])
         assert cost[i] == pytest.approx(responses.cost[np.searchsorted(arms, i)], rel=1e-7, abs=1e-9)
         assert misfit[i] == pytest.approx(responses.misfit, rel=1e-7, abs=1e-9)
 
@@ -156,7 +156,7 @@ def test_misfit_and_roughness_of_results(seed: int) -> None:
     found = decompose(problem, counts)
     radii = found.components.radii
     misfit, roughness = found.misfit(means, radii), found.roughness(means, radii)
-    assert misfit == pytest.approx(Oracle(problem, means, best).respond(counts).misfit, rel=1e-7, abs=1e-9)
+    assert misfit == pytest.approx(Responder(problem, means, best).respond(counts).misfit, rel=1e-7, abs=1e-9)
     assert found.misfit(means, roughness * (1 + 1e-9)) <= 1e-9 * (1 + misfit)
     if misfit > 1e-9:
         assert roughness > problem.R
@@ -174,8 +174,8 @@ def test_one_decomposition_serves_other_means_leaders_tolerances_and_R(seed: int
             np.testing.assert_array_equal(found.project(mu, np.array([R])), estimate(there, counts, mu))
             for best in (0, means.size - 1):
                 for tolerance in (0.0, 0.2):
-                    oracle = Oracle(Problem(problem.graph, R, problem.sigma, tolerance), mu, best)
-                    here, fresh = found.respond(mu, best, np.array([R]), tolerance), oracle.respond(counts)
+                    responder = Responder(Problem(problem.graph, R, problem.sigma, tolerance), mu, best)
+                    here, fresh = found.respond(mu, best, np.array([R]), tolerance), responder.respond(counts)
                     np.testing.assert_array_equal(here.cost, fresh.cost)
                     np.testing.assert_array_equal(here.gap, fresh.gap)
 

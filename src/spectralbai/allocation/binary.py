@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spectralbai.allocation.certificate import MARGIN, Certified, certified_upper
 from spectralbai.allocation.interior_point import Iterate, newton_step, opening_allocation
 from spectralbai.checks import Indices, Matrix, Vector
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 
 INSIDE = 1e-9
 """During the search, rates of 0 and 1 are moved inside by this part of the smallest other rate; not in the bounds."""
@@ -49,11 +49,11 @@ class BinaryResponses(NamedTuple):
     """Slacks of the same constraints."""
 
 
-def binary(oracle: Oracle, tol: float, max_iterations: int, start: Vector | None, enough: float) -> Certified:
+def binary(responder: Responder, tol: float, max_iterations: int, start: Vector | None, enough: float) -> Certified:
     """Returns an allocation with certified bounds of 1/T*, like `interior_point`, but for relative entropy
     (theory 15.2)."""
-    game = BinaryGame.of(oracle)
-    omega = opening_allocation(oracle) if start is None else 0.9 * start + 0.1 / start.size
+    game = BinaryGame.of(responder)
+    omega = opening_allocation(responder) if start is None else 0.9 * start + 0.1 / start.size
     responses = game.respond(omega)
     best_omega, lower, upper = omega, -math.inf, math.inf
     point, scale = None, 1.0
@@ -132,17 +132,17 @@ class BinaryGame:
     """For each challenger, means inside (0, 1) that satisfy both constraints with room to spare."""
 
     @classmethod
-    def of(cls, oracle: Oracle) -> BinaryGame:
-        assert oracle.noise.outcome_range is not None
-        low, high = oracle.noise.outcome_range
-        rates = np.clip((oracle.mu - low) / (high - low), 0.0, 1.0)
+    def of(cls, responder: Responder) -> BinaryGame:
+        assert responder.noise.outcome_range is not None
+        low, high = responder.noise.outcome_range
+        rates = np.clip((responder.mu - low) / (high - low), 0.0, 1.0)
         near, far = (INSIDE * float(each[each > 0].min(initial=1.0)) for each in (rates, 1 - rates))
-        to = oracle.components
+        to = responder.components
         laplacian = (to.incidence.T * to.weights) @ to.incidence.toarray()
-        radii = oracle.radii / (high - low) ** 2
-        tolerance = oracle.tolerance / (high - low)
-        challengers = oracle.respond(np.ones(rates.size)).challengers
-        home, away = to.of_arm[oracle.best], to.of_arm[challengers]
+        radii = responder.radii / (high - low) ** 2
+        tolerance = responder.tolerance / (high - low)
+        challengers = responder.respond(np.ones(rates.size)).challengers
+        home, away = to.of_arm[responder.best], to.of_arm[challengers]
         if radii.size == 1:
             parts, bent = np.ones((1, rates.size)), np.zeros((challengers.size, 1), dtype=np.intp)
             free = np.array([to.weights.size == 0])
@@ -152,10 +152,10 @@ class BinaryGame:
             free = to.sizes == 1
         radii = np.where(free, 1.0, radii)  # S = 0 without edges
         own = float(radii[0] if radii.size == 1 else radii[home])
-        slater = _inner_points(laplacian, to.of_arm, oracle.best, challengers, own, tolerance)
+        slater = _inner_points(laplacian, to.of_arm, responder.best, challengers, own, tolerance)
         inside = np.clip(rates, near, 1 - max(far, NEAREST))
         edges = to.pairs, to.weights
-        return cls(rates, inside, oracle.best, radii, parts, tolerance, challengers, bent, laplacian, *edges, slater)
+        return cls(rates, inside, responder.best, radii, parts, tolerance, challengers, bent, laplacian, *edges, slater)
 
     @property
     def _rows(self) -> Indices:

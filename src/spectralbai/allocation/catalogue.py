@@ -22,8 +22,8 @@ from spectralbai.allocation.closed_form import balance_leads
 from spectralbai.allocation.interior_point import BOUNDARY, RESIDUAL_SHARE
 from spectralbai.checks import Indices, Vector
 from spectralbai.noise import SubGaussian
-from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
+from spectralbai.responder import Responder
 from spectralbai.spectral import Catalogue
 from spectralbai.threads import one_thread
 
@@ -60,31 +60,36 @@ class Mixture(NamedTuple):
 
 
 def catalogue(
-    oracle: Oracle, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0
+    responder: Responder, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0
 ) -> Certified:
     """Returns an allocation with certified bounds of 1/T*, a relative `tol` apart unless it stops early."""
-    found = oracle.catalogue
+    found = responder.catalogue
     assert found is not None, "solve_allocation takes this solver for catalogues only"
-    widest = 2 * float(found.room[found.of_arm[oracle.best]])
-    if not widest * (1 - EDGE) <= oracle.tolerance**2 < widest:
-        return _search(oracle, found, tol, max_iterations, start, enough)[0]
+    widest = 2 * float(found.room[found.of_arm[responder.best]])
+    if not widest * (1 - EDGE) <= responder.tolerance**2 < widest:
+        return _search(responder, found, tol, max_iterations, start, enough)[0]
     # Arms of the best arm's category can beat it by the tolerance, but only by a margin as small as rounding errors. So
     # the upper bound is computed without them, and the lower bound with all arms and a slightly smaller tolerance.
     upper = math.inf
     if found.n_categories > 1:
-        upper = _search(oracle, found, tol, max_iterations, start, enough)[0].upper
-    easier = copy(oracle)
+        upper = _search(responder, found, tol, max_iterations, start, enough)[0].upper
+    easier = copy(responder)
     easier.tolerance = math.sqrt(widest * (1 - 2 * EDGE))
     return _search(easier, found, tol, max_iterations, start, enough)[0]._replace(upper=upper)
 
 
 def _search(
-    oracle: Oracle, found: Catalogue, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0
+    responder: Responder,
+    found: Catalogue,
+    tol: float,
+    max_iterations: int,
+    start: Vector | None = None,
+    enough: float = 0.0,
 ) -> tuple[Certified, Mixture]:
     """Returns the result of `catalogue`, without arms of the best arm's category that can hardly beat it by the
     tolerance, and what the upper bound was computed from."""
-    order, layout = layout_of(oracle, found)
-    noise = oracle.sigma[order] ** 2
+    order, layout = layout_of(responder, found)
+    noise = responder.sigma[order] ** 2
     n, rivals = order.size, layout.rivals
     zeros = np.zeros((rivals.size, 9))
     if layout.offsets.size == n + 1:
@@ -167,31 +172,31 @@ def entropy_bound(problem: Problem, mu: Vector) -> float:
     best = problem.best_arm(mu)
     between = (rates + rates[best]) / 2
     gaussian = replace(problem, noise=SubGaussian.of((high - low) * np.sqrt(between * (1 - between)), problem.n_arms))
-    oracle = Oracle(gaussian, mu, best)
-    assert oracle.catalogue is not None
+    responder = Responder(gaussian, mu, best)
+    assert responder.catalogue is not None
     with one_thread():
-        order, layout, u, answers, weights = _search(oracle, oracle.catalogue, 1e-2, 60)[1]
+        order, layout, u, answers, weights = _search(responder, responder.catalogue, 1e-2, 60)[1]
         weights = np.where(answers.feasible, weights, 0.0)
         slope, total = entropies(layout, u, answers, weights, rates[order], high - low)
     return float(slope.max() / total) * (1 + 100 * MARGIN) if total > 0 else math.inf
 
 
-def layout_of(oracle: Oracle, found: Catalogue) -> tuple[Indices, Layout]:
+def layout_of(responder: Responder, found: Catalogue) -> tuple[Indices, Layout]:
     """Returns the arms in a new order and their layout: the best arm's category (home), then categories of one arm,
     then the others."""
-    of_arm, home = found.of_arm, int(found.of_arm[oracle.best])
+    of_arm, home = found.of_arm, int(found.of_arm[responder.best])
     rank = np.lexsort((np.arange(found.n_categories), found.sizes > 1, np.arange(found.n_categories) != home))
     place = np.empty(rank.size, dtype=np.intp)
     place[rank] = np.arange(rank.size)
     order = np.argsort(place[of_arm], kind="stable")
     category = place[of_arm][order]
-    best = int(np.flatnonzero(order == oracle.best)[0])
+    best = int(np.flatnonzero(order == responder.best)[0])
     can_win = np.arange(order.size) != best
-    if oracle.tolerance > 0 and oracle.tolerance**2 >= 2 * found.room[home] * (1 - EDGE):
+    if responder.tolerance > 0 and responder.tolerance**2 >= 2 * found.room[home] * (1 - EDGE):
         can_win &= category != 0
     offsets = np.concatenate([[0], np.cumsum(found.sizes[rank])]).astype(np.intp)
-    mu = oracle.mu[order] - oracle.mu[oracle.best]
-    return order, Layout(mu, best, oracle.tolerance, offsets, category, found.room[rank], np.flatnonzero(can_win))
+    mu = responder.mu[order] - responder.mu[responder.best]
+    return order, Layout(mu, best, responder.tolerance, offsets, category, found.room[rank], np.flatnonzero(can_win))
 
 
 def _step(

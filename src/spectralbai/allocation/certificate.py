@@ -16,7 +16,7 @@ any useful gap."""
 
 
 class Certified(NamedTuple):
-    """An allocation with certified bounds of 1/T*, as a solver returns it; arms are numbered as in its `Oracle`."""
+    """An allocation with certified bounds of 1/T*, as a solver returns it; arms are numbered as in its `Responder`."""
 
     omega: Vector
     lower: float

@@ -10,13 +10,13 @@ import numpy as np
 
 from spectralbai.allocation.certificate import Certified, certified_lower, certified_upper, feasible_gradients
 from spectralbai.checks import Vector
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 
 
-def closed_form(oracle: Oracle) -> Certified:
+def closed_form(responder: Responder) -> Certified:
     """Returns the optimal allocation of a problem whose graph bounds nothing, with certified bounds."""
-    omega, _ = balance(oracle, np.ones(oracle.mu.size))
-    responses = oracle.respond(omega)
+    omega, _ = balance(responder, np.ones(responder.mu.size))
+    responses = responder.respond(omega)
     rows = responses.challengers
     mixture = 1 / responses.gradient[rows, rows]
     return Certified(
@@ -24,16 +24,16 @@ def closed_form(oracle: Oracle) -> Certified:
     )
 
 
-def balance(oracle: Oracle, needs: Vector) -> tuple[Vector, float]:
+def balance(responder: Responder, needs: Vector) -> tuple[Vector, float]:
     """Returns the allocation that maximises min over i of f_i(omega) / needs_i, and that value.
 
     The minimum is over challengers with `needs` (n_arms,) > 0, whose means are below the best one plus the tolerance.
     """
-    others = (np.arange(oracle.mu.size) != oracle.best) & (needs > 0)
-    noise_best = float(oracle.sigma[oracle.best] ** 2)
-    lead = (oracle.mu[oracle.best] - oracle.mu[others] + oracle.tolerance) ** 2 / needs[others]
-    omega = np.zeros(oracle.mu.size)
-    omega[oracle.best], omega[others], value = balance_leads(lead, oracle.sigma[others] ** 2, noise_best)
+    others = (np.arange(responder.mu.size) != responder.best) & (needs > 0)
+    noise_best = float(responder.sigma[responder.best] ** 2)
+    lead = (responder.mu[responder.best] - responder.mu[others] + responder.tolerance) ** 2 / needs[others]
+    omega = np.zeros(responder.mu.size)
+    omega[responder.best], omega[others], value = balance_leads(lead, responder.sigma[others] ** 2, noise_best)
     return omega, value
 
 

@@ -3,7 +3,7 @@
 1/f_i is the least, over directions z of bets against challenger i, of a linear function of 1/omega. At the direction of
 the best response to some allocation, this linear function is an upper bound of 1/f_i for every other allocation, and
 exact at this one (theory 13.7). Minimising the largest of the bounds is easy, never makes the allocation worse, and
-needs one call of the oracle a step and no second derivatives.
+needs one call of the responder a step and no second derivatives.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 from spectralbai.checks import Matrix, Vector
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 
 BALANCED = 0.02
 """Relative gap up to which the largest of the linear functions is minimised."""
 ROUNDS = 300
 """Limit on the rounds for this; ten to fifty do."""
 LEAST = 1e-7
-"""Smaller shares are raised to this, so that oracle calls stay fast."""
+"""Smaller shares are raised to this, so that steps stay fast."""
 
 
-def improve(oracle: Oracle, needs: Vector, omega: Vector, steps: int) -> tuple[Vector, float]:
+def improve(responder: Responder, needs: Vector, omega: Vector, steps: int) -> tuple[Vector, float]:
     """Returns an allocation, better than `omega` (positive), and a lower bound of its value, the minimum of
     f_i(omega) / needs_i over challengers with positive needs.
 
@@ -30,7 +30,7 @@ def improve(oracle: Oracle, needs: Vector, omega: Vector, steps: int) -> tuple[V
     """
     value = 0.0
     for _ in range(steps):
-        found = oracle.respond(omega)
+        found = responder.respond(omega)
         rows = found.challengers
         rows = rows[needs[rows] > 0]
         if not rows.size:

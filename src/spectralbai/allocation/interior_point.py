@@ -1,4 +1,4 @@
-"""The default solver: a primal-dual interior-point method that calls the oracle once per step.
+"""The default solver: a primal-dual interior-point method that computes best responses once per step.
 
 It minimises s subject to 1/f_i(omega) <= s for every challenger i, omega in the simplex. The reciprocals are convex
 (f_i is concave and positive) and, without a graph, linear in 1/omega. They are far less curved than the f_i, so that
@@ -15,7 +15,7 @@ from spectralbai.allocation.certificate import MARGIN, Certified, certified_lowe
 from spectralbai.allocation.curvature import NODE_RATIO, Moves, curvature_kernel
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.compiled import njit
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 from spectralbai.spectral import Decomposition, Factors, Responses
 from spectralbai.spectral.diagonalise import diagonalise
 from spectralbai.spectral.secular import Answers, Question, respond_all
@@ -66,7 +66,7 @@ class Found(NamedTuple):
 
 
 def interior_point(
-    oracle: Oracle, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0
+    responder: Responder, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0
 ) -> Certified:
     """Returns an allocation with certified bounds, a relative `tol` apart unless it stops early.
 
@@ -74,26 +74,26 @@ def interior_point(
     better value then.
     """
     # The search gets a smaller gap, because the certificate adds an allowance for rounding errors.
-    best, ceiling, iterations = search(oracle, max(0.99 * tol - 4 * MARGIN, 0.0), max_iterations, start, enough)
+    best, ceiling, iterations = search(responder, max(0.99 * tol - 4 * MARGIN, 0.0), max_iterations, start, enough)
     upper = certified_upper(feasible_gradients(ceiling.responses), ceiling.mixture)
     return Certified(best.omega, certified_lower(best), upper, iterations)
 
 
-def opening(oracle: Oracle) -> Responses:
+def opening(responder: Responder) -> Responses:
     """Returns the best responses to the allocation from which a search without a guess starts."""
-    return oracle.respond(opening_allocation(oracle))
+    return responder.respond(opening_allocation(responder))
 
 
-def opening_allocation(oracle: Oracle) -> Vector:
+def opening_allocation(responder: Responder) -> Vector:
     """Returns the allocation from which a search without a guess starts: half to the best arm, the rest equally."""
-    n_arms = oracle.mu.size
+    n_arms = responder.mu.size
     omega = np.full(n_arms, 0.5 / (n_arms - 1))
-    omega[oracle.best] = 0.5
+    omega[responder.best] = 0.5
     return omega
 
 
 def search(
-    oracle: Oracle,
+    responder: Responder,
     tol: float,
     max_iterations: int,
     start: Vector | None = None,
@@ -105,15 +105,15 @@ def search(
 
     `needs` (in component order) scales the challengers: the search maximises the minimum of f_i(omega) / needs_i over
     challengers with positive needs, and values and bounds are those of this scaled problem. `first` is
-    `opening(oracle)`, if the caller has it already.
+    `opening(responder)`, if the caller has it already.
     """
     if first is not None:
         responses = first
     elif start is None:
-        responses = opening(oracle)
+        responses = opening(responder)
     else:
-        responses = oracle.respond(0.9 * start + 0.1 / start.size)
-    needs = np.ones(oracle.mu.size) if needs is None else needs
+        responses = responder.respond(0.9 * start + 0.1 / start.size)
+    needs = np.ones(responder.mu.size) if needs is None else needs
     rows = responses.challengers
     rows = rows[needs[rows] > 0]
     need = needs[rows]
@@ -127,13 +127,13 @@ def search(
     answered = _Answered.of(responses)
     point = Iterate(answered.omega, s, w, level / w, level / answered.omega, np.nan)
     best, highest, mixture, ceiling, iterations = _iterate(
-        _Game.of(oracle, rows, need, scale), point, answered, (tol, enough), max_iterations
+        _Game.of(responder, rows, need, scale), point, answered, (tol, enough), max_iterations
     )
-    return Found(best.responses(oracle), Ceiling(ceiling, highest.responses(oracle), mixture), iterations)
+    return Found(best.responses(responder), Ceiling(ceiling, highest.responses(responder), mixture), iterations)
 
 
 class _Game(NamedTuple):
-    """What a search is about, in the form that compiled code takes: the oracle, and which challengers count."""
+    """What a search is about, in the form that compiled code takes: the responder, and which challengers count."""
 
     rows: Indices
     """The challengers that can win and have positive needs."""
@@ -148,10 +148,10 @@ class _Game(NamedTuple):
     edge_offsets: Indices
 
     @classmethod
-    def of(cls, oracle: Oracle, rows: Indices, need: Vector, scale: float) -> _Game:
-        to = oracle.components
-        question = Question(oracle.best, oracle.radii, oracle.tolerance, to.ordered(oracle.mu))
-        return cls(rows, need, scale, question, to.ordered(oracle.sigma), to.ends, to.weights, to.edge_offsets)
+    def of(cls, responder: Responder, rows: Indices, need: Vector, scale: float) -> _Game:
+        to = responder.components
+        question = Question(responder.best, responder.radii, responder.tolerance, to.ordered(responder.mu))
+        return cls(rows, need, scale, question, to.ordered(responder.sigma), to.ends, to.weights, to.edge_offsets)
 
 
 class _Answered(NamedTuple):
@@ -166,10 +166,10 @@ class _Answered(NamedTuple):
         found = Answers(seen.gamma, seen.nu, seen.coef, seen.gap, seen.cost, seen.misfit, seen.rests)
         return cls(seen.omega, seen.decomposition.factors, found)
 
-    def responses(self, oracle: Oracle) -> Responses:
-        """Returns these best responses, which are those of the oracle, as an object."""
-        decomposition = Decomposition(oracle.components, self.omega, oracle.sigma, self.factors.u, self.factors)
-        return Responses(decomposition, oracle.mu, oracle.best, oracle.radii, oracle.tolerance, *self.found)
+    def responses(self, responder: Responder) -> Responses:
+        """Returns these best responses, which are those of the responder, as an object."""
+        decomposition = Decomposition(responder.components, self.omega, responder.sigma, self.factors.u, self.factors)
+        return Responses(decomposition, responder.mu, responder.best, responder.radii, responder.tolerance, *self.found)
 
 
 class _Cuts(NamedTuple):

@@ -20,13 +20,13 @@ from spectralbai.checks import Vector, check_integer, check_number, check_weight
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
 from spectralbai.noise import Divergence, SubGaussian
-from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
+from spectralbai.responder import Responder
 from spectralbai.spectral import Catalogue
 from spectralbai.threads import one_thread
 
-Method = Callable[[Oracle, float, int, Vector | None, float], Certified]
-"""Takes (oracle, tol, max_iterations, start, enough) and returns an allocation with certified bounds.
+Method = Callable[[Responder, float, int, Vector | None, float], Certified]
+"""Takes (responder, tol, max_iterations, start, enough) and returns an allocation with certified bounds.
 
 It may stop once its upper bound is at most `enough`, because the caller already knows a better value.
 """
@@ -52,9 +52,9 @@ SOLVERS: dict[str, Solver | None] = {
     "auto": None,
     "binary": Solver("binary", binary, 60, divergence="binary"),
     "catalogue": Solver("catalogue", catalogue, 60, by_category=True),
-    "closed-form": Solver("closed-form", lambda oracle, *_: closed_form(oracle), 1, without_graph=True),
+    "closed-form": Solver("closed-form", lambda responder, *_: closed_form(responder), 1, without_graph=True),
     "interior-point": Solver("interior-point", interior_point, 200),
-    "mirror-ascent": Solver("mirror-ascent", lambda oracle, tol, limit, *_: mirror_ascent(oracle, tol, limit), 10_000),
+    "mirror-ascent": Solver("mirror-ascent", lambda it, tol, limit, *_: mirror_ascent(it, tol, limit), 10_000),
 }
 """The solvers by name; `_chosen` says which one "auto" takes."""
 MOST_ANSWERS = 5
@@ -161,20 +161,20 @@ def _solve_for(
     enough: float,
 ) -> Allocation:
     """Returns the allocation for one answer; stops early once its value is known to be below `enough`."""
-    oracle = Oracle(problem, mu, best)
+    responder = Responder(problem, mu, best)
     limit = solver.max_iterations if max_iterations is None else max_iterations
     with one_thread():
-        if oracle.unbeatable:
+        if responder.unbeatable:
             raise InvalidInput(
                 f"`tolerance` = {problem.tolerance:g} with {problem.described_R()} lets no other arm beat arm {best} "
                 "by more than the tolerance: every trial would be wasted; lower the tolerance or raise R"
             )
         if solver.by_category:
-            found = solver.method(oracle, tol, limit, start, enough)
+            found = solver.method(responder, tol, limit, start, enough)
         else:
-            guess = None if start is None else oracle.components.ordered(start)
-            found = solver.method(oracle.renumbered(), tol, limit, guess, enough)
-            found = found._replace(omega=oracle.components.restored(found.omega))
+            guess = None if start is None else responder.components.ordered(start)
+            found = solver.method(responder.renumbered(), tol, limit, guess, enough)
+            found = found._replace(omega=responder.components.restored(found.omega))
     omega = found.omega
     omega.setflags(write=False)
     lower = max(found.lower, 0.0)

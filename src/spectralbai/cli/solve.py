@@ -45,7 +45,7 @@ def solve(
         str, typer.Option(help="auto, mirror-ascent, closed-form, interior-point, binary or catalogue.")
     ] = "auto",
     max_iterations: Annotated[
-        int | None, typer.Option(help="Most oracle calls; the solver's own limit if not given.", metavar="N")
+        int | None, typer.Option(help="Most steps; the solver's own limit if not given.", metavar="N")
     ] = None,
 ) -> None:
     """What the graph saves, and how to share the samples.
@@ -127,7 +127,7 @@ def _print_tables(solved: Solved) -> None:
         summary.add_row("the graph saves", f"{saving:.1%} of the samples (T_inf*/T_R* = {times:.3g})")
     summary.add_row("certificate", f"{with_graph.lower:.8g} <= 1/T_R* <= {with_graph.upper:.8g}")
     summary.add_row("", f"{with_graph.status}: gap {with_graph.gap:.1e}, asked {solved.tol:.1e}")
-    summary.add_row("solver", f"{with_graph.solver}, {in_words(with_graph.iterations, 'oracle call')}")
+    summary.add_row("solver", f"{with_graph.solver}, {in_words(with_graph.iterations, 'step')}")
 
     by_share = sorted(range(problem.n_arms), key=lambda arm: -with_graph.omega[arm])
     shown = range(problem.n_arms) if problem.n_arms <= MOST_ROWS else by_share[:ROWS_KEPT]

@@ -15,8 +15,8 @@ from scipy.special import chdtri
 from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
-from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
+from spectralbai.responder import Responder
 from spectralbai.spectral import Catalogue, Components, Decomposition, Duels, decompose
 
 DOUBT = 0.1
@@ -107,8 +107,8 @@ class Outlook:
     def growth(self, leader: int, allocation: Vector) -> Vector:
         """Returns how much evidence against each challenger of a leader one pull by this allocation brings if the
         estimate is right, in nats; inf for challengers that cannot win."""
-        oracle = Oracle(self.problem, self.mu, leader, self.sigma, self.radii)
-        return oracle.respond(allocation).cost
+        responder = Responder(self.problem, self.mu, leader, self.sigma, self.radii)
+        return responder.respond(allocation).cost
 
     @cached_property
     def _precision(self) -> Vector:

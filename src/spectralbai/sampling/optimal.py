@@ -8,7 +8,7 @@ import numpy as np
 
 from spectralbai.allocation.interior_point import opening, search
 from spectralbai.checks import Vector
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 from spectralbai.sampling.contract import View
 from spectralbai.sampling.tracking import Tracker
 
@@ -30,12 +30,12 @@ class OptimalTracking(Tracker):
         caused; this takes more samples and hardly less time.
         """
         problem, mu_tilde, best = view.problem, view.evidence.mu_tilde, view.evidence.best
-        oracle = Oracle(problem, mu_tilde, best)
-        renumbered = oracle.renumbered()
+        responder = Responder(problem, mu_tilde, best)
+        renumbered = responder.renumbered()
         first = opening(renumbered)
         if TIED < first.value < np.inf:
             found = search(renumbered, TRACKING_TOL, max_iterations=50, first=first)
-            return oracle.components.restored(found.best.omega)
+            return responder.components.restored(found.best.omega)
         tied = mu_tilde >= mu_tilde[best] - 1e-7 * problem.sigma.max() - problem.tolerance
         shares: Vector = tied / tied.sum()
         return shares

@@ -16,8 +16,8 @@ from spectralbai.compiled import njit
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.memory import Memory
 from spectralbai.evidence.outlook import CatalogueOutlook, Outlook
-from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
+from spectralbai.responder import Responder
 from spectralbai.sampling.catalogue_race import aim
 from spectralbai.sampling.contract import SamplingRule, View, least_block
 from spectralbai.sampling.optimal import TIED
@@ -27,9 +27,9 @@ from spectralbai.spectral.large_components import LARGE
 from spectralbai.ties import first_largest
 
 PLAN_TOL, PLAN_STEPS = 0.05, 30
-"""Relative gap up to which a plan is solved, and the largest number of oracle calls for it."""
+"""Relative gap up to which a plan is solved, and the largest number of steps for it."""
 MANY_ARMS, FEW_STEPS = 200, 7
-"""With more arms than the first, oracle calls are slow, and plans use at most the second number of them. These few
+"""With more arms than the first, steps are slow, and plans use at most the second number of them. These few
 reached 95 % of the best value on all instances tried."""
 LARGE_STEPS, START_SHARE = 2, 0.3
 """Number of steps of a plan for more than `LARGE` arms, by another method; it starts from the last plan with this part
@@ -140,22 +140,22 @@ def _aimed(outlook: Outlook, leader: int, needs: Vector, before: Vector | None =
     """
     problem, mu, racing = outlook.problem, outlook.mu, needs > 0
     sigma = outlook.sigma
-    oracle = Oracle(problem, mu, leader, sigma, outlook.radii)
+    responder = Responder(problem, mu, leader, sigma, outlook.radii)
     beaten = mu[racing] < mu[leader] + problem.tolerance - 1e-7 * sigma.max()
     if mu.size > LARGE and not problem.unstructured and racing.any() and beaten.all():
-        start = opening_allocation(oracle)
+        start = opening_allocation(responder)
         if before is not None:
             start = START_SHARE * start + (1 - START_SHARE) * before
-        return improve(oracle, needs, start, LARGE_STEPS)
-    renumbered, ordered = oracle.renumbered(), oracle.components.ordered(needs)
+        return improve(responder, needs, start, LARGE_STEPS)
+    renumbered, ordered = responder.renumbered(), responder.components.ordered(needs)
     first = opening(renumbered)
     if racing.any() and TIED < first.cost[ordered > 0].min() < np.inf:
         if problem.unstructured:
-            return balance(oracle, needs)
+            return balance(responder, needs)
         steps = PLAN_STEPS if mu.size <= MANY_ARMS else FEW_STEPS
         found = search(renumbered, PLAN_TOL, steps, needs=ordered, first=first)
-        omega = oracle.components.restored(found.best.omega)
-        cost = oracle.components.restored(found.best.cost)
+        omega = responder.components.restored(found.best.omega)
+        cost = responder.components.restored(found.best.cost)
         return omega, float((cost[racing] / needs[racing]).min())
     tied = (mu >= mu[leader] - 1e-7 * sigma.max() - problem.tolerance) & racing
     tied[leader] = True

@@ -11,8 +11,8 @@ import numpy as np
 from spectralbai.checks import Vector
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.memory import Memory
-from spectralbai.oracle import Oracle
 from spectralbai.problem import Problem
+from spectralbai.responder import Responder
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.reading import LikelihoodReading, Reading
 
@@ -52,7 +52,7 @@ class PrintedRule(StoppingRule[Memory]):
         best = int(np.argmax(np.where(data.counts > 0, data.means, -np.inf)))
         if (data.counts == 0).any():
             return _plain_reading(evidence, best, np.zeros(problem.n_arms - 1), False)
-        responses = Oracle(_without_graph(problem), data.means, best).respond(data.counts)
+        responses = Responder(_without_graph(problem), data.means, best).respond(data.counts)
         return _plain_reading(evidence, best, responses.cost[responses.challengers], False)
 
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
@@ -62,7 +62,7 @@ class PrintedRule(StoppingRule[Memory]):
 def closest_cost(problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
     """Returns the cost per trial of the closest alternative to the means `mu` (theory 2.2), which is how fast
     likelihood ratios grow."""
-    return Oracle(problem, mu, best).respond(allocation).value
+    return Responder(problem, mu, best).respond(allocation).value
 
 
 @lru_cache(maxsize=32)

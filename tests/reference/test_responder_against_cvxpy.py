@@ -10,7 +10,7 @@ import pytest
 
 from spectralbai import Graph, Problem
 from spectralbai.checks import Vector
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 
 
 def cone_cost(problem: Problem, mu: Vector, omega: Vector, best: int, challenger: int, scale: float) -> float:
@@ -116,7 +116,7 @@ def test_where_each_component_has_its_R_too(
 
 def compare(problem: Problem, mu: Vector, omega: Vector, best: int) -> None:
     """Compares the cost of every challenger with that of the cone solver."""
-    responses = Oracle(problem, mu, best).respond(omega)
+    responses = Responder(problem, mu, best).respond(omega)
     largest = float((omega / problem.sigma**2).max())
     for challenger in range(problem.n_arms):
         if challenger == best:

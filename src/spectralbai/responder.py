@@ -40,11 +40,8 @@ class Alternative:
     """f(omega) = sum_a omega_a (mu_a - lam_a)^2 / (2 sigma_a^2)."""
 
 
-class Oracle:
-    """Best responses to any allocation, for one problem, one vector of means and one best arm.
-
-    It has nothing to do with the oracle policy (`policy.OracleSampling`), which knows the true means.
-    """
+class Responder:
+    """Best responses to any allocation, for one problem, one vector of means and one best arm."""
 
     def __init__(
         self, problem: Problem, mu: Vector, best: int, sigma: Vector | None = None, radii: Vector | None = None
@@ -91,7 +88,7 @@ class Oracle:
         decomposition = Decomposition.of(self.components, omega, self.sigma)
         return decomposition.respond(self.mu, self.best, self.radii, self.tolerance, start)
 
-    def renumbered(self) -> Oracle:
+    def renumbered(self) -> Responder:
         """Returns the same best responses, with arms numbered in component order.
 
         Solvers use this: arms need no translation at every step, and results do not depend on how the arms of
@@ -129,11 +126,11 @@ def closest_alternative(problem: Problem, mu: ArrayLike, omega: ArrayLike, best:
     mu = check_vector("mu", mu, problem.n_arms)
     omega = check_weights_of_arms("omega", omega, problem.n_arms)
     best = problem.best_arm(mu) if best is None else check_arm("best", best, problem.n_arms)
-    oracle = Oracle(problem, mu, best)
+    responder = Responder(problem, mu, best)
     with one_thread():
-        responses = oracle.respond(omega)
+        responses = responder.respond(omega)
     # Challengers can have equal costs, for example if omega has zeros; take the first in component order.
-    winner = int(oracle.components.order[np.argmin(oracle.components.ordered(responses.cost))])
+    winner = int(responder.components.order[np.argmin(responder.components.ordered(responses.cost))])
     if not np.isfinite(responses.cost[winner]):
         raise InvalidInput(
             f"`tolerance` = {problem.tolerance:g} with {problem.described_R()} lets no other arm beat arm {best}: "
@@ -142,5 +139,5 @@ def closest_alternative(problem: Problem, mu: ArrayLike, omega: ArrayLike, best:
     gamma: float | Vector = float(responses.gamma[winner, 0])
     if problem.by_component:
         gamma = np.zeros(problem.graph.n_components)
-        gamma[oracle.components.whole] = responses.prices[winner]  # 0 for components with infinite R
+        gamma[responder.components.whole] = responses.prices[winner]  # 0 for components with infinite R
     return Alternative(mu - responses.gap[winner], winner, gamma, float(responses.cost[winner]))

@@ -14,7 +14,7 @@ from spectralbai import Graph, InvalidInput, Problem, closest_alternative
 from spectralbai.allocation.certificate import certified_lower
 from spectralbai.allocation.curvature import curvature
 from spectralbai.checks import Vector
-from spectralbai.oracle import Oracle
+from spectralbai.responder import Responder
 from spectralbai.spectral import Responses
 
 SEEDS = st.integers(0, 10**6)
@@ -31,7 +31,7 @@ class Case:
     best: int
 
     def respond(self) -> Answer:
-        return Answer(self, Oracle(self.problem, self.mu, self.best).respond(self.omega))
+        return Answer(self, Responder(self.problem, self.mu, self.best).respond(self.omega))
 
 
 class Answer:
@@ -432,10 +432,10 @@ def test_among_free_values_the_alternative_takes_the_least_rough() -> None:
 def test_a_guess_of_gamma_changes_no_answer() -> None:
     for seed in range(30):
         case = random_case(seed, decades=4.0, zeros=0.2)
-        oracle = Oracle(case.problem, case.mu, case.best)
-        cold = oracle.respond(case.omega)
+        responder = Responder(case.problem, case.mu, case.best)
+        cold = responder.respond(case.omega)
         for start in (cold.gamma, cold.gamma * 1e-6, cold.gamma * 1e6, np.ones((case.omega.size, 2))):
-            warm = oracle.respond(case.omega, start)
+            warm = responder.respond(case.omega, start)
             np.testing.assert_allclose(warm.cost, cold.cost, rtol=1e-11, atol=1e-20)
             np.testing.assert_allclose(warm.gamma, cold.gamma, rtol=1e-9, atol=1e-14)
 
@@ -454,12 +454,12 @@ def test_the_closest_alternative_is_the_cheapest_challengers() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_a_renumbered_oracle_gives_the_same_answers_under_other_names(seed: int) -> None:
+def test_a_renumbered_responder_gives_the_same_answers_under_other_names(seed: int) -> None:
     case = random_case(seed, sigma_decades=0.5, n_components=3)
-    oracle = Oracle(case.problem, case.mu, case.best)
-    order = oracle.components.order
-    assert not oracle.components.in_order
-    here, there = oracle.respond(case.omega), oracle.renumbered().respond(case.omega[order])
+    responder = Responder(case.problem, case.mu, case.best)
+    order = responder.components.order
+    assert not responder.components.in_order
+    here, there = responder.respond(case.omega), responder.renumbered().respond(case.omega[order])
     np.testing.assert_array_equal(there.cost, here.cost[order])
     np.testing.assert_array_equal(there.gap, here.gap[np.ix_(order, order)])
     np.testing.assert_array_equal(there.gradient, here.gradient[np.ix_(order, order)])
@@ -471,11 +471,11 @@ def test_a_renumbered_oracle_gives_the_same_answers_under_other_names(seed: int)
     np.testing.assert_array_equal(curvature(there, p[order]), curvature(here, p)[np.ix_(order, order)])
 
 
-def test_an_oracle_is_unbeatable_only_if_the_tolerance_empties_every_alternative() -> None:
+def test_an_responder_is_unbeatable_only_if_the_tolerance_empties_every_alternative() -> None:
     graph, mu = Graph.from_edges(3, [(0, 1), (1, 2)]), np.array([0.3, 0.2, 0.1])
-    assert Oracle(Problem(graph, 0.02, tolerance=0.3), mu, 0).unbeatable
-    assert not Oracle(Problem(graph, 0.02, tolerance=0.19), mu, 0).unbeatable  # arm 2: resistance 2
-    assert not Oracle(Problem(graph, 0.0), np.zeros(3), 0).unbeatable
+    assert Responder(Problem(graph, 0.02, tolerance=0.3), mu, 0).unbeatable
+    assert not Responder(Problem(graph, 0.02, tolerance=0.19), mu, 0).unbeatable  # arm 2: resistance 2
+    assert not Responder(Problem(graph, 0.0), np.zeros(3), 0).unbeatable
 
 
 PATH = Problem(Graph.from_edges(3, [(0, 1), (1, 2)]), 1.0)
