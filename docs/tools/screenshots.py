@@ -1,6 +1,6 @@
 """Takes the pictures of the page in docs/service.md: python docs/tools/screenshots.py
 
-It needs Chromium, its driver, Selenium and Pillow. `service_plan.png` is not taken anew.
+It needs Chromium, its driver, Selenium and Pillow.
 """
 
 from __future__ import annotations
@@ -47,10 +47,8 @@ def taken(page: Page, width: int, height: int, top: str | None = None) -> Image.
 
 
 def keep(picture: Image.Image, name: str) -> None:
-    """Writes a picture with 256 colours, which are enough; rare ones must be among them."""
-    picture.quantize(256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).save(
-        ROOT / "docs" / name, optimize=True
-    )
+    """Writes a picture, in all its colours."""
+    picture.save(ROOT / "docs" / name, optimize=True)
 
 
 def shown(page: Page, url: str, name: str, theme: str) -> None:
@@ -91,6 +89,14 @@ def main() -> None:
         for number, part in enumerate(parts):
             whole.paste(part, (number * (375 + GAP), 0))
         keep(whole, "service_phone.png")
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        page.open(f"{url}/#/new")
+        page.click("button", "Use an example")
+        page.click("button", "Show the plan")
+        page.shows(".plan", "Trials to expect")
+        page.js("document.documentElement.style.scrollbarWidth = 'none'")
+        page.js("document.querySelector('.bar').style.position = 'static'; document.activeElement.blur()")
+        keep(taken(page, 1000, 830, ".create > fieldset:nth-of-type(4)"), "service_plan.png")
 
 
 if __name__ == "__main__":

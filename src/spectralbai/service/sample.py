@@ -34,7 +34,7 @@ R = 0.03
 """Bound on how much designs of one colour differ: on the sum of squared differences over neighbours."""
 PAUSE = 0.25
 """Seconds between visitors, on average."""
-AT_ONCE = 300
+AT_ONCE = 500
 """So many visitors come at once, so that there is something to look at from the beginning."""
 
 
