@@ -33,6 +33,15 @@ def postgresql(database: str) -> str:
     return database
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The address of an empty storage."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'studies.db'}"
+    url: str = request.getfixturevalue("postgresql")
+    return url
+
+
 @pytest.fixture
 def studies(tmp_path: Path) -> Iterator[sb.Studies]:
     """Studies in an SQLite file."""

@@ -1,7 +1,4 @@
-"""The contract of studies, by a client of a running service.
-
-Over SQLite: `tests/study/test_contract.py` has both kinds of database, and `test_running.py` services over PostgreSQL.
-"""
+"""The contract of studies, by a client of a running service over databases of both kinds."""
 
 from __future__ import annotations
 
@@ -14,8 +11,8 @@ from tests.study.contract import StudyContract
 
 
 @pytest.fixture
-def studies(studies: sb.Studies, serve: Callable[..., str]) -> Iterator[sb.Client]:
-    with sb.Client(serve(studies)) as client:
+def studies(storage: str, serve: Callable[..., str]) -> Iterator[sb.Client]:
+    with sb.Studies(storage) as opened, sb.Client(serve(opened)) as client:
         yield client
 
 
