@@ -72,6 +72,13 @@ def test_every_page_is_in_the_navigation_once() -> None:
     assert listed == dict.fromkeys({*there, "index.md", "contributing.md", "changelog.md"}, 1)
 
 
+@pytest.mark.parametrize("page", [page for page in PAGES if page.suffix == ".md"], ids=lambda page: page.name)
+def test_lines_of_prose_fit(page: Path) -> None:
+    not_prose = r"^```.*?^```$|^\$\$.*?\$\$$|^(?:\||!\[|    ).*?$"  # code, equations, tables, pictures
+    prose = re.sub(not_prose, "", page.read_text("utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert [line for line in prose.splitlines() if len(line) > 120] == []
+
+
 def test_pictures_are_small() -> None:
     large = [path.name for path in DOCS.rglob("*.png") if path.stat().st_size > 250_000]
     assert not large
