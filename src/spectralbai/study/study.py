@@ -301,9 +301,8 @@ class Study(Closing):
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
             at, records = self._snapshot(ledger), self._records(ledger)
-        return Report.of(
-            at, records, self.versions, base
-        )  # outside the transaction, because this computes and may have to compile
+        # Outside the transaction, because this computes and may have to compile.
+        return Report.of(at, records, self.versions, base)
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a report needs, as of one instant."""

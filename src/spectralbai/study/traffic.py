@@ -177,7 +177,7 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
         state, seen = advance(upkeep.definition, kept, unseen)
         now = upkeep.now
         day = settle(upkeep.definition, state, arms, outcomes, now)
-        text = json.dumps(day.state.as_dict())
+        text, columns = json.dumps(day.state.as_dict()), summary(upkeep.definition, day.state)
         with upkeep.writing() as ledger:
             standing = ledger.standing(lock=True)
             if standing != before or ledger.kept() != key(kept):
@@ -192,8 +192,7 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
                 if opening.number < state.opened:
                     ledger.change_opening(opening.number, opening.arms)
             ledger.add_openings([each for each in day.openings if each.number >= state.opened])
-            ledger.replace_state(key(kept), day.state, text, now, (*seen, *day.checks))
-            ledger.update(**summary(upkeep.definition, day.state))
+            ledger.replace_state(key(kept), day.state, text, now, (*seen, *day.checks), **columns)
         upkeep.replaced(day.state)
         return len(results)
 

@@ -40,17 +40,13 @@ class Upkeep:
     def __init__(self, storage: Storage, id_: int, name: str, definition: Definition, head: str) -> None:
         """`head` is how the definition begins in the storage."""
         self.storage = storage
-        self._id = id_
+        self.id = id_
+        """What tells the study from all others, also from one of its name that was deleted."""
         self.name = name
         self.definition = definition
         """What the study is about; it changes when options join, also by another process."""
         self._head = head
         self._known: State | None = None  # the state last read, which is mostly that still kept
-
-    @property
-    def id(self) -> int:
-        """What tells the study from all others, also from one of its name that was deleted."""
-        return self._id
 
     @property
     def now(self) -> float:
@@ -61,13 +57,13 @@ class Upkeep:
     def reading(self) -> Iterator[Ledger]:
         """Yields the rows of the study as of one instant."""
         with self.storage.reading() as connection:
-            yield Ledger(connection, self._id)
+            yield Ledger(connection, self.id)
 
     @contextmanager
     def writing(self) -> Iterator[Ledger]:
         """Yields the rows of the study for writing; all changes are made or none."""
         with self.storage.writing() as connection:
-            yield Ledger(connection, self._id)
+            yield Ledger(connection, self.id)
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
         """Updates the stored state if results are not yet processed and no other worker is doing it.
@@ -121,13 +117,11 @@ class Upkeep:
             if not standing.behind:
                 return  # another worker has done it
             new, seen = advance(self.definition, state, told)
-            text = json.dumps(new.as_dict())
+            text, columns = json.dumps(new.as_dict()), summary(self.definition, new)
             with self.writing() as ledger:
                 ledger.standing(lock=True)  # all writers lock the study's row first
                 now = self.now
-                replaced = ledger.replace_state(key(state), new, text, now, seen)
-                if replaced:
-                    ledger.update(**summary(self.definition, new))
+                replaced = ledger.replace_state(key(state), new, text, now, seen, **columns)
                 standing = ledger.standing()
                 behind = standing.behind
                 ledger.update(claimed=now + CLAIM if behind else 0.0)
