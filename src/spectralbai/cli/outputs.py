@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
+from typer import Option
 
 from spectralbai.errors import InvalidInput
 
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there, whatever they hold.")]
+Force = Annotated[bool, Option("--force", help="Replace files that are there, whatever they hold.")]
 
 HEAD = 1024
 """Number of bytes at the beginning of a file by which its kind is recognised."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from spectralbai import __version__
 from spectralbai.compiled import compiling, on_compiling
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from multiprocessing.connection import Connection
 
-Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers, whatever --jobs.")]
-Jobs = Annotated[int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")]
+Seed = Annotated[int, Option(help="The same seed gives the same numbers, whatever --jobs.")]
+Jobs = Annotated[int | None, Option(help="Processes that simulate; one per core if not given.", metavar="N")]
 
 KEPT = b"kept"
 """What a worker sends when it compiles code that will be kept on disk; if it will not be kept, an empty message."""
@@ -178,11 +178,9 @@ def saying_that_it_compiles() -> Iterator[None]:
 
     def say(kept: bool) -> None:
         if first.acquire(blocking=False):  # never released, so that only one line is printed
-            how_often = (
-                "later commands find them kept"
-                if kept
-                else "every command does, since there is no place to keep them: set NUMBA_CACHE_DIR to a folder"
-            )
+            how_often = "later commands find them kept"
+            if not kept:
+                how_often = "every command does, since there is no place to keep them: set NUMBA_CACHE_DIR to a folder"
             words = f"Compiling the numerical kernels, which takes up to a minute; {how_often} ..."
             print(words, file=sys.stderr, flush=True)
 

@@ -1,5 +1,4 @@
-"""The pictures of a study. If there are many arms, they show the categories, or the first arms if there are no
-categories."""
+"""The pictures of a study; of many arms they show the categories or, if there are none, the first arms."""
 
 from __future__ import annotations
 
@@ -46,14 +45,12 @@ def pictures(status: Status, definition: Definition, checks: Sequence[Check]) ->
         return
     from spectralbai import plot
 
-    ranked = status.ranked
-    names = [arm.label for arm in ranked]
+    names, results, omega, estimates, _, _ = zip(*_rows(status), strict=True)
     likely = {*(status.candidates or ()), status.control}
     named = [row for row, name in enumerate(names) if name in likely]
-    if all(arm.estimate is not None for arm in ranked):
+    if np.isfinite(estimates).all():
         yield from _estimates(status, definition.instance, named)
-    omega = _floats(arm.omega for arm in ranked)
-    ax = plot.plot_shares(names, [arm.results for arm in ranked], omega, named=named)
+    ax = plot.plot_shares(names, results, omega, named=named)
     yield plot.as_png(ax), "How the trials were shared."
     raced = [check for check in checks if check.lacking is not None]
     if raced:
@@ -71,22 +68,19 @@ def _estimates(status: Status, instance: Instance, named: Sequence[int]) -> Iter
     """Yields the estimates, the best first, and the graph with them; `named` are rows whose arms get a label first."""
     from spectralbai import plot
 
-    names = [arm.label for arm in status.ranked]
-    estimate, low, high = (_floats(getattr(arm, name) for arm in status.ranked) for name in ("estimate", "low", "high"))
+    names, _, _, estimate, low, high = zip(*_rows(status), strict=True)
     leader = names[0] if status.best is None else status.best
     control = None if status.control is None else names.index(status.control)
     look: dict[str, Any] = {"control": control, "rates": status.rates, "star_is": STARS[status.state]}
     ax = plot.plot_estimates(names, estimate, low, high, names.index(leader), named=named, **look)
     base = "" if status.control is None else f' The dashed line is the control "{status.control}".'
     yield plot.as_png(ax), f"Estimated mean outcomes. {status.about_intervals}{base}"
-    place = {label: arm for arm, label in enumerate(instance.labels)}
-    means = np.empty(len(names))
-    means[[place[name] for name in names]] = estimate
+    labels = instance.labels
     ax = plot.plot_graph(
-        Instance(instance.problem, means, instance.labels),
+        Instance(instance.problem, _floats(arm.estimate for arm in status.arms), labels),
         [arm.results for arm in status.arms],
-        best=place[leader],
-        named=[place[names[row]] for row in named],
+        best=labels.index(leader),
+        named=[labels.index(names[row]) for row in named],
         area_is="share of the results",
         colour_is="estimated mean",
         star_is=STARS[status.state],
@@ -123,17 +117,16 @@ def _pictures_of_many(status: Status, definition: Definition, checks: Sequence[C
     """
     from spectralbai import plot
 
-    rows = list(_rows(status))
-    names = [row.name for row in rows]
-    every, some = _words(status, len(rows))
+    names, results, omega, estimate, low, high = zip(*_rows(status), strict=True)
+    every, some = _words(status, len(names))
     categories = categories_in(definition)
     control = next((arm for arm in status.arms if arm.label == status.control), None)
-    if all(math.isfinite(row.estimate) for row in rows):
+    if np.isfinite(estimate).all():
         ax = plot.plot_estimates(
             names,
-            [row.estimate for row in rows],
-            [row.low for row in rows],
-            [row.high for row in rows],
+            estimate,
+            low,
+            high,
             0,
             others=_others(status, names) if categories is not None else (),
             base=None if control is None else _mean(control),
@@ -144,7 +137,7 @@ def _pictures_of_many(status: Status, definition: Definition, checks: Sequence[C
         dots = "" if categories is None else " The light strokes are the other arms."
         base = "" if control is None else f' The dashed line is the control "{control.label}".'
         yield plot.as_png(ax), f"{which}{some}. {status.about_intervals}{dots}{base}"
-    ax = plot.plot_shares(names, [row.results for row in rows], [row.omega for row in rows], of=status.results)
+    ax = plot.plot_shares(names, results, omega, of=status.results)
     yield plot.as_png(ax), f"How the trials were shared{some}."
     raced = [check for check in checks if check.lacking is not None]
     if raced:
@@ -184,9 +177,9 @@ def _race_of_many(status: Status, definition: Definition, raced: Sequence[Check]
 
 
 def _rows(status: Status) -> Iterator[Shown]:
-    """Yields the rows of a picture: categories or arms, the recommended one first."""
+    """Yields the rows of a picture: the arms, best estimate first; of many, categories or arms, recommended first."""
     found = status.listed if status.categories is None else status.categories
-    for each in found[:MOST_ROWS]:
+    for each in status.ranked if len(status.arms) <= MANY_ARMS else found[:MOST_ROWS]:
         name = each.label if isinstance(each, ArmStatus) else each.name
         yield Shown(name, each.results, *_floats((each.omega, each.estimate, each.low, each.high)))
 

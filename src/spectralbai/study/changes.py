@@ -92,8 +92,7 @@ def stop(upkeep: Upkeep) -> bool:
 
 
 def _up_to_date(upkeep: Upkeep) -> tuple[Standing, State, Told]:
-    """Returns how far the study is, the stored state and the results told since, as of one instant at which no block
-    is about to close."""
+    """Returns how far the study is, the stored state and the results told since, when no block is about to close."""
     while True:
         upkeep.catch_up()
         with upkeep.reading() as ledger:

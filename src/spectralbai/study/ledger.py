@@ -214,8 +214,7 @@ class Ledger:
         return [found[id_] for id_ in ids if id_ in found]
 
     def recent(self, most: int, before: int | None) -> list[tuple[int, Observation, str | None]]:
-        """Returns (number, result, worker) of the last results told, or of the last before number `before`, the newest
-        first."""
+        """Returns (number, result, worker) of the last results told, perhaps before number `before`, newest first."""
         columns = _columns(Observation, observations)
         query = select(observations.c.number, *columns, tickets.c.worker).outerjoin(tickets, OF_TICKET)
         query = query.where(observations.c.study == self._id).order_by(observations.c.number.desc()).limit(most)
@@ -225,8 +224,7 @@ class Ledger:
         return [(number, Observation(*cells), worker) for number, *cells, worker in rows]
 
     def outcomes_of(self, ids: Sequence[str]) -> dict[str, tuple[int, float | None, int | None]]:
-        """Returns (arm, outcome, block) by ticket id, for those of the tickets that exist; the outcome is None if it
-        was not told."""
+        """Returns (arm, outcome, block) by id of the tickets that exist; the outcome is None if it was not told."""
         of_ticket = (observations.c.study == tickets.c.study) & (observations.c.number == tickets.c.result)
         query = select(tickets.c.id, tickets.c.arm, observations.c.outcome, tickets.c.block)
         query = query.outerjoin(observations, of_ticket)
@@ -284,8 +282,7 @@ class Ledger:
         return {(block, arm): count for block, arm, count in self._connection.execute(query)}
 
     def signs(self) -> tuple[Key, str]:
-        """Returns what changes whenever the state or the definition do: the `key` of the stored state, and the first
-        characters of the definition."""
+        """Returns what changes with the state or the definition: the `key` of the one, the beginning of the other."""
         columns = [states.c[name] for name in Key._fields]
         query = select(*columns, func.substr(studies.c.definition, 1, HEAD)).join_from(states, studies)
         found = self._one(query.where(states.c.study == self._id))
@@ -303,12 +300,10 @@ class Ledger:
     def replace_state(
         self, kept: Key, new: State, text: str, now: float, seen: Sequence[Check] = (), **columns: Any
     ) -> bool:
-        """Replaces the stored state with the key `kept` by a new one, whose JSON form is `text`; returns whether it
-        did.
+        """Replaces the stored state with the key `kept` by a new one, whose JSON form is `text`, unless another worker
+        did; returns whether it was replaced.
 
-        The blocks opened since and the checks `seen` are recorded too, and other `columns` of the row of the study. If
-        the stored state has another key by now, because another worker replaced it, nothing is changed and False is
-        returned.
+        If so, the blocks opened since and the checks `seen` are recorded, and other `columns` of the study's row.
         """
         of_kept = [states.c[name] == value for name, value in kept._asdict().items()]
         this = update(states).where(states.c.study == self._id, *of_kept)

@@ -9,28 +9,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Dialect,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    TypeDecorator,
-    UniqueConstraint,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import Column, Connection, ForeignKey, Index, MetaData, Table, UniqueConstraint, select, text, update
+from sqlalchemy.types import Double, Integer, String, Text, TypeDecorator
 
 VERSION = 4
-"""Version of these tables. Storages of an older version are converted when they are opened (`migrate`), newer ones are
-refused."""
+"""Version of these tables: older storages are converted when they are opened (`migrate`), newer ones refused."""
 
 
 class Json(TypeDecorator[Any]):
@@ -39,10 +22,10 @@ class Json(TypeDecorator[Any]):
     impl = Text
     cache_ok = True
 
-    def process_bind_param(self, value: Any, dialect: Dialect) -> str:
+    def process_bind_param(self, value: Any, dialect: object) -> str:
         return json.dumps(value)
 
-    def process_result_value(self, value: Any, dialect: Dialect) -> Any:
+    def process_result_value(self, value: Any, dialect: object) -> Any:
         found = json.loads(value)
         return tuple(found) if isinstance(found, list) else found
 

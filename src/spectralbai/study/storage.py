@@ -1,5 +1,4 @@
-"""The database of studies: an SQLite file or a PostgreSQL server, with one kind of transaction to read and one to
-write.
+"""The database of studies, an SQLite file or a PostgreSQL server: one kind of transaction reads, and one writes.
 
 With SQLite, a writer locks the whole file at the start of its transaction, and other writers wait. With PostgreSQL, it
 locks the row of its study. Transactions are short: nothing that takes long is computed inside.
@@ -99,8 +98,7 @@ class Storage:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Yields a connection to read with: all reads see the database at one instant, and nobody has to wait for
-        it."""
+        """Yields a connection to read with: all reads see the database at one instant, and nobody has to wait."""
         options = {} if self.sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         with self._sentences(), self._connected() as connection:
             connection = connection.execution_options(**options)
@@ -136,17 +134,14 @@ class Storage:
                 f'{self.name} is a database of another program: it has the table "{others}" and no studies; give '
                 "another file, such as sqlite:///studies.db"
             )
-        if found is None and create:
+        if create if found is None else found < VERSION:
             self._log_ahead()
             with self._writing_schema() as connection:
-                if _version(connection) is None:
+                found = _version(connection)  # another process may have done it
+                if found is None:
                     metadata.create_all(connection)
                     connection.execute(insert(schema).values(version=VERSION))
-            found = VERSION
-        if found is not None and found < VERSION:
-            with self._writing_schema() as connection:
-                found = _version(connection)
-                if found is not None and found < VERSION:
+                elif found < VERSION:
                     migrate(connection, found)
             found = VERSION
         if found is None:
@@ -167,8 +162,7 @@ class Storage:
             yield connection
 
     def _log_ahead(self) -> None:
-        """Sets an SQLite file to WAL mode, in which readers and the writer do not wait for each other; the mode is
-        stored in the file."""
+        """Sets an SQLite file to WAL mode, for good: readers and the writer do not wait for each other then."""
         if not self.sqlite:
             return
         deadline = time.monotonic() + PATIENCE

@@ -226,8 +226,7 @@ class Study(Closing):
         return traffic.tell_counts(self._upkeep, counts, check_words("id", id, 200), past)
 
     def withdraw(self, label: str) -> bool:
-        """Takes an option out of the study, for example because it is out of stock or unsafe; returns whether it was
-        in.
+        """Takes an option out of the study, perhaps because it is out of stock or unsafe; returns whether it was in.
 
         It is never tried again and never the answer. A decision for it is revoked, and the study goes on. Open blocks
         with a trial of it are cancelled: their tickets are given back, and results told for them only inform. The
@@ -273,13 +272,11 @@ class Study(Closing):
         return dict(zip(labels, (shares / shares.sum()).tolist(), strict=True))
 
     def abandon(self, *tickets: Ticket | str) -> None:
-        """Gives tickets back, all or none: they no longer count as pending. If a result is told later, it is still
-        accepted."""
+        """Gives tickets back, all or none: they are no longer pending, but a result told later is still accepted."""
         telling.abandon(self._upkeep, tickets)
 
     def delete(self) -> None:
-        """Deletes the study with all its tickets and results, for good. Processes that have it open get NotFound from
-        then on."""
+        """Deletes the study with all its tickets and results, for good; processes that have it open get NotFound."""
         with self._upkeep.writing() as ledger:
             ledger.standing(lock=True)  # all writers lock the study's row first
             ledger.delete()
@@ -310,8 +307,7 @@ class Study(Closing):
             return self._snapshot(ledger)
 
     def checks(self, most: int | None = None) -> tuple[Check, ...]:
-        """Returns what the stopping rule said each time it was read; if `most` is given, at so many of these times at
-        most, at equal steps."""
+        """Returns what the stopping rule said each time it was read, or at `most` of these times, at equal steps."""
         most = None if most is None else check_integer("most", most, 1)
         self._upkeep.catch_up()
         with self._upkeep.reading() as ledger:

@@ -107,8 +107,7 @@ class Settled:
 
 
 def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector, now: float) -> Settled:
-    """Returns the study after these trials, cut into blocks in their order; each block has the size that the policy
-    planned.
+    """Returns the study after these trials, cut in their order into blocks of the sizes that the policy planned.
 
     The open blocks must have no results and no pending tickets: their planned pulls are replaced by the given trials.
     """
@@ -198,8 +197,7 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
 
 
 def _check_idle(upkeep: Upkeep, ledger: Ledger, state: State) -> None:
-    """Raises Conflict if trials of the open blocks are handed out or have results: counts and tickets cannot share
-    a block."""
+    """Raises Conflict if trials of the open blocks are handed out or told: counts and tickets cannot share a block."""
     if state.blocks and ledger.taken(upkeep.now, state.blocks[0].number):
         raise Conflict(
             f'trials of the study "{upkeep.name}" that were asked for are not finished; ask for and tell the rest of '

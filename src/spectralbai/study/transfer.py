@@ -1,5 +1,4 @@
-"""Studies as files: a JSON document with everything about a study, to move or archive it, and its results as a
-table."""
+"""Studies as files: a JSON document with everything about a study, to move or archive it, and a table of results."""
 
 from __future__ import annotations
 
@@ -12,7 +11,7 @@ from typing import Any, NamedTuple
 
 from spectralbai.checks import check_arm, check_integer, check_number, check_words, is_line
 from spectralbai.documents import plain
-from spectralbai.errors import InvalidInput
+from spectralbai.errors import InvalidInput, about
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Join, Observation, Opening, Records, TicketRecord, Withdrawal
@@ -267,10 +266,8 @@ def _opening(path: str, row: dict[str, Any], definition: Definition) -> Opening:
 
 def _observation(path: str, row: dict[str, Any], definition: Definition) -> Observation:
     check_arm(f"{path}.arm", row["arm"], definition.instance.problem.n_arms)
-    try:
+    with about(path):
         row["outcome"] = definition.check_outcome(row["outcome"])
-    except InvalidInput as error:
-        raise InvalidInput(f"{path}: {error}") from None
     row["told"] = check_number(f"{path}.told", row["told"], "a time", low=0.0, strict=False)
     if row.get("block") is not None:
         check_integer(f"{path}.block", row["block"], 0)

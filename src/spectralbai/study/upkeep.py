@@ -131,8 +131,7 @@ class Upkeep:
                 on_check(new.samples, standing.results)
 
     def kept(self, ledger: Ledger) -> State:
-        """Returns the stored state, reading it only if it has changed; `definition` is updated first if options
-        joined."""
+        """Returns the stored state, read only if it has changed; updates `definition` first if options joined."""
         from spectralbai.policy import State
 
         kept, state = self.learn(ledger), self._known  # which other threads may set meanwhile
@@ -148,15 +147,13 @@ class Upkeep:
         return state
 
     def replaced(self, state: State, definition: Definition | None = None, text: str = "") -> None:
-        """Takes note of the state, and of the definition and its JSON form if it changed, that this worker has just
-        put in place."""
+        """Takes note of the state, and perhaps the definition and its JSON form, that this worker put in place."""
         if definition is not None:
             self.definition, self._head = definition, text[:HEAD]
         self._known = state
 
     def state(self, ledger: Ledger) -> tuple[State, Vector]:
-        """Returns the state with all results before the next reading of rules, and the number of later results per
-        arm."""
+        """Returns the state with all results before the next reading of rules, and the number of later ones per arm."""
         state = self.kept(ledger)
         until = state.samples if state.opened and ledger.standing().behind else due(state) - 1
         told = ledger.results(state.samples, until)
