@@ -19,6 +19,8 @@ from spectralbai.errors import InvalidInput
 if TYPE_CHECKING:
     from spectralbai.inputs.from_tables import Named
 
+OUT = Path("instance.json")
+
 
 def instance(
     arms: Annotated[
@@ -64,9 +66,7 @@ def instance(
         bool, Option("--binary", help="Only --low and --high occur, 0 and 1 if not given: clicks, cures.")
     ] = False,
     tolerance: Annotated[float, Option(help="An option this close to the best is as good.")] = 0.0,
-    out: Annotated[Path, Option(help="The instance file to write; a picture goes beside it.", metavar="FILE")] = Path(
-        "instance.json"
-    ),
+    out: Annotated[Path, Option(help="The instance file to write; a picture goes beside it.", metavar="FILE")] = OUT,
     force: Force = False,
 ) -> None:
     """Makes an instance file from CSV tables, and draws its graph.

@@ -65,15 +65,7 @@ def plan(
     check_integer("--seed", seed, 0)
     jobs = check_jobs(jobs)
     runs = (100 if budget is None else 40) if runs is None else check_integer("--runs", runs, 1)
-    if budget is not None:
-        check_integer("--budget", budget, 1)
-        if quick:
-            raise InvalidInput("--quick skips the simulation that --budget needs; leave out one of them")
-    if plot is not None:
-        if budget is None:
-            raise InvalidInput("--plot shows what a budget can find; give --budget too, a number of trials")
-        if plot.suffix.lower() != ".png":
-            raise InvalidInput(f'--plot must name a PNG file, such as budget.png, got "{plot}"')
+    _check_budget(budget, quick, plot)
     picture = None if plot is None else Output("--plot", plot, PICTURE, force)
     instance = _changed(read_instance(file, has_noise=sigma is None), R, sigma, tolerance)
 
@@ -89,6 +81,21 @@ def plan(
         _show_budget(partial(planning.budget, instance, budget, delta, runs=runs, **told), jobs, picture, as_json)
     else:
         _show_plan(partial(planning.plan, instance, delta, **told), 0 if quick else runs, jobs, as_json)
+
+
+def _check_budget(budget: int | None, quick: bool, plot: Path | None) -> None:
+    """Raises InvalidInput for a budget or a picture of it that does not go with the other options."""
+    from spectralbai.checks import check_integer
+
+    if budget is not None:
+        check_integer("--budget", budget, 1)
+        if quick:
+            raise InvalidInput("--quick skips the simulation that --budget needs; leave out one of them")
+    if plot is not None:
+        if budget is None:
+            raise InvalidInput("--plot shows what a budget can find; give --budget too, a number of trials")
+        if plot.suffix.lower() != ".png":
+            raise InvalidInput(f'--plot must name a PNG file, such as budget.png, got "{plot}"')
 
 
 def _show_budget(compute: Callable[..., Budget], jobs: int, picture: Output | None, as_json: bool) -> None:

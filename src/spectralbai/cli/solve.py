@@ -92,7 +92,7 @@ def _as_dict(solved: Solved) -> dict[str, Any]:
         "n_arms": problem.n_arms,
         "labels": list(solved.instance.labels),
         "mu": solved.mu.tolist(),
-        "R": [plain(R) for R in problem.radii.tolist()] if problem.by_component else plain(problem.radii.item()),
+        "R": plain(problem.R),
         "smoothness": problem.smoothness(solved.mu),
         "sigma": problem.sigma.tolist(),
         "divergence": problem.noise.divergence,

@@ -177,6 +177,16 @@ class Ledger:
         self._insert(tickets, ({**vars(each), "result": number_of.get(each.id)} for each in records.tickets))
         self._insert(observations, ({**vars(each), "number": n} for n, each in enumerate(records.observations, 1)))
 
+    def records(self) -> Records:
+        """Returns results in the order told, tickets and blocks in the order given and opened, and all changes."""
+        return Records(
+            self._all(Observation, observations, observations.c.number),
+            self._all(TicketRecord, tickets, tickets.c.issued, tickets.c.id),
+            self._all(Opening, blocks, blocks.c.number),
+            self._all(Withdrawal, withdrawals, withdrawals.c.results, withdrawals.c.withdrawn),
+            self.joins(),
+        )
+
     def results(self, after: int, until: int) -> Told:
         """Returns the results after number `after`, up to number `until`, in the order told."""
         block = func.coalesce(tickets.c.block, observations.c.block, -1)
@@ -195,10 +205,6 @@ class Ledger:
         query = select(observations.c.arm, observations.c.outcome).order_by(observations.c.number)
         these = query.where(observations.c.study == self._id, observations.c.origin == origin)
         return [(arm, outcome) for arm, outcome in self._connection.execute(these)]
-
-    def observations(self) -> tuple[Observation, ...]:
-        """Returns all results, in the order told."""
-        return self._all(Observation, observations, observations.c.number)
 
     def give(self, given: Sequence[Ticket]) -> None:
         """Writes new tickets."""
@@ -245,10 +251,6 @@ class Ledger:
         for table in (checks, observations, tickets, blocks, withdrawals, joins, states):
             self._connection.execute(delete(table).where(table.c.study == self._id))
         self._connection.execute(delete(studies).where(studies.c.id == self._id))
-
-    def tickets(self) -> tuple[TicketRecord, ...]:
-        """Returns every ticket, in the order handed out."""
-        return self._all(TicketRecord, tickets, tickets.c.issued, tickets.c.id)
 
     def fail(self, reasons: Mapping[str, str]) -> None:
         """Records why the trials of tickets failed; a new reason replaces an earlier one."""
@@ -338,10 +340,6 @@ class Ledger:
         """Records arms that were withdrawn."""
         self._insert(withdrawals, map(vars, withdrawn))
 
-    def withdrawals(self) -> tuple[Withdrawal, ...]:
-        """Returns every withdrawal, in the order made."""
-        return self._all(Withdrawal, withdrawals, withdrawals.c.results, withdrawals.c.withdrawn)
-
     def add_join(self, number: int, join: Join) -> None:
         """Records that arms joined; `number` counts these times from 0."""
         self._insert(joins, [{**vars(join), "number": number}])
@@ -366,24 +364,20 @@ class Ledger:
         this = (blocks.c.study == self._id) & (blocks.c.number == number)
         self._connection.execute(update(blocks).where(this).values(arms=arms))
 
-    def openings(self) -> tuple[Opening, ...]:
-        """Returns every block, in the order opened."""
-        return self._all(Opening, blocks, blocks.c.number)
-
     def checks(self, most: int | None = None, *, accounts: bool = True) -> tuple[Check, ...]:
         """Returns the checks: what the stopping rule said each time it was read; at most `most`, at equal steps.
 
         The accounts, `lacking`, are most of what is stored. Without them this takes a tenth of the time.
         """
         query = select(checks).where(checks.c.study == self._id).order_by(checks.c.samples)
+        queries = [query]
         if most is not None:
             times = self._connection.execute(query.with_only_columns(checks.c.samples)).scalars().all()
             if len(times) > most:
                 places = np.linspace(0, len(times) - 1, most).round().astype(int).tolist()
                 parts = _parts([times[place] for place in places])
                 queries = [query.where(checks.c.samples.in_(part)) for part in parts]
-                return tuple(check for each in queries for check in self._checks(each, accounts))
-        return tuple(self._checks(query, accounts))
+        return tuple(check for each in queries for check in self._checks(each, accounts))
 
     def _checks(self, query: Select[Any], accounts: bool) -> Iterator[Check]:
         if not accounts:

@@ -297,7 +297,7 @@ class Study(Closing):
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
-            at, records = self._snapshot(ledger), self._records(ledger)
+            at, records = self._snapshot(ledger), ledger.records()
         # Outside the transaction, because this computes and may have to compile.
         return Report.of(at, records, self.versions, base)
 
@@ -335,7 +335,7 @@ class Study(Closing):
         """Returns all results, tickets and blocks ever recorded, as of one instant."""
         with self._upkeep.reading() as ledger:
             ledger.standing()  # raises NotFound if the study was deleted meanwhile; it would look empty
-            return self._records(ledger)
+            return ledger.records()
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
         """Updates the stored state if results are not yet processed and no other worker is doing it.
@@ -343,10 +343,6 @@ class Study(Closing):
         All methods that read the state call this first.
         """
         self._upkeep.catch_up(on_check)
-
-    def _records(self, ledger: Ledger) -> Records:
-        made = ledger.openings(), ledger.withdrawals(), ledger.joins()
-        return Records(ledger.observations(), ledger.tickets(), *made)
 
     def _snapshot(self, ledger: Ledger, accounts: bool = True) -> Snapshot:
         """Returns the study as of now; `accounts` says whether its checks have theirs, which takes long to read."""

@@ -118,8 +118,7 @@ def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector
     while len(blocks) < arms.size:
         settled = not state.blocks or policy.verdict(state).stopped_at is not None
         left = arms.size - len(blocks)
-        size = left
-        number = -1
+        size, number = left, -1
         if not settled:
             number, planned = state.blocks[0].number, state.blocks[0].arms.size
             planned = max(planned, _until_estimate(definition, state, arms[len(blocks) :]))

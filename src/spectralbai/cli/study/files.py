@@ -17,12 +17,12 @@ from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 from spectralbai.wording import in_words
 
+OUT = Path("report.html")
+
 
 def report(
     name: Name,
-    out: Annotated[Path, Option(help="The page to write; the same as JSON goes beside it.", metavar="FILE")] = Path(
-        "report.html"
-    ),
+    out: Annotated[Path, Option(help="The page to write; the same as JSON goes beside it.", metavar="FILE")] = OUT,
     control: Control = None,
     storage: StorageUrl = None,
     as_json: Annotated[bool, Option("--json", help="Print JSON, and write no file.")] = False,
