@@ -11,6 +11,8 @@ The command line translates each kind into an exit code, and the service into an
 Numerical problems are never exceptions: results have a status, and bounds that stay valid.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import ClassVar
 
 
@@ -105,3 +107,12 @@ class Busy(StorageError):
     """
 
     kind = "busy"
+
+
+@contextmanager
+def about(place: object) -> Iterator[None]:
+    """Puts a place, such as the name of a file, before the message of InvalidInput that the `with` block raises."""
+    try:
+        yield
+    except InvalidInput as error:
+        raise InvalidInput(f"{place}: {error}") from None

@@ -108,8 +108,7 @@ def paged(headings: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequenc
 
 
 def _column(cells: Sequence[str], values: Sequence[str] = ()) -> Any:
-    """Returns cells as the script reads them: a list or, if many are equal, the distinct values and the index of each
-    cell among them."""
+    """Returns cells as the script reads them: a list or, if many are equal, the distinct ones and each one's index."""
     places = {value: place for place, value in enumerate(values or dict.fromkeys(cells))}
     if not values and 2 * len(places) > len(cells):
         return list(cells)

@@ -1,5 +1,4 @@
-"""Long lists in JSON, written as runs of equal values: of thousands of arms, most have the same value until they are
-tried."""
+"""Long lists in JSON, as runs of equal values: of thousands of arms, most have the same value until they are tried."""
 
 from __future__ import annotations
 
@@ -29,8 +28,7 @@ def runs_of(values: NDArray[Any]) -> list[tuple[Any, int]] | None:
 
 
 def as_json(values: Sequence[float]) -> list[Any] | dict[str, Any]:
-    """Returns numbers as a list, or long lists as a JSON object: of ranges for ascending whole numbers, else of
-    runs."""
+    """Returns numbers as a list; long lists as an object, of ranges for ascending whole numbers, else of runs."""
     array = np.asarray(values)
     if array.size > LONG and array.dtype.kind == "i":
         ends = np.flatnonzero(np.append(np.diff(array) != 1, True))

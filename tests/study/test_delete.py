@@ -32,11 +32,11 @@ def rows(study: Study) -> dict[str, int]:
     with study._upkeep.storage.reading() as connection:
         counts = {
             table.name: connection.execute(
-                select(func.count()).select_from(table).where(table.c.study == study._upkeep._id)
+                select(func.count()).select_from(table).where(table.c.study == study._upkeep.id)
             ).scalar_one()
             for table in tables
         }
-        own = select(func.count()).select_from(studies).where(studies.c.id == study._upkeep._id)
+        own = select(func.count()).select_from(studies).where(studies.c.id == study._upkeep.id)
         return {**counts, studies.name: connection.execute(own).scalar_one()}
 
 

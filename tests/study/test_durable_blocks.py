@@ -240,7 +240,7 @@ def test_a_state_whose_commit_failed_is_not_gone_on_with(storage: str) -> None:
         broken = [True]
 
         def fail(connection: object) -> None:
-            if broken and Ledger(connection, study._upkeep._id).standing().missing not in (0, None):  # type: ignore[arg-type]
+            if broken and Ledger(connection, study._upkeep.id).standing().missing not in (0, None):  # type: ignore[arg-type]
                 broken.clear()
                 raise KeyboardInterrupt
 
@@ -275,9 +275,9 @@ def test_results_that_close_no_block_do_not_rewrite_the_state(storage: str, monk
         writes: list[Any] = []
         replace_state = Ledger.replace_state
 
-        def noted(self: Ledger, *rest: Any) -> Any:
+        def noted(self: Ledger, *rest: Any, **columns: Any) -> Any:
             writes.append(rest)
-            return replace_state(self, *rest)
+            return replace_state(self, *rest, **columns)
 
         monkeypatch.setattr(Ledger, "replace_state", noted)
         for ticket in tickets:

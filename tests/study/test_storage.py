@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import shutil
@@ -226,7 +225,7 @@ def test_of_many_who_open_a_database_of_schema_1_one_brings_it_up_to_date(storag
         assert study.tell(held[3], 0.2) is True
     with sb.Study.create("b", INSTANCE, 0.05, storage) as study:  # in blocks, in the same storage
         assert study.tell(study.ask()[0], 0.2) is True
-    assert len(json.loads(rows_of(storage)["spectralbai_blocks"][0]["arms"])) == 2
+    assert len(rows_of(storage)["spectralbai_blocks"][0]["arms"]) == 2
 
 
 def test_opening_what_is_not_there_makes_nothing(tmp_path: Path, server: Callable[[], str]) -> None:

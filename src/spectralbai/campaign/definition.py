@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from spectralbai.checks import Vector, check_delta, check_integer, check_keys, check_number, did_you_mean
-from spectralbai.errors import InvalidInput, SpectralBAIError
+from spectralbai.errors import InvalidInput, SpectralBAIError, about
 from spectralbai.instance import Instance
 from spectralbai.instances import KINDS
 from spectralbai.noise import Drawing
@@ -40,6 +40,11 @@ class NamedInstance:
         assert self.instance.mu is not None  # checked when the campaign was read
         return self.instance.mu
 
+    def as_dict(self) -> dict[str, Any]:
+        """Returns everything, JSON-ready."""
+        noise = {} if self.noise is None else {"noise": self.noise}
+        return {"name": self.name, "instance": self.instance.as_dict(), **noise}
+
 
 @dataclass(frozen=True)
 class NamedPolicy:
@@ -50,8 +55,7 @@ class NamedPolicy:
     settings: dict[str, Any]
 
     def on(self, instance: Instance, deltas: tuple[float, ...]) -> Policy:
-        """Returns the policy for an instance; it reads all risks in `deltas` on one run if its pulls do not depend on
-        the risk."""
+        """Returns the policy for an instance; one run reads all risks in `deltas`, unless pulls depend on the risk."""
         settings = {key: tuple(value) if key == "mean_range" else value for key, value in self.settings.items()}
         policy = POLICIES[self.kind].on(instance, delta=deltas[0], **settings)
         if policy.uses_delta:
@@ -80,8 +84,7 @@ class Campaign:
 
     @classmethod
     def from_toml(cls, text: str, read_instance: Callable[[str], Instance] | None = None) -> Campaign:
-        """Returns the campaign of a TOML document. `read_instance` opens the instance files that it names; without it,
-        files are refused."""
+        """Returns the campaign of a TOML document; without `read_instance`, which opens files, it may name none."""
         try:
             document = tomllib.loads(text)
         except (ValueError, RecursionError) as error:  # also for numbers of thousands of digits, and deep nesting
@@ -140,15 +143,8 @@ class Campaign:
             "deltas": list(self.deltas),
             "seed": self.seed,
             "max_samples": self.max_samples,
-            "instances": [
-                {
-                    "name": each.name,
-                    "instance": each.instance.as_dict(),
-                    **({} if each.noise is None else {"noise": each.noise}),
-                }
-                for each in self.instances
-            ],
-            "policies": [{"name": each.name, "kind": each.kind, "settings": each.settings} for each in self.policies],
+            "instances": [each.as_dict() for each in self.instances],
+            "policies": [dict(vars(each)) for each in self.policies],
         }
 
     @classmethod
@@ -158,7 +154,7 @@ class Campaign:
             NamedInstance(each["name"], Instance.from_dict(each["instance"]), each.get("noise"))
             for each in data["instances"]
         )
-        policies = tuple(NamedPolicy(each["name"], each["kind"], each["settings"]) for each in data["policies"])
+        policies = tuple(NamedPolicy(**each) for each in data["policies"])
         return cls(data["runs"], tuple(data["deltas"]), instances, policies, data["seed"], data["max_samples"])
 
 
@@ -232,11 +228,9 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
 
 def _policy(place: str, table: dict[str, Any]) -> NamedPolicy:
     name, kind = table.pop("name", None), table.pop("kind", None)
-    try:
+    with about(place):
         _one_of("kind", kind, POLICIES)
         check_keys("the table", table, SETTINGS, (), others=("name", "kind"))
-    except InvalidInput as error:
-        raise InvalidInput(f"{place}: {error}") from None
     if not isinstance(table.get("mean_range", []), list):
         raise InvalidInput(f"{place}: mean_range must be [low, high], got {table['mean_range']!r}")
     return NamedPolicy(_name(place, name, kind), kind, table)

@@ -105,8 +105,7 @@ class Results(Closing):
 
     @classmethod
     def begin(cls, directory: Path, source: str, campaign: Campaign) -> Results:
-        """Returns the results of this campaign in the directory: new ones, or those of an earlier session to go on
-        with."""
+        """Returns the results of this campaign in the directory: new ones, or earlier ones to go on with."""
         path, definition = directory / FILE, campaign.as_dict()
         connection = _connect(path)
         with _sentences(path):
@@ -156,11 +155,9 @@ class Results(Closing):
     @property
     def sessions(self) -> list[dict[str, str]]:
         """The versions of all software, one dictionary for each time that the campaign was started or continued."""
+        query = "SELECT versions FROM sessions ORDER BY rowid"
         with _sentences(self.path):
-            return [
-                json.loads(versions)
-                for (versions,) in self._connection.execute("SELECT versions FROM sessions ORDER BY rowid")
-            ]
+            return [json.loads(versions) for (versions,) in self._connection.execute(query)]
 
     def done(self) -> set[tuple[str, str, float, int]]:
         """Returns (instance, policy, delta, run) of every row."""

@@ -22,8 +22,7 @@ CHUNK_SECONDS = 0.5
 
 
 class Task(NamedTuple):
-    """One run, in plain values that can be sent to any worker; which cell it belongs to is remembered in this
-    process."""
+    """One run, in plain values for any worker; only this process remembers which cell it belongs to."""
 
     instance: str
     """The instance as JSON."""

@@ -11,21 +11,15 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer import Option
 from typer.core import TyperGroup
 
 from spectralbai import __version__
+from spectralbai.cli import process
 from spectralbai.cli.compare import compare
 from spectralbai.cli.instance import instance
 from spectralbai.cli.plan import plan
 from spectralbai.cli.plot import plot
-from spectralbai.cli.process import (
-    INTERRUPTED,
-    NO_READER,
-    discard_output,
-    own_process,
-    restore_default,
-    say_interrupted,
-)
 from spectralbai.cli.reproduce import reproduce
 from spectralbai.cli.serve import app as serve
 from spectralbai.cli.simulate import simulate
@@ -84,7 +78,7 @@ def _show_version(asked: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
+        bool, Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
     """Find the best of many related options with the fewest noisy trials."""
@@ -98,28 +92,28 @@ def main(arguments: list[str] | None = None) -> None:
     own = arguments is None
     try:
         if own:
-            own_process()
+            process.own_process()
         with saying_that_it_compiles():
             app(arguments, prog_name="spectralbai")
     except Interrupted as interrupt:
-        say_interrupted(*interrupt.args)
-        sys.exit(INTERRUPTED)
+        process.say_interrupted(*interrupt.args)
+        sys.exit(process.INTERRUPTED)
     except NoReader:
         if own:
-            discard_output()
-        sys.exit(NO_READER)
+            process.discard_output()
+        sys.exit(process.NO_READER)
     except SpectralBAIError as error:
         _refuse(str(error), EXIT_CODES[error.kind])
     except MemoryError:
         _refuse("there is not enough memory for a problem of this size")
     except OSError as error:
         if own:
-            discard_output()
+            process.discard_output()
         where = f"{error.filename}: " if error.filename is not None else ""
         _refuse(where + (error.strerror or str(error)))
     finally:
         if own:
-            restore_default()
+            process.restore_default()
 
 
 def _refuse(reason: str, code: int = REFUSED) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from spectralbai.cli.outputs import TABLE, Force, Output
 from spectralbai.cli.tables import csv_text, empty_table, print_json, print_plain
@@ -23,10 +24,10 @@ if TYPE_CHECKING:
 
 
 def compare(
-    directory: Annotated[Path, typer.Argument(help="Directory of a campaign's results.", metavar="DIR")],
-    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON array instead of a table.")] = False,
-    export: Annotated[Path | None, typer.Option(help="Write every run to this CSV file too.", metavar="FILE")] = None,
+    directory: Annotated[Path, Argument(help="Directory of a campaign's results.", metavar="DIR")],
+    as_csv: Annotated[bool, Option("--csv", help="Print CSV instead of a table.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON array instead of a table.")] = False,
+    export: Annotated[Path | None, Option(help="Write every run to this CSV file too.", metavar="FILE")] = None,
     force: Force = False,
 ) -> None:
     """Compares policies: samples, errors, and how far from the lower bound.

@@ -9,23 +9,41 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
-import typer
+from typer import Argument
 
-from spectralbai.errors import InvalidInput
+from spectralbai.errors import InvalidInput, about
 
 if TYPE_CHECKING:
     from spectralbai.inputs.table import CsvTable
     from spectralbai.instance import Instance
 
-InstanceFile = Annotated[str, typer.Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")]
+InstanceFile = Annotated[str, Argument(help='Instance as JSON; "-" reads standard input.', metavar="FILE")]
 
 
-def read_instance(file: str, has_noise: bool = True) -> Instance:
+def read_instance(file: str | Path, has_noise: bool = True) -> Instance:
     """Returns the instance in a JSON file; "-" reads standard input. With `has_noise`, a file that does not say how
     much outcomes vary is refused."""
+    from spectralbai.instance import Instance
+
+    content = _content(file)
+    with about("standard input" if file == "-" else file):
+        document = _parse(content)
+        instance = Instance.from_dict(document)
+        if has_noise and "sigma" not in document and "low" not in document:  # 1 in Python, where it is a choice
+            raise InvalidInput(
+                '"sigma" is missing, the standard deviation of one outcome, which is not assumed; add "sigma": NUMBER, '
+                'or "low" and "high" for outcomes in a range (spectralbai instance --observations FILE estimates it)'
+            )
+        return instance
+
+
+def _content(file: str | Path) -> bytes:
     if file == "-":
-        return _instance("standard input", read_stdin(), has_noise)
-    return read_instance_file(Path(file), has_noise)
+        return read_stdin()
+    try:
+        return Path(file).read_bytes()
+    except ValueError as error:  # a NUL in the name
+        raise InvalidInput(f"{str(file)!r} is no name of a file: {error}") from None
 
 
 def read_stdin() -> bytes:
@@ -35,37 +53,10 @@ def read_stdin() -> bytes:
     return sys.stdin.buffer.read()
 
 
-def read_instance_file(file: Path, has_noise: bool = True) -> Instance:
-    """Returns the instance in a JSON file, like `read_instance`."""
-    try:
-        content = file.read_bytes()
-    except ValueError as error:  # a NUL in the name
-        raise InvalidInput(f"{str(file)!r} is no name of a file: {error}") from None
-    return _instance(str(file), content, has_noise)
-
-
 def read_json(file: Path) -> Any:
     """Returns the document in a JSON file."""
-    try:
+    with about(file):
         return _parse(file.read_bytes())
-    except InvalidInput as error:
-        raise InvalidInput(f"{file}: {error}") from None
-
-
-def _instance(name: str, content: bytes, has_noise: bool) -> Instance:
-    from spectralbai.instance import Instance
-
-    try:
-        document = _parse(content)
-        instance = Instance.from_dict(document)
-        if has_noise and "sigma" not in document and "low" not in document:  # 1 in Python, where it is a choice
-            raise InvalidInput(
-                '"sigma" is missing, the standard deviation of one outcome, which is not assumed; add "sigma": NUMBER, '
-                'or "low" and "high" for outcomes in a range (spectralbai instance --observations FILE estimates it)'
-            )
-        return instance
-    except InvalidInput as error:
-        raise InvalidInput(f"{name}: {error}") from None
 
 
 def read_text(file: Path) -> str:
@@ -87,10 +78,8 @@ def read_table(file: Path | str) -> Iterator[CsvTable]:
     """Yields the table of a CSV file, or of standard input for "-"; errors raised inside the context name the file."""
     from spectralbai.inputs.table import CsvTable
 
-    try:
-        yield CsvTable.from_text(_text(read_stdin()) if file == "-" else read_text(Path(file)))
-    except InvalidInput as error:
-        raise InvalidInput(f"{'standard input' if file == '-' else file}: {error}") from None
+    with about("standard input" if file == "-" else file):
+        yield CsvTable.from_text(_text(_content(file)))
 
 
 def _parse(content: bytes) -> Any:

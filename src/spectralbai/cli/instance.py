@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from spectralbai.cli.files import read_table
 from spectralbai.cli.outputs import INSTANCE, PICTURE, Force, Output
@@ -18,55 +19,54 @@ from spectralbai.errors import InvalidInput
 if TYPE_CHECKING:
     from spectralbai.inputs.from_tables import Named
 
+OUT = Path("instance.json")
+
 
 def instance(
     arms: Annotated[
-        Path | None, typer.Option(help="CSV with a row per option; labels in its first column.", metavar="FILE")
+        Path | None, Option(help="CSV with a row per option; labels in its first column.", metavar="FILE")
     ] = None,
     features: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Columns of --arms to compare options by: numbers, ISO dates, yes or no, or categories.",
             metavar="A,B,...",
         ),
     ] = None,
     neighbors: Annotated[
         int | None,
-        typer.Option(
+        Option(
             help="Join each option to its N nearest ones, by --features; by default log2 of the number of options, at "
             "most 5.",
             metavar="N",
         ),
     ] = None,
-    edges: Annotated[Path | None, typer.Option(help="CSV of label, label and perhaps weight.", metavar="FILE")] = None,
+    edges: Annotated[Path | None, Option(help="CSV of label, label and perhaps weight.", metavar="FILE")] = None,
     by: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Column of --arms with categories, whose options are alike. Each category gets an R.", metavar="COLUMN"
         ),
     ] = None,
     label: Annotated[
-        str | None, typer.Option(help="Column of --arms with the labels; the first if not given.", metavar="COLUMN")
+        str | None, Option(help="Column of --arms with the labels; the first if not given.", metavar="COLUMN")
     ] = None,
     guess: Annotated[
-        str | None, typer.Option(help="Column of --arms with guesses of the mean outcomes.", metavar="COLUMN")
+        str | None, Option(help="Column of --arms with guesses of the mean outcomes.", metavar="COLUMN")
     ] = None,
-    R: Annotated[float | None, typer.Option("--R", help="Bound on the roughness S(mu) of the means.")] = None,
-    step: Annotated[float | None, typer.Option(help="Instead of --R: neighbours differ by at most this.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Standard deviation of one outcome of one option.")] = None,
+    R: Annotated[float | None, Option("--R", help="Bound on the roughness S(mu) of the means.")] = None,
+    step: Annotated[float | None, Option(help="Instead of --R: neighbours differ by at most this.")] = None,
+    sigma: Annotated[float | None, Option(help="Standard deviation of one outcome of one option.")] = None,
     observations: Annotated[
-        Path | None,
-        typer.Option(help="Instead of --sigma: CSV of label and outcome, to estimate it from.", metavar="FILE"),
+        Path | None, Option(help="Instead of --sigma: CSV of label and outcome, to estimate it from.", metavar="FILE")
     ] = None,
-    low: Annotated[float | None, typer.Option(help="Least possible outcome, instead of --sigma.")] = None,
-    high: Annotated[float | None, typer.Option(help="Largest possible outcome, instead of --sigma.")] = None,
+    low: Annotated[float | None, Option(help="Least possible outcome, instead of --sigma.")] = None,
+    high: Annotated[float | None, Option(help="Largest possible outcome, instead of --sigma.")] = None,
     binary: Annotated[
-        bool, typer.Option("--binary", help="Only --low and --high occur, 0 and 1 if not given: clicks, cures.")
+        bool, Option("--binary", help="Only --low and --high occur, 0 and 1 if not given: clicks, cures.")
     ] = False,
-    tolerance: Annotated[float, typer.Option(help="An option this close to the best is as good.")] = 0.0,
-    out: Annotated[
-        Path, typer.Option(help="The instance file to write; a picture goes beside it.", metavar="FILE")
-    ] = Path("instance.json"),
+    tolerance: Annotated[float, Option(help="An option this close to the best is as good.")] = 0.0,
+    out: Annotated[Path, Option(help="The instance file to write; a picture goes beside it.", metavar="FILE")] = OUT,
     force: Force = False,
 ) -> None:
     """Makes an instance file from CSV tables, and draws its graph.

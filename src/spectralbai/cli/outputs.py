@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Annotated, NamedTuple
 
 import typer
+from typer import Option
 
 from spectralbai.errors import InvalidInput
 
-Force = Annotated[bool, typer.Option("--force", help="Replace files that are there, whatever they hold.")]
+Force = Annotated[bool, Option("--force", help="Replace files that are there, whatever they hold.")]
 
 HEAD = 1024
 """Number of bytes at the beginning of a file by which its kind is recognised."""
@@ -64,15 +65,12 @@ class Output:
     def write(self, content: bytes) -> None:
         """Writes the file completely, or leaves the old one; writes the target of a link, or into a pipe or device."""
         self._check()  # another program may have made a file there meanwhile
-        descriptor = _descriptor(self.path)
-        if descriptor is not None:
-            with open(os.dup(descriptor), "wb") as stream:
-                stream.write(content)
-        elif self.is_stream:
-            with self.path.open("wb") as stream:
-                stream.write(content)
-        else:
+        if not self.is_stream:
             _write_whole(self._target, content)
+            return
+        descriptor = _descriptor(self.path)
+        with open(self.path if descriptor is None else os.dup(descriptor), "wb") as stream:
+            stream.write(content)
 
     @property
     def _target(self) -> Path:

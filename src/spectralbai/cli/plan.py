@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from spectralbai.cli.files import InstanceFile, read_instance, read_table
 from spectralbai.cli.outputs import PICTURE, Force, Output
@@ -27,32 +27,30 @@ if TYPE_CHECKING:
 
 def plan(
     file: InstanceFile,
-    delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.05,
+    delta: Annotated[float, Option(help="Risk of a wrong answer.")] = 0.05,
     observations: Annotated[
-        Path | None, typer.Option(help="CSV of label and outcome, from a pilot or the past.", metavar="FILE")
+        Path | None, Option(help="CSV of label and outcome, from a pilot or the past.", metavar="FILE")
     ] = None,
-    R: Annotated[float | None, typer.Option("--R", help="Plan with this R instead of the one in the file.")] = None,
-    sigma: Annotated[float | None, typer.Option(help="Plan with this sigma instead of the one in the file.")] = None,
-    tolerance: Annotated[
-        float | None, typer.Option(help="Plan with this tolerance instead of the one in the file.")
-    ] = None,
+    R: Annotated[float | None, Option("--R", help="Plan with this R instead of the one in the file.")] = None,
+    sigma: Annotated[float | None, Option(help="Plan with this sigma instead of the one in the file.")] = None,
+    tolerance: Annotated[float | None, Option(help="Plan with this tolerance instead of the one in the file.")] = None,
     budget: Annotated[
-        int | None, typer.Option(help="Instead of a plan: what this many trials can find.", metavar="N")
+        int | None, Option(help="Instead of a plan: what this many trials can find.", metavar="N")
     ] = None,
     plot: Annotated[
-        Path | None, typer.Option(help="With --budget: a picture of the chances, by tolerance.", metavar="FILE")
+        Path | None, Option(help="With --budget: a picture of the chances, by tolerance.", metavar="FILE")
     ] = None,
     runs: Annotated[
         int | None,
-        typer.Option(
+        Option(
             help="Most simulated runs, by default 100; with --budget the runs for each tolerance, by default 40.",
             metavar="N",
         ),
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Skip the simulation: theory only, at once.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
+    quick: Annotated[bool, Option("--quick", help="Skip the simulation: theory only, at once.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of tables.")] = False,
     force: Force = False,
 ) -> None:
     """How many trials will this take, is the graph worth it, and what should R be? Or, with --budget, what can this
@@ -67,15 +65,7 @@ def plan(
     check_integer("--seed", seed, 0)
     jobs = check_jobs(jobs)
     runs = (100 if budget is None else 40) if runs is None else check_integer("--runs", runs, 1)
-    if budget is not None:
-        check_integer("--budget", budget, 1)
-        if quick:
-            raise InvalidInput("--quick skips the simulation that --budget needs; leave out one of them")
-    if plot is not None:
-        if budget is None:
-            raise InvalidInput("--plot shows what a budget can find; give --budget too, a number of trials")
-        if plot.suffix.lower() != ".png":
-            raise InvalidInput(f'--plot must name a PNG file, such as budget.png, got "{plot}"')
+    _check_budget(budget, quick, plot)
     picture = None if plot is None else Output("--plot", plot, PICTURE, force)
     instance = _changed(read_instance(file, has_noise=sigma is None), R, sigma, tolerance)
 
@@ -91,6 +81,21 @@ def plan(
         _show_budget(partial(planning.budget, instance, budget, delta, runs=runs, **told), jobs, picture, as_json)
     else:
         _show_plan(partial(planning.plan, instance, delta, **told), 0 if quick else runs, jobs, as_json)
+
+
+def _check_budget(budget: int | None, quick: bool, plot: Path | None) -> None:
+    """Raises InvalidInput for a budget or a picture of it that does not go with the other options."""
+    from spectralbai.checks import check_integer
+
+    if budget is not None:
+        check_integer("--budget", budget, 1)
+        if quick:
+            raise InvalidInput("--quick skips the simulation that --budget needs; leave out one of them")
+    if plot is not None:
+        if budget is None:
+            raise InvalidInput("--plot shows what a budget can find; give --budget too, a number of trials")
+        if plot.suffix.lower() != ".png":
+            raise InvalidInput(f'--plot must name a PNG file, such as budget.png, got "{plot}"')
 
 
 def _show_budget(compute: Callable[..., Budget], jobs: int, picture: Output | None, as_json: bool) -> None:
@@ -166,8 +171,7 @@ def _setting(made: Plan) -> Iterator[str]:
 
 
 def _scores(made: Plan) -> Iterator[str]:
-    """Yields sentences about the spread of scores in a range, and what follows from it; and about many binary
-    outcomes."""
+    """Yields sentences about the spread of scores in a range, and about many binary outcomes."""
     from spectralbai.planning.pilot import MANY_ARMS
 
     problem, pilot = made.instance.problem, made.pilot
@@ -283,11 +287,9 @@ def _history(made: Plan) -> Iterator[str]:
     if pilot.sigma is not None and made.instance.problem.outcome_range is None:
         each = pilot.sigma
         interval = f"{each.confidence:.0%} interval {each.low:.3g} to {each.high:.3g}"
-        advice = (
-            f"round up: {rounded_up(each.high):g} or more"
-            if each.sigma > 0
-            else "outcomes never vary, so it cannot be estimated"
-        )
+        advice = f"round up: {rounded_up(each.high):g} or more"
+        if each.sigma == 0:
+            advice = "outcomes never vary, so it cannot be estimated"
         yield f"sigma from {each.observations} observations: {each.sigma:.3g} ({interval}); {advice}"
     if pilot.roughness is not None and made.instance.problem.graph.n_edges:
         rough = pilot.roughness

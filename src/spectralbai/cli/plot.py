@@ -8,26 +8,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from typer import Argument, Option
 
 from spectralbai.cli.outputs import PICTURE, Force, Output
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from spectralbai.campaign import Cell
+    from matplotlib.axes import Axes
+
+    from spectralbai.campaign import Cell, Results
 
 KINDS = ("box", "R", "delta", "K", "proportions", "graph")
 AXES: dict[str, Literal["R", "delta", "n_arms"]] = {"R": "R", "delta": "delta", "K": "n_arms"}
 
 
 def plot(
-    directory: Annotated[Path, typer.Argument(help="Directory of a campaign's results.", metavar="DIR")],
-    kind: Annotated[str, typer.Option(help="box, R, delta, K, proportions or graph.")] = "box",
+    directory: Annotated[Path, Argument(help="Directory of a campaign's results.", metavar="DIR")],
+    kind: Annotated[str, Option(help="box, R, delta, K, proportions or graph.")] = "box",
     instance: Annotated[
-        str, typer.Option(help="Name of an instance, or of several with * as in 'cliques*'.", metavar="NAME")
+        str, Option(help="Name of an instance, or of several with * as in 'cliques*'.", metavar="NAME")
     ] = "*",
-    delta: Annotated[float | None, typer.Option(help="A risk of the campaign; the first if not given.")] = None,
-    out: Annotated[Path | None, typer.Option(help="The PNG file; DIR/KIND.png if not given.", metavar="FILE")] = None,
+    delta: Annotated[float | None, Option(help="A risk of the campaign; the first if not given.")] = None,
+    out: Annotated[Path | None, Option(help="The PNG file; DIR/KIND.png if not given.", metavar="FILE")] = None,
     force: Force = False,
 ) -> None:
     """Draws a campaign.
@@ -45,7 +48,7 @@ def plot(
 
     out = out or directory / f"{kind}.png"
 
-    from spectralbai.campaign import Results, summarise
+    from spectralbai.campaign import Results
 
     with Results.open(directory) as results, progress("drawing"):
         picture = Output("--out", out, PICTURE, force)
@@ -58,45 +61,57 @@ def plot(
             raise InvalidInput(
                 f"--delta must be a risk of the campaign, one of {', '.join(map(str, campaign.deltas))}, got {delta:g}"
             )
-        name, risk = names[0], delta or campaign.deltas[0]
-        chosen = next(each.instance for each in campaign.instances if each.name == name)
-        if kind == "graph":
-            ax = plots.plot_graph(chosen, results.theory(name).omega or None)
-            title = name
-        elif kind in ("box", "proportions"):
-            rows = [row for row in results.rows() if row.instance == name and row.delta == risk]
-            _check_any(rows, directory)
-            if kind == "box":
-                ax = plots.plot_tau_by_policy(rows, results.lower_bound(name, risk))
-            else:
-                ax = plots.plot_proportions(rows, results.theory(name).omega, chosen.labels)
-            title = f"{name}, delta = {risk:g}"
+        risk = delta or campaign.deltas[0]
+        if kind in AXES:
+            ax, title = _against(kind, results, names, risk)
         else:
-            cells = [cell for cell in summarise(results) if cell.instance in names]
-            if kind == "delta":
-                cells = [cell for cell in cells if cell.instance == name]
-            else:
-                cells = [cell for cell in cells if cell.delta == risk]
-                _check_distinct(cells, kind)
-            _check_any(cells, directory)
-            ax = plots.plot_tau_against(cells, AXES[kind])
-            title = name if kind == "delta" else f"delta = {risk:g}"
+            ax, title = _of_one(kind, results, names[0], risk)
     picture.write(plots.as_png(ax, title))
     typer.echo(f"The picture is in {out}", err=picture.is_stream)
 
 
-def _check_any(found: Sequence[object], directory: Path) -> None:
+def _of_one(kind: str, results: Results, name: str, risk: float) -> tuple[Axes, str]:
+    """Returns a picture of one instance, and its title."""
+    from spectralbai import plot as plots
+
+    instance = next(each.instance for each in results.campaign.instances if each.name == name)
+    if kind == "graph":
+        return plots.plot_graph(instance, results.theory(name).omega or None), name
+    rows = [row for row in results.rows() if row.instance == name and row.delta == risk]
+    _check_any(rows, results)
+    title = f"{name}, delta = {risk:g}"
+    if kind == "box":
+        return plots.plot_tau_by_policy(rows, results.lower_bound(name, risk)), title
+    return plots.plot_proportions(rows, results.theory(name).omega, instance.labels), title
+
+
+def _against(kind: str, results: Results, names: Sequence[str], risk: float) -> tuple[Axes, str]:
+    """Returns a picture of the mean samples against R, K or delta, and its title."""
+    from spectralbai import plot as plots
+    from spectralbai.campaign import summarise
+
+    if kind == "delta":
+        cells, title = [cell for cell in summarise(results) if cell.instance == names[0]], names[0]
+    else:
+        cells = [cell for cell in summarise(results) if cell.instance in names and cell.delta == risk]
+        title = f"delta = {risk:g}"
+        _check_distinct(cells, kind)
+    _check_any(cells, results)
+    return plots.plot_tau_against(cells, AXES[kind]), title
+
+
+def _check_any(found: Sequence[object], results: Results) -> None:
     if not found:
-        raise InvalidInput(f"{directory} holds no run of this yet; go on with: spectralbai simulate")
+        raise InvalidInput(f"{results.path.parent} holds no run of this yet; go on with: spectralbai simulate")
 
 
 def _check_distinct(cells: Sequence[Cell], kind: str) -> None:
     """Refuses two instances at one place of the x-axis."""
     at: dict[float, str] = {}
     for cell in cells:
-        if kind == "R" and isinstance(cell.R, tuple):
+        x = getattr(cell, AXES[kind])
+        if isinstance(x, tuple):
             raise InvalidInput(f'--kind R: "{cell.instance}" has an R for each component; choose others by --instance')
-        x = cell.n_arms if kind != "R" or isinstance(cell.R, tuple) else cell.R
         other = at.setdefault(x, cell.instance)
         if other != cell.instance:
             raise InvalidInput(

@@ -59,8 +59,7 @@ def _watch(woken: int) -> None:
 
 
 def between_steps() -> None:
-    """Raises KeyboardInterrupt if Ctrl-C was pressed. Commands call it about twice a second, where they can end
-    cleanly."""
+    """Raises KeyboardInterrupt if Ctrl-C was pressed; called about twice a second, where a command can end cleanly."""
     _looked_for.set()
     if _asked.is_set():
         raise KeyboardInterrupt

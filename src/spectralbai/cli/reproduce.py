@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Option
 
 from spectralbai.cli.outputs import PICTURE, TABLE, Force, Output, make_folder
 from spectralbai.cli.tables import csv_text, empty_table, print_plain
@@ -22,11 +23,11 @@ OUT, TABLE_NAME, PICTURE_NAME = Path("reproduction"), "figure.csv", "figure.png"
 
 
 def reproduce(
-    runs: Annotated[int, typer.Option(help="Simulated runs per value of R.", metavar="N")] = 20,
-    delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.01,
+    runs: Annotated[int, Option(help="Simulated runs per value of R.", metavar="N")] = 20,
+    delta: Annotated[float, Option(help="Risk of a wrong answer.")] = 0.01,
     seed: Seed = 0,
     jobs: Jobs = None,
-    out: Annotated[Path, typer.Option(help=f"Directory for {TABLE_NAME} and {PICTURE_NAME}.", metavar="DIR")] = OUT,
+    out: Annotated[Path, Option(help=f"Directory for {TABLE_NAME} and {PICTURE_NAME}.", metavar="DIR")] = OUT,
     force: Force = False,
 ) -> None:
     """The paper's experiment: what a tighter bound R on the roughness of the means saves.

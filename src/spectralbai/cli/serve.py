@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from spectralbai.cli.process import held_back
 from spectralbai.cli.study.common import Json, StorageUrl
@@ -21,7 +22,7 @@ app.add_typer(token, name="token")
 
 Tokens = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--tokens",
         envvar="SPECTRALBAI_TOKENS",
         show_envvar=False,
@@ -35,16 +36,16 @@ Tokens = Annotated[
 def serve(
     context: typer.Context,
     storage: StorageUrl = None,
-    host: Annotated[str, typer.Option(help="Address to listen at; 0.0.0.0 for all of this machine.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen at; 0 for any that is free.")] = 8000,
+    host: Annotated[str, Option(help="Address to listen at; 0.0.0.0 for all of this machine.")] = "127.0.0.1",
+    port: Annotated[int, Option(help="Port to listen at; 0 for any that is free.")] = 8000,
     tokens: Tokens = None,
     sample: Annotated[
-        bool, typer.Option("--sample", help="Make a sample study, if there is none, and simulate its visitors.")
+        bool, Option("--sample", help="Make a sample study, if there is none, and simulate its visitors.")
     ] = False,
     rate: Annotated[
-        float, typer.Option(help="Most requests per second of one client; 0 for any number.", metavar="N")
+        float, Option(help="Most requests per second of one client; 0 for any number.", metavar="N")
     ] = 500.0,
-    log: Annotated[bool, typer.Option("--log", help="Write a line for each request to stderr.")] = False,
+    log: Annotated[bool, Option("--log", help="Write a line for each request to stderr.")] = False,
 ) -> None:
     """Serves studies over HTTP, to programs and to the browser.
 
@@ -91,10 +92,8 @@ def serve(
 
 @token.command()
 def create(
-    writes: Annotated[
-        bool, typer.Option("--read-write/--read-only", help="Whether who has it may change studies.")
-    ] = False,
-    label: Annotated[str, typer.Option(help="What it is for.", metavar="TEXT")] = "",
+    writes: Annotated[bool, Option("--read-write/--read-only", help="Whether who has it may change studies.")] = False,
+    label: Annotated[str, Option(help="What it is for.", metavar="TEXT")] = "",
     tokens: Tokens = None,
 ) -> None:
     """Prints a new token. It is shown only once, because only its hash is stored."""
@@ -106,7 +105,7 @@ def create(
 
 @token.command()
 def revoke(
-    id_: Annotated[str, typer.Argument(help="Id of the token, or its label.", metavar="ID")], tokens: Tokens = None
+    id_: Annotated[str, Argument(help="Id of the token, or its label.", metavar="ID")], tokens: Tokens = None
 ) -> None:
     """Makes a token invalid at once, also for a service that is running."""
     gone = _tokens(tokens).revoke(id_)

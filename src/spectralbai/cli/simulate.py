@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
-from spectralbai.cli.files import read_instance_file, read_text
+from spectralbai.cli.files import read_instance, read_text
 from spectralbai.cli.outputs import make_folder
 from spectralbai.cli.process import between_steps
 from spectralbai.cli.work import Jobs, check_jobs, cluster, processes, progress
-from spectralbai.errors import InvalidInput
+from spectralbai.errors import InvalidInput, about
 
 if TYPE_CHECKING:
     from concurrent.futures import Executor
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def simulate(
-    file: Annotated[Path, typer.Argument(help="Campaign as TOML.", metavar="FILE")],
-    out: Annotated[Path, typer.Option(help="Directory for the results; one already begun goes on.", metavar="DIR")],
+    file: Annotated[Path, Argument(help="Campaign as TOML.", metavar="FILE")],
+    out: Annotated[Path, Option(help="Directory for the results; one already begun goes on.", metavar="DIR")],
     jobs: Jobs = None,
     address: Annotated[
-        str | None, typer.Option("--cluster", help="A dask scheduler to use instead.", metavar="ADDRESS")
+        str | None, Option("--cluster", help="A dask scheduler to use instead.", metavar="ADDRESS")
     ] = None,
 ) -> None:
     """Simulates a campaign: instances x policies x risks x runs.
@@ -93,8 +94,6 @@ def read_campaign(file: Path) -> tuple[str, Campaign]:
     """Returns the text of a campaign file and the campaign; instance files are looked for beside it."""
     from spectralbai.campaign import Campaign
 
-    try:
+    with about(file):
         source = read_text(file)
-        return source, Campaign.from_toml(source, lambda name: read_instance_file(file.parent / name))
-    except InvalidInput as error:
-        raise InvalidInput(f"{file}: {error}") from None
+        return source, Campaign.from_toml(source, lambda name: read_instance(file.parent / name))

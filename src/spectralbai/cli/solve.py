@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
+from typer import Option
 
 from spectralbai import __version__
 from spectralbai.cli.files import InstanceFile, read_instance
@@ -39,13 +40,13 @@ class Solved(NamedTuple):
 
 def solve(
     file: InstanceFile,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
-    tol: Annotated[float, typer.Option(help="Relative gap of the certified bounds at which to stop.")] = 1e-6,
+    as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of tables.")] = False,
+    tol: Annotated[float, Option(help="Relative gap of the certified bounds at which to stop.")] = 1e-6,
     solver: Annotated[
-        str, typer.Option(help="auto, mirror-ascent, closed-form, interior-point, binary or catalogue.")
+        str, Option(help="auto, mirror-ascent, closed-form, interior-point, binary or catalogue.")
     ] = "auto",
     max_iterations: Annotated[
-        int | None, typer.Option(help="Most steps; the solver's own limit if not given.", metavar="N")
+        int | None, Option(help="Most steps; the solver's own limit if not given.", metavar="N")
     ] = None,
 ) -> None:
     """What the graph saves, and how to share the samples.
@@ -91,7 +92,7 @@ def _as_dict(solved: Solved) -> dict[str, Any]:
         "n_arms": problem.n_arms,
         "labels": list(solved.instance.labels),
         "mu": solved.mu.tolist(),
-        "R": [plain(R) for R in problem.radii.tolist()] if problem.by_component else plain(problem.radii.item()),
+        "R": plain(problem.R),
         "smoothness": problem.smoothness(solved.mu),
         "sigma": problem.sigma.tolist(),
         "divergence": problem.noise.divergence,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from spectralbai import __version__
 from spectralbai.compiled import compiling, on_compiling
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from concurrent.futures import Executor
     from multiprocessing.connection import Connection
 
-Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers, whatever --jobs.")]
-Jobs = Annotated[int | None, typer.Option(help="Processes that simulate; one per core if not given.", metavar="N")]
+Seed = Annotated[int, Option(help="The same seed gives the same numbers, whatever --jobs.")]
+Jobs = Annotated[int | None, Option(help="Processes that simulate; one per core if not given.", metavar="N")]
 
 KEPT = b"kept"
 """What a worker sends when it compiles code that will be kept on disk; if it will not be kept, an empty message."""
@@ -157,18 +157,38 @@ def _version_there() -> str | None:
 def progress(what: str) -> Iterator[Callable[[int, int], object]]:
     """Yields a function to call with (done, total), if these are known. After the first second, a progress bar is shown
     on stderr, if that is a terminal."""
-    bar = _Bar(what)
+    counts = [0, 0]
+    ended = threading.Event()
+
+    def update(done: int, total: int) -> None:
+        counts[:] = done, total
+
     if not (sys.stderr is not None and sys.stderr.isatty()):
-        yield bar.update
+        yield update
         return
-    done = threading.Event()
-    thread = threading.Thread(target=bar.show, args=(done,), daemon=True)
+    thread = threading.Thread(target=_show_bar, args=(what, counts, ended), daemon=True)
     thread.start()
     try:
-        yield bar.update
+        yield update
     finally:
-        done.set()
+        ended.set()
         thread.join()
+
+
+def _show_bar(what: str, counts: list[int], ended: threading.Event) -> None:
+    """Shows a progress bar of these counts until the work has ended; shows nothing if it ends soon."""
+    if ended.wait(BEFORE_BAR):
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=None)
+        while not ended.wait(0.1):
+            done, total = counts
+            if total:
+                bar.update(task, completed=done, total=total, description=f"{what} {done}/{total}")
 
 
 @contextmanager
@@ -178,11 +198,9 @@ def saying_that_it_compiles() -> Iterator[None]:
 
     def say(kept: bool) -> None:
         if first.acquire(blocking=False):  # never released, so that only one line is printed
-            how_often = (
-                "later commands find them kept"
-                if kept
-                else "every command does, since there is no place to keep them: set NUMBA_CACHE_DIR to a folder"
-            )
+            how_often = "later commands find them kept"
+            if not kept:
+                how_often = "every command does, since there is no place to keep them: set NUMBA_CACHE_DIR to a folder"
             words = f"Compiling the numerical kernels, which takes up to a minute; {how_often} ..."
             print(words, file=sys.stderr, flush=True)
 
@@ -191,29 +209,3 @@ def saying_that_it_compiles() -> Iterator[None]:
         yield
     finally:
         on_compiling(None)
-
-
-class _Bar:
-    """A progress bar."""
-
-    def __init__(self, what: str) -> None:
-        self._what = what
-        self._done, self._total = 0, 0
-
-    def update(self, done: int, total: int) -> None:
-        self._done, self._total = done, total
-
-    def show(self, done: threading.Event) -> None:
-        """Shows the bar until the work is done; shows nothing if the work is done soon."""
-        if done.wait(BEFORE_BAR):
-            return
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-            task = bar.add_task(self._what, total=None)
-            while not done.wait(0.1):
-                if self._total:
-                    count = f"{self._what} {self._done}/{self._total}"
-                    bar.update(task, completed=self._done, total=self._total, description=count)

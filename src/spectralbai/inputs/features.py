@@ -34,8 +34,7 @@ class Feature:
 
 
 def features_from(table: CsvTable, names: Sequence[str], label: str | None = None) -> list[Feature]:
-    """Returns the features with these names. The column of labels (the first, unless `label` names another) cannot be
-    a feature."""
+    """Returns the features with these names; the column of labels, `label` or the first, cannot be one."""
     labels = label or table.columns[0]
     if labels in names:
         raise InvalidInput(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spectralbai.checks import Vector
-from spectralbai.errors import InvalidInput
+from spectralbai.errors import InvalidInput, about
 from spectralbai.graph import Graph, usual_neighbors
 from spectralbai.inputs.features import features_from
 from spectralbai.inputs.history import implied_R, implied_radii, rounded_up, sigma_from, step_inside
@@ -29,22 +29,14 @@ class Named:
     @classmethod
     def from_text(cls, name: str, text: str) -> Named:
         """Returns the table of a CSV text."""
-        with _about(name):
+        with about(name):
             return cls(name, CsvTable.from_text(text))
 
     @contextmanager
     def read(self) -> Iterator[CsvTable]:
         """Yields the table; error messages inside the context name it."""
-        with _about(self.name):
+        with about(self.name):
             yield self.table
-
-
-@contextmanager
-def _about(name: str) -> Iterator[None]:
-    try:
-        yield
-    except InvalidInput as error:
-        raise InvalidInput(f"{name}: {error}") from None
 
 
 @dataclass(frozen=True)

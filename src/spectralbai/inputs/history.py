@@ -26,8 +26,7 @@ class SigmaEstimate:
     sigma: float
     low: float
     high: float
-    """Ends of the interval, exact for Gaussian noise. Plan with `high`: if sigma is too small, the risk is not
-    guaranteed."""
+    """Ends of the interval, exact for Gaussian noise. Plan with `high`: too small a sigma guarantees no risk."""
     observations: int
     degrees_of_freedom: int
     confidence: float = CONFIDENCE
@@ -113,8 +112,7 @@ def roughness_from(
 
 
 def implied_R(graph: Graph, step: float) -> float:
-    """Returns the largest S(mu) if the means of neighbours differ by at most `step`: the sum of the weights times
-    step^2."""
+    """Returns the largest S(mu) if neighbours' means differ by at most `step`: the sum of the weights times step^2."""
     step = check_number("step", step, "a finite positive number", low=0.0, strict=True)
     return float(graph.total_weights.sum()) * (step * step)
 

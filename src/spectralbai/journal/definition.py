@@ -24,6 +24,9 @@ FORMAT = "spectralbai-study/3"
 FORMAT_1, FORMAT_2 = "spectralbai-study/1", "spectralbai-study/2"
 """Written by version 0.1.0, whose studies all sampled like SpectralTaS, and by 0.2.0, which had no limits."""
 
+SETTINGS = ("delta", "goal", "stopping", "budget", "until", "failed_as")
+"""Fields that the JSON form holds as they are, in its order."""
+
 Goal = Literal["max", "min"]
 
 
@@ -181,17 +184,9 @@ class Definition:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the JSON form, spectralbai-study/3."""
-        return {
-            "format": FORMAT,
-            "delta": self.delta,
-            "goal": self.goal,
-            "stopping": self.stopping,
-            "budget": self.budget,
-            "until": self.until,
-            "failed_as": self.failed_as,
-            **({"by_hand": True} if self.by_hand else {}),
-            "instance": self.instance.as_dict(),
-        }
+        settings = {name: getattr(self, name) for name in SETTINGS}
+        by_hand = {"by_hand": True} if self.by_hand else {}
+        return {"format": FORMAT, **settings, **by_hand, "instance": self.instance.as_dict()}
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Definition:
@@ -204,6 +199,5 @@ class Definition:
         missing = {"delta", "goal", "stopping", "instance"} - set(d)
         if missing:
             raise InvalidInput(f"a study must hold {', '.join(sorted(missing))}, got nothing there")
-        limits = (d.get("budget"), d.get("until"), d.get("failed_as"))
-        by_hand = d.get("by_hand") is True
-        return cls(Instance.from_dict(d["instance"]), d["delta"], d["goal"], d["stopping"], *limits, by_hand=by_hand)
+        settings: dict[str, Any] = {name: d.get(name) for name in SETTINGS}  # version 0.2.0 wrote no limits
+        return cls(Instance.from_dict(d["instance"]), **settings, by_hand=d.get("by_hand") is True)

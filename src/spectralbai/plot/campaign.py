@@ -70,8 +70,7 @@ def plot_tau_by_policy(rows: Sequence[RunRow], lower_bound: float | None = None,
 
 
 def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], ax: Axes | None = None) -> Axes:
-    """Returns axes with a curve per policy of the mean of tau with its 95 % interval, and the lower bound. R = inf is
-    the last tick."""
+    """Returns axes with the mean of tau of each policy, its 95 % interval, and the lower bound; R = inf comes last."""
     ax = ax or new_axes()
     values = sorted({getattr(cell, x) for cell in cells}, reverse=x == "delta")
     # Values are evenly spaced, because R may be inf and delta spans decades.
@@ -109,8 +108,7 @@ def _rule(rule: str, all_rules: Iterable[str], before: str) -> str:
 def plot_proportions(
     rows: Sequence[RunRow], omega: Sequence[float], labels: Sequence[str], most: int = 30, ax: Axes | None = None
 ) -> Axes:
-    """Returns axes with the mean share of the pulls that each policy gave each arm, and the optimal share omega* as
-    bars.
+    """Returns axes with the mean share of the pulls that each policy gave each arm, and bars of the optimal omega*.
 
     If there are more than `most` arms, only those with the largest shares are shown. All rows must be of one instance
     and one delta. `omega` is empty if R is below S(mu), where there is no optimal allocation.

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
+from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
 
@@ -47,8 +47,7 @@ def plot_graph(
     colour_is: str = r"mean $\mu$",
     star_is: str = "best arm",
 ) -> Axes:
-    """Returns axes with the graph: the colour of an arm is its mean, its area its share in `omega`; a star marks the
-    best.
+    """Returns axes with the graph: an arm's colour is its mean, its area its share in `omega`; a star marks the best.
 
     `best` is by default the arm with the largest mean. Labels are written where they cover neither arms nor other
     labels: first for the best arm, then for `named`, then for the other arms, those with extreme means first.
@@ -63,14 +62,8 @@ def plot_graph(
         widths = 0.5 + 1.5 * graph.weights / graph.weights.max() if graph.n_edges else []
         ax.add_collection(LineCollection(list(places[graph.pairs]), colors="0.75", linewidths=widths, zorder=1))
     share = np.full(graph.n_arms, 1 / graph.n_arms) if omega is None else np.array(omega)
-    area = (25 + 400 * share / share.max()) * min(1.0, 12 / graph.n_arms)
-    if graph.n_arms > MOST_RIMS:
-        area = np.maximum(area, 1.0)
     colours = np.zeros(graph.n_arms) if mu is None else mu
-    rim = 0.7 if graph.n_arms <= MOST_RIMS else 0.0  # black rims would hide the colours of many small dots
-    arms = ax.scatter(
-        places[:, 0], places[:, 1], s=area, c=colours, cmap="cividis", edgecolors="black", linewidths=rim, zorder=2
-    )
+    arms, area = _draw_arms(ax, places, share, colours)
     if mu is not None:
         best = int(np.argmax(mu)) if best is None else best
         name = f"{star_is}: {words(shortened(instance.labels[best]))}"
@@ -94,6 +87,17 @@ def plot_graph(
         first += _extremes_first(colours)
     _write_labels(ax, [words(shortened(label)) for label in instance.labels], places, area, first)
     return ax
+
+
+def _draw_arms(ax: Axes, places: Matrix, share: Vector, colours: Vector) -> tuple[PathCollection, Vector]:
+    """Draws a dot for each arm; returns the dots and their areas."""
+    area = (25 + 400 * share / share.max()) * min(1.0, 12 / share.size)
+    rim = 0.7
+    if share.size > MOST_RIMS:
+        area, rim = np.maximum(area, 1.0), 0.0  # black rims would hide the colours of many small dots
+    x, y = places.T
+    dots = ax.scatter(x, y, s=area, c=colours, cmap="cividis", edgecolors="black", linewidths=rim, zorder=2)
+    return dots, area
 
 
 def _draw_categories(ax: Axes, graph: Categories, places: Matrix) -> None:

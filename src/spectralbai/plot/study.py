@@ -32,7 +32,7 @@ def plot_estimates(
     *,
     named: Sequence[int] = (),
     control: int | None = None,
-    base: tuple[float, float, float] | None = None,
+    base: Sequence[float] | None = None,
     others: Sequence[Sequence[float]] = (),
     rates: bool = False,
     star_is: str = "ahead",

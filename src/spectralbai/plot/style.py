@@ -17,8 +17,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator, NullFormatter, StrMeth
 
 
 class Style(NamedTuple):
-    """How a curve looks: a colour that colour-blind readers can distinguish, and a marker and line for black-and-white
-    print."""
+    """How a curve looks: a colour for colour-blind readers, and a marker and line for black-and-white print."""
 
     colour: str
     marker: str
@@ -123,8 +122,7 @@ def legend_above(ax: Axes, columns: int = 1) -> None:
 
 
 def words(text: str) -> str:
-    """Returns a user's text so that matplotlib shows it literally: not as a formula, and not hidden because it starts
-    with "_"."""
+    """Returns a user's text so that matplotlib shows it literally: not as a formula, nor hidden by a leading "_"."""
     return (" " if text.startswith("_") else "") + text.replace("$", r"\$")
 
 
@@ -134,8 +132,7 @@ def shortened(text: str, longest: int = 24) -> str:
 
 
 def as_png(ax: Axes, title: str = "") -> bytes:
-    """Returns the figure of `ax`, with a title if given, as a PNG file; its metadata name spectralbai as the
-    software."""
+    """Returns the figure of `ax`, with a title if given, as a PNG whose metadata name spectralbai as the software."""
     content = io.BytesIO()
     if title:
         ax.figure.canvas.figure.suptitle(words(title), x=0.02, ha="left", fontsize=10)

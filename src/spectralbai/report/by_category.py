@@ -105,8 +105,7 @@ def _summary(
 
 
 def most_lacking(lacking: Matrix, of_arm: Indices) -> Matrix:
-    """Returns the largest value of `lacking` (times, arms) in each category, (times, categories); NaN if there is no
-    account."""
+    """Returns the largest of `lacking` (times, arms) in each category, (times, categories); NaN without an account."""
     most = np.full((len(lacking), int(of_arm.max()) + 1), -np.inf)
     rows = np.arange(len(lacking))[:, None]
     np.maximum.at(most, (rows, of_arm[None, :]), np.where(np.isnan(lacking), -np.inf, lacking))

@@ -23,16 +23,14 @@ if TYPE_CHECKING:
 
 
 class _Views:
-    """What a policy last said of a state of its study. With thousands of connected arms this takes seconds, and many
-    look at the same state."""
+    """What a policy last said of a state of its study: with thousands of connected arms, that takes seconds."""
 
     def __init__(self) -> None:
         self._lock = Lock()  # who asks meanwhile waits, and does not compute the same again
         self._key: tuple[int, ...] | None = None
 
     def read(self, policy: Policy, state: State) -> tuple[Verdict, Estimates, float, Vector | None]:
-        """Returns the verdict, the estimates, the forecast of trials still needed, and the shares of future pulls, if
-        there are any."""
+        """Returns the verdict, the estimates, the forecast of trials still needed, and any shares of future pulls."""
         # Results are only appended, so these numbers say which of the states of a study it is.
         key = (state.samples, state.opened, len(state.withdrawn), len(state.joined))
         with self._lock:

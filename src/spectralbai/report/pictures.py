@@ -1,36 +1,23 @@
-"""The pictures of a study. If there are many arms, they show the categories, or the first arms if there are no
-categories."""
+"""The pictures of a study; of many arms they show the categories or, if there are none, the first arms."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Check
-from spectralbai.report.by_category import categories_in, lacking_of, most_lacking
+from spectralbai.report.by_category import CategoryStatus, categories_in, lacking_of, most_lacking
 from spectralbai.report.status import MANY_ARMS, ArmStatus, Status
 
 MOST_ROWS = 60
 """Most rows or lines of a picture."""
 STARS = {"decided": "decided for", "running": "ahead", "ended": "ahead at the end", "inconsistent": "best estimate"}
 """What the star of a picture marks, by the state of the study."""
-
-
-class Shown(NamedTuple):
-    """A category, or an arm, as pictures show it; unknown numbers are NaN."""
-
-    name: str
-    results: int
-    omega: float
-    estimate: float
-    low: float
-    high: float
-    """Estimate and ends of the interval of the arm, or of the best arm in the category."""
 
 
 Picture = tuple[bytes, str]
@@ -46,14 +33,12 @@ def pictures(status: Status, definition: Definition, checks: Sequence[Check]) ->
         return
     from spectralbai import plot
 
-    ranked = status.ranked
-    names = [arm.label for arm in ranked]
+    names, results, omega, estimates, _, _ = _columns(status)
     likely = {*(status.candidates or ()), status.control}
     named = [row for row, name in enumerate(names) if name in likely]
-    if all(arm.estimate is not None for arm in ranked):
+    if np.isfinite(estimates).all():
         yield from _estimates(status, definition.instance, named)
-    omega = _floats(arm.omega for arm in ranked)
-    ax = plot.plot_shares(names, [arm.results for arm in ranked], omega, named=named)
+    ax = plot.plot_shares(names, results, omega, named=named)
     yield plot.as_png(ax), "How the trials were shared."
     raced = [check for check in checks if check.lacking is not None]
     if raced:
@@ -71,22 +56,19 @@ def _estimates(status: Status, instance: Instance, named: Sequence[int]) -> Iter
     """Yields the estimates, the best first, and the graph with them; `named` are rows whose arms get a label first."""
     from spectralbai import plot
 
-    names = [arm.label for arm in status.ranked]
-    estimate, low, high = (_floats(getattr(arm, name) for arm in status.ranked) for name in ("estimate", "low", "high"))
+    names, _, _, estimate, low, high = _columns(status)
     leader = names[0] if status.best is None else status.best
     control = None if status.control is None else names.index(status.control)
     look: dict[str, Any] = {"control": control, "rates": status.rates, "star_is": STARS[status.state]}
     ax = plot.plot_estimates(names, estimate, low, high, names.index(leader), named=named, **look)
     base = "" if status.control is None else f' The dashed line is the control "{status.control}".'
     yield plot.as_png(ax), f"Estimated mean outcomes. {status.about_intervals}{base}"
-    place = {label: arm for arm, label in enumerate(instance.labels)}
-    means = np.empty(len(names))
-    means[[place[name] for name in names]] = estimate
+    labels = instance.labels
     ax = plot.plot_graph(
-        Instance(instance.problem, means, instance.labels),
+        Instance(instance.problem, _floats(arm.estimate for arm in status.arms), labels),
         [arm.results for arm in status.arms],
-        best=place[leader],
-        named=[place[names[row]] for row in named],
+        best=labels.index(leader),
+        named=[labels.index(names[row]) for row in named],
         area_is="share of the results",
         colour_is="estimated mean",
         star_is=STARS[status.state],
@@ -123,28 +105,20 @@ def _pictures_of_many(status: Status, definition: Definition, checks: Sequence[C
     """
     from spectralbai import plot
 
-    rows = list(_rows(status))
-    names = [row.name for row in rows]
-    every, some = _words(status, len(rows))
+    names, results, omega, estimate, low, high = _columns(status)
+    every, some = _words(status, len(names))
     categories = categories_in(definition)
     control = next((arm for arm in status.arms if arm.label == status.control), None)
-    if all(math.isfinite(row.estimate) for row in rows):
-        ax = plot.plot_estimates(
-            names,
-            [row.estimate for row in rows],
-            [row.low for row in rows],
-            [row.high for row in rows],
-            0,
-            others=_others(status, names) if categories is not None else (),
-            base=None if control is None else _mean(control),
-            rates=status.rates,
-            star_is=STARS[status.state],
-        )
+    if np.isfinite(estimate).all():
+        look: dict[str, Any] = {"rates": status.rates, "star_is": STARS[status.state]}
+        look["others"] = _others(status, names) if categories is not None else ()
+        look["base"] = None if control is None else _floats(control.known)
+        ax = plot.plot_estimates(names, estimate, low, high, 0, **look)
         which = "Estimated mean outcomes" + ("" if categories is None else " of the best arm of each category")
         dots = "" if categories is None else " The light strokes are the other arms."
         base = "" if control is None else f' The dashed line is the control "{control.label}".'
         yield plot.as_png(ax), f"{which}{some}. {status.about_intervals}{dots}{base}"
-    ax = plot.plot_shares(names, [row.results for row in rows], [row.omega for row in rows], of=status.results)
+    ax = plot.plot_shares(names, results, omega, of=status.results)
     yield plot.as_png(ax), f"How the trials were shared{some}."
     raced = [check for check in checks if check.lacking is not None]
     if raced:
@@ -183,12 +157,23 @@ def _race_of_many(status: Status, definition: Definition, raced: Sequence[Check]
     return plot.as_png(ax), caption + _doubt(status)
 
 
-def _rows(status: Status) -> Iterator[Shown]:
-    """Yields the rows of a picture: categories or arms, the recommended one first."""
-    found = status.listed if status.categories is None else status.categories
-    for each in found[:MOST_ROWS]:
-        name = each.label if isinstance(each, ArmStatus) else each.name
-        yield Shown(name, each.results, *_floats((each.omega, each.estimate, each.low, each.high)))
+Columns = tuple[list[str], list[int], list[float], list[float], list[float], list[float]]
+
+
+def _columns(status: Status) -> Columns:
+    """Returns names, results, shares of future pulls, estimates and the ends of their intervals, with NaN for unknown
+    numbers, of the rows of a picture.
+
+    The rows are the arms, the best estimate first; if there are many, the recommended arm and others or, if there are
+    categories, the best arm of each.
+    """
+    rows: Sequence[ArmStatus | CategoryStatus] = status.ranked
+    if len(status.arms) > MANY_ARMS:
+        rows = (status.listed if status.categories is None else status.categories)[:MOST_ROWS]
+    names = [each.label if isinstance(each, ArmStatus) else each.name for each in rows]
+    numbers = ("omega", "estimate", "low", "high")
+    omega, estimate, low, high = (_floats(getattr(each, number) for each in rows) for number in numbers)
+    return names, [each.results for each in rows], omega, estimate, low, high
 
 
 def _others(status: Status, names: Sequence[str]) -> list[list[float]]:
@@ -209,11 +194,6 @@ def _words(status: Status, rows: int) -> tuple[str, str]:
     if rows == len(status.categories):
         return "a line per category", ""
     return f"the {rows} categories that lack most", f", for {rows} of {len(status.categories):,} categories"
-
-
-def _mean(arm: ArmStatus) -> tuple[float, float, float]:
-    estimate, low, high = _floats((arm.estimate, arm.low, arm.high))
-    return estimate, low, high
 
 
 def _floats(values: Iterable[float | None]) -> list[float]:

@@ -140,8 +140,7 @@ class Report:
         return len(self.status.arms) > MANY_ARMS
 
     def _check(self, check: Check) -> dict[str, Any]:
-        """Returns a check, JSON-ready; in a study with categories, it has numbers for each category instead of each
-        arm."""
+        """Returns a check, JSON-ready; with categories, it has numbers for each category instead of each arm."""
         graph = categories_in(self.definition)
         if graph is None or check.candidates is None or check.lacking is None:
             return dict(vars(check))
@@ -159,8 +158,7 @@ class Report:
         }
 
     def _definition(self) -> dict[str, Any]:
-        """Returns the definition; if there are many arms, without their labels and categories, which are in the
-        table."""
+        """Returns the definition; with many arms, without their labels and categories, which are in the table."""
         document = self.definition.as_dict()
         if self._many:
             instance = document["instance"]
@@ -219,34 +217,25 @@ class Report:
 
     def _asked(self) -> Iterable[tuple[str, str]]:
         status, problem = self.status, self.definition.instance.problem
-        yield (
-            "question",
-            f"which of {problem.n_arms:,} arms has the {'largest' if status.goal == 'max' else 'least'} mean outcome?",
-        )
+        extreme = "largest" if status.goal == "max" else "least"
+        yield "question", f"which of {problem.n_arms:,} arms has the {extreme} mean outcome?"
         yield "risk delta", f"{status.delta:g}"
         yield "tolerance", f"{problem.tolerance:g}"
-        categories = status.categories
-        yield (
-            "graph",
-            f"{in_words(problem.graph.n_edges, 'edge')}, {in_words(problem.graph.n_components, 'component')}"
-            if categories is None
-            else f"{len(categories):,} categor{'y' if len(categories) == 1 else 'ies'}, whose arms are alike",
-        )
+        graph = f"{in_words(problem.graph.n_edges, 'edge')}, {in_words(problem.graph.n_components, 'component')}"
+        if (found := status.categories) is not None:
+            graph = f"{len(found):,} categor{'y' if len(found) == 1 else 'ies'}, whose arms are alike"
+        yield "graph", graph
         yield "smoothness R", _smoothness(problem)
         yield "noise", problem.noise.described()
-        yield (
-            "stopping rule",
-            f"{status.stopping} ({'risk proved' if status.proved else 'risk NOT proved'}; {self.reference})",
-        )
+        proved = "risk proved" if status.proved else "risk NOT proved"
+        yield "stopping rule", f"{status.stopping} ({proved}; {self.reference})"
 
     def _known(self) -> Iterable[tuple[str, str]]:
         status = self.status
         yield "state", status.state
         yield "best arm" + ("" if status.state == "decided" else " so far"), status.best or "-"
-        yield (
-            "results",
-            f"{status.results:,}" + (f", {status.unweighed:,} of them not yet processed" if status.unweighed else ""),
-        )
+        waiting = f", {status.unweighed:,} of them not yet processed" if status.unweighed else ""
+        yield "results", f"{status.results:,}{waiting}"
         if status.candidates is not None and status.state != "inconsistent":
             few = len(status.candidates) <= MOST_NAMED
             yield "may be best", ", ".join(status.candidates) if few else f"{len(status.candidates):,} arms"

@@ -46,17 +46,12 @@ def _decided(status: Status) -> str:
     extreme = "largest" if status.goal == "max" else "least"
     of_left = " of the arms not withdrawn" if status.risk > status.delta else ""
     within = f", or is within {status.tolerance:g} of it" if status.tolerance else ""
-    risk = (
-        f"The probability that this is wrong is at most {status.risk:g}."
-        if status.proved
-        else f"The rule aims at a risk of {status.delta:g}, which is not proved for it."
-    )
-    doubt = (
-        ""
-        if status.consistent is not False
-        else f" But results told since contradict {_smoothness(status)}, so this risk is no longer guaranteed."
-    )
-    return f'Decided after {after}: "{status.best}" has the {extreme} mean outcome{of_left}{within}. {risk}{doubt}'
+    risk = f"The probability that this is wrong is at most {status.risk:g}."
+    if not status.proved:
+        risk = f"The rule aims at a risk of {status.delta:g}, which is not proved for it."
+    if status.consistent is False:
+        risk += f" But results told since contradict {_smoothness(status)}, so this risk is no longer guaranteed."
+    return f'Decided after {after}: "{status.best}" has the {extreme} mean outcome{of_left}{within}. {risk}'
 
 
 def _running(status: Status) -> str:
@@ -66,17 +61,12 @@ def _running(status: Status) -> str:
     if status.best is None:
         waits = "they are being processed." if status.unweighed else "the first trials are not complete yet."
         return f"{after}: {waits}"
-    rest = (
-        ""
-        if status.remaining is None
-        else f" About {in_words(round(status.remaining), 'trial')} more at the present estimate."
-    )
-    left = (
-        ""
-        if status.candidates is None
-        else f": {len(status.candidates):,} of {len(status.arms):,} arms may be the best"
-    )
-    return f'{after}{left}. The answer would be "{status.best}" now.{rest}'
+    if status.candidates is not None:
+        after += f": {len(status.candidates):,} of {len(status.arms):,} arms may be the best"
+    now = f'{after}. The answer would be "{status.best}" now.'
+    if status.remaining is None:
+        return now
+    return f"{now} About {in_words(round(status.remaining), 'trial')} more at the present estimate."
 
 
 def _ended(status: Status) -> str:
@@ -96,11 +86,9 @@ def _ended(status: Status) -> str:
     number = Decimals.of([limits], "points" if status.rates else "", signed=True)
     within = number.interval(gap.difference_low, gap.difference_high)
     unit = " points" if status.rates else ""
-    led, which = (
-        (", which led at the last check", "ahead by the results told since")
-        if _overtakes(status, next_best)
-        else ("", "the next")
-    )
+    led, which = "", "the next"
+    if _overtakes(status, next_best):
+        led, which = ", which led at the last check", "ahead by the results told since"
     return (
         f'{ended}{left} Recommended: "{status.best}"{led}; its mean minus that of "{next_best.label}", {which}, is '
         f"about {number(gap.difference)}{unit}" + (f" ({within})." if within else ".")
@@ -113,16 +101,10 @@ def _best(status: Status) -> ArmStatus:
 
 def _next_best(status: Status) -> ArmStatus | None:
     """Returns the arm with the best estimate of those that may be the best, other than the recommended one."""
-    may_be = None if status.candidates is None else frozenset(status.candidates)
-    rivals = (
-        arm
-        for arm in status.ranked
-        if arm.label != status.best
-        and arm.estimate is not None
-        and not arm.withdrawn
-        and (may_be is None or arm.label in may_be)
-    )
-    return next(rivals, None)
+    may_be = [arm.label for arm in status.arms] if status.candidates is None else status.candidates
+    rivals = {*may_be} - {status.best}
+    found = (arm for arm in status.ranked if arm.label in rivals and arm.estimate is not None and not arm.withdrawn)
+    return next(found, None)
 
 
 def _overtakes(status: Status, arm: ArmStatus) -> bool:
@@ -148,8 +130,7 @@ def _smoothness(status: Status) -> str:
 
 
 def advice_of(status: Status) -> Iterator[str]:
-    """Yields sentences of advice: trials that hold up many results, a limit that is too small, options whose trials
-    fail."""
+    """Yields advice: on trials that hold up many results, a limit that is too small, options whose trials fail."""
     if status.state != "running":
         return
     if status.pending and status.sealed >= max(MANY_SEALED, status.results / 10):
@@ -163,12 +144,9 @@ def advice_of(status: Status) -> Iterator[str]:
             f"{shlex.quote(status.name)} {late[0].id}"
         )
     if status.room is not None and status.remaining is not None and status.remaining > status.room:
-        budget = status.budget
-        which = (
-            f"the budget of {budget:,} trials"
-            if budget is not None
-            else f"the time until {in_full(status.until or '')}"
-        )
+        which = f"the budget of {status.budget:,} trials"
+        if status.budget is None:
+            which = f"the time until {in_full(status.until or '')}"
         yield (
             f"At the present pace {which} is not enough: about {in_words(round(status.remaining), 'trial')} more are "
             f"needed, and {round(status.room):,} are left."

@@ -116,8 +116,7 @@ class Status:
     goal: Goal
     delta: float
     R: float | tuple[float, ...] | None
-    """One R for all components, or one for each; None if the graph is not used: R is infinite, or there are no
-    edges."""
+    """One R for all components, or one for each; None if the graph is not used: R is infinite, or there is no edge."""
     tolerance: float
     stopping: str
     proved: bool
@@ -173,8 +172,7 @@ class Status:
 
     @property
     def advice(self) -> tuple[str, ...]:
-        """Sentences of advice: trials that hold up many results, a limit that is too small, options whose trials
-        fail."""
+        """Advice: on trials that hold up many results, a limit that is too small, options whose trials fail."""
         return tuple(advice_of(self))
 
     @property
@@ -254,16 +252,14 @@ class Status:
 
     @property
     def top(self) -> tuple[ArmStatus, ...]:
-        """The arms that are shown at first: all, the best estimate first; if there are many, the first of `listed`, and
-        the control."""
+        """The arms shown at first: all, the best estimate first; of many, the first of `listed`, and the control."""
         if len(self.arms) <= MANY_ARMS:
             return self.ranked
         return self.listed[:TOP] + tuple(arm for arm in self.listed[TOP:] if arm.label == self.control)
 
     @cached_property
     def categories(self) -> tuple[CategoryStatus, ...] | None:
-        """The categories, that of the recommended arm first, those without candidates last; None if the study has
-        none."""
+        """The categories, that of the recommended arm first, those without candidates last; None if there are none."""
         if self.arms[0].category is None:
             return None
         return tuple(summarised(self.listed, self.best, self._may_be_best))
@@ -273,8 +269,7 @@ class Status:
         return None if self.candidates is None else frozenset(self.candidates)
 
     def select(self, category: str | None = None, search: str | None = None) -> tuple[ArmStatus, ...]:
-        """Returns the arms of a category, or those whose labels contain a text (ignoring case), or both; in the order
-        of `listed`."""
+        """Returns the arms of a category, or with a text in their labels (ignoring case), or both; as in `listed`."""
         if category is not None:
             if self.categories is None:
                 raise NotFound(f'the study "{self.name}" has no categories; look for a part of a label instead')
@@ -311,11 +306,9 @@ class Status:
             return f"All intervals hold, at all times at once, at a risk of {self.delta:g}."
         if self.consistent is False:
             return "The data contradict R, and nothing is claimed about the means."
-        return (
-            "There are no intervals yet: betting has them from the first result on, mixture once one arm leads."
-            if self.proved
-            else "This rule has no intervals."
-        )
+        if not self.proved:
+            return "This rule has no intervals."
+        return "There are no intervals yet: betting has them from the first result on, mixture once one arm leads."
 
     @property
     def compared(self) -> str:

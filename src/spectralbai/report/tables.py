@@ -44,8 +44,7 @@ def categories_of(status: Status) -> TextTable:
 
 
 def arms_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> TextTable:
-    """Returns the table of these arms or, if none are given, of all arms, the best estimate first; a star marks the
-    recommended arm."""
+    """Returns the table of these arms, or of all, the best estimate first; a star marks the recommended arm."""
     mean = means_of(status)
     rate = mean if status.rates else percent
     counted = any(arm.hits is not None for arm in status.arms)

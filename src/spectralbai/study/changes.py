@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from spectralbai.errors import Conflict
 from spectralbai.instance import Instance
-from spectralbai.journal.entries import Join, Withdrawal
+from spectralbai.journal.entries import Join, Told, Withdrawal
 from spectralbai.study.ledger import Ledger
 from spectralbai.study.replay import advance, summary
-from spectralbai.study.standing import key
+from spectralbai.study.standing import Standing, key
 from spectralbai.study.upkeep import Upkeep
 
 if TYPE_CHECKING:
@@ -27,27 +27,20 @@ def withdraw(upkeep: Upkeep, label: str) -> bool:
     upkeep.refresh()
     arm = upkeep.definition.check_arm(label)
     while True:
-        upkeep.catch_up()
-        with upkeep.reading() as ledger:
-            before, kept = ledger.standing(), upkeep.kept(ledger)
-            unseen = ledger.results(kept.samples, before.results)
+        before, kept, unseen = _up_to_date(upkeep)
         if arm in kept.withdrawn:
             return False
-        if before.behind:  # another worker is about to close a block
-            upkeep.wait()
-            continue
         state, seen = advance(upkeep.definition, kept, unseen)
         new = upkeep.definition.of(state).policy.withdraw(state, arm)
-        text = json.dumps(new.as_dict())
+        text, columns = json.dumps(new.as_dict()), summary(upkeep.definition, new)
         with upkeep.writing() as ledger:
             ledger.standing(lock=True)
             if ledger.signs() != (key(kept), before.head):
                 continue  # another worker was faster: start again from the new state
             now = upkeep.now
             ledger.add_withdrawals([Withdrawal(arm, state.samples, state.opened, now)])
-            ledger.replace_state(key(kept), new, text, now, seen)
+            ledger.replace_state(key(kept), new, text, now, seen, **columns)
             ledger.void([block.number for block in new.blocks], now)
-            ledger.update(**summary(upkeep.definition, new))
         upkeep.replaced(new)
         return True
 
@@ -55,39 +48,27 @@ def withdraw(upkeep: Upkeep, label: str) -> bool:
 def join(upkeep: Upkeep, instance: Instance) -> str:
     """Adds options; see `Study.join`."""
     while True:
-        upkeep.catch_up()
-        definition = upkeep.definition.joined(instance)
+        before, kept, unseen = _up_to_date(upkeep)
+        definition, now = upkeep.definition.joined(instance), upkeep.now
         with upkeep.reading() as ledger:
-            before, kept = ledger.standing(), upkeep.kept(ledger)
-            unseen = ledger.results(kept.samples, before.results)
-            now = upkeep.now
-            out = handed_out(ledger, kept, now)
-        if definition.before is not upkeep.definition:
+            same, out = upkeep.learn(ledger) == key(kept), handed_out(ledger, kept, now)
+        if not same or definition.before is not upkeep.definition:
             continue  # others joined meanwhile
-        if before.behind:  # another worker is about to close a block
-            upkeep.wait()
-            continue
         if definition.over(before.results, now):
             raise Conflict(f'the study "{upkeep.name}" has ended, and nothing could be tried; create another one')
         state, seen = advance(definition, kept, unseen)
         new = definition.policy.join(state, out)
         text, whole = json.dumps(new.as_dict()), json.dumps(definition.as_dict())
+        columns = {"definition": whole, **summary(definition, new)}
         with upkeep.writing() as ledger:
             ledger.standing(lock=True)
             if ledger.signs() != (key(kept), before.head) or handed_out(ledger, kept, now) != out:
                 continue  # another worker was faster: start again from the new state
-            written = Join(
-                state.samples,
-                state.opened,
-                len(state.withdrawn),
-                now,
-                out,
-                upkeep.definition.of(state).instance.as_dict(),
-            )
+            earlier = definition.of(state).instance.as_dict()
+            written = Join(state.samples, state.opened, len(state.withdrawn), now, out, earlier)
             ledger.add_join(len(state.joined), written)
-            ledger.replace_state(key(kept), new, text, now, seen)
+            ledger.replace_state(key(kept), new, text, now, seen, **columns)
             ledger.void([block.number for block in new.blocks], now)
-            ledger.update(definition=whole, **summary(definition, new))
         upkeep.replaced(new, definition, whole)
         return definition.changes
 
@@ -95,12 +76,7 @@ def join(upkeep: Upkeep, instance: Instance) -> str:
 def stop(upkeep: Upkeep) -> bool:
     """Ends the study by hand; see `Study.stop`."""
     while True:
-        upkeep.catch_up()
-        with upkeep.reading() as ledger:
-            before, kept = ledger.standing(), upkeep.kept(ledger)
-        if before.behind:  # another worker is about to close a block, which may bring the decision
-            upkeep.wait()
-            continue
+        before, kept, _ = _up_to_date(upkeep)
         now, definition = upkeep.now, upkeep.definition
         if definition.of(kept).policy.verdict(kept).state != "running" or definition.over(before.results, now):
             return False
@@ -113,6 +89,18 @@ def stop(upkeep: Upkeep) -> bool:
             ledger.update(definition=whole)
         upkeep.replaced(kept, stopped, whole)
         return True
+
+
+def _up_to_date(upkeep: Upkeep) -> tuple[Standing, State, Told]:
+    """Returns how far the study is, the stored state and the results told since, when no block is about to close."""
+    while True:
+        upkeep.catch_up()
+        with upkeep.reading() as ledger:
+            standing, kept = ledger.standing(), upkeep.kept(ledger)
+            unseen = ledger.results(kept.samples, standing.results)
+        if not standing.behind:
+            return standing, kept, unseen
+        upkeep.wait()  # another worker is about to close a block, which may bring the decision
 
 
 def handed_out(ledger: Ledger, state: State, now: float) -> tuple[int, ...]:

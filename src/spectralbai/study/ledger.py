@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from sqlalchemy import Connection, Row, Select, bindparam, delete, exc, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, Table, bindparam, delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
 
 from spectralbai import run_lengths
 from spectralbai.checks import Vector
@@ -38,7 +39,13 @@ if TYPE_CHECKING:
     from spectralbai.policy import State
 
 CHUNK = 500
-"""Number of tickets looked up at once, because databases limit the parameters of a statement."""
+"""Number of values looked up at once, because databases limit the parameters of a statement."""
+
+OF_TICKET = (tickets.c.study == observations.c.study) & (tickets.c.id == observations.c.ticket)
+"""Joins a result and its ticket."""
+
+T = TypeVar("T")
+Entry = TypeVar("Entry", Observation, TicketRecord, Opening, Withdrawal, Join)
 
 
 def insert_study(
@@ -67,7 +74,7 @@ def insert_study(
     }
     try:
         id_: int = connection.execute(insert(studies).returning(studies.c.id), row).scalar_one()
-    except exc.IntegrityError:
+    except IntegrityError:
         raise Conflict(f'there is a study "{name}" already; choose another name, or go on with it') from None
     text = json.dumps(state.as_dict())
     connection.execute(insert(states).values({"study": id_, **key(state)._asdict(), "state": text}))
@@ -92,14 +99,27 @@ def find_marks(connection: Connection) -> list[Mark]:
 def find_pending(connection: Connection, now: float) -> dict[int, tuple[int, float]]:
     """Returns, for each study with pending tickets, how many there are and when the last one was handed out. It reads
     no other tickets."""
-    pending = (tickets.c.study == studies.c.id) & tickets.c.result.is_(None) & (tickets.c.expires > now)
-    pending &= tickets.c.abandoned.is_(None)
+    pending = (tickets.c.study == studies.c.id) & _pending(now)
     query = select(studies.c.id, func.count(), func.max(tickets.c.issued)).join_from(studies, tickets, pending)
     return {id_: (count, last) for id_, count, last in connection.execute(query.group_by(studies.c.id))}
 
 
+def _pending(now: float) -> ColumnElement[bool]:
+    """Returns the condition that a ticket is pending."""
+    return tickets.c.result.is_(None) & (tickets.c.expires > now) & tickets.c.abandoned.is_(None)
+
+
+def _parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    return (values[first : first + CHUNK] for first in range(0, len(values), CHUNK))
+
+
 def _ticket(row: Row[Any], labels: Sequence[str]) -> Ticket:
     return Ticket(row.id, row.arm, labels[row.arm], row.worker, row.issued, row.expires, row.block)
+
+
+def _columns(kind: type[Entry], table: Table) -> list[ColumnElement[Any]]:
+    """Returns the columns of a table that the fields of an entry are kept in."""
+    return [table.c[field.name] for field in fields(kind)]
 
 
 def _as_text(values: Sequence[float] | None) -> str | None:
@@ -119,15 +139,8 @@ class Ledger:
 
     def standing(self, *, lock: bool = False) -> Standing:
         """Returns how far the study is; with `lock`, no other writer can change it before the transaction ends."""
-        names = (
-            studies.c.results,
-            studies.c.due,
-            studies.c.claimed,
-            studies.c.first_block,
-            studies.c.missing,
-            func.substr(studies.c.definition, 1, HEAD),
-        )
-        query = select(*names).where(studies.c.id == self._id)
+        counters = [studies.c[name] for name in Standing._fields[:-1]]
+        query = select(*counters, func.substr(studies.c.definition, 1, HEAD)).where(studies.c.id == self._id)
         return Standing._make(self._one(query.with_for_update() if lock else query))
 
     def update(self, **values: Any) -> None:
@@ -142,9 +155,9 @@ class Ledger:
         if not results:
             return standing
         after = standing.results
-        common = {"study": self._id, "told": told, "ticket": None, "origin": None, "block": None}
+        common = {"told": told, "ticket": None, "origin": None, "block": None}
         rows = [{**common, **result, "number": number} for number, result in enumerate(results, after + 1)]
-        self._connection.execute(insert(observations), rows)
+        self._insert(observations, rows)
         told_for = [{"told_id": row["ticket"], "told_as": row["number"]} for row in rows if row["ticket"] is not None]
         if told_for:
             this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("told_id"))
@@ -161,97 +174,76 @@ class Ledger:
             self.add_join(number, join)
         self.add_checks(seen)
         number_of = {each.ticket: number for number, each in enumerate(records.observations, 1)}
-        if records.tickets:
-            rows = [{**asdict(each), "study": self._id, "result": number_of.get(each.id)} for each in records.tickets]
-            self._connection.execute(insert(tickets), rows)
-        if records.observations:
-            rows = [{**asdict(each), "study": self._id, "number": n} for n, each in enumerate(records.observations, 1)]
-            self._connection.execute(insert(observations), rows)
+        self._insert(tickets, ({**vars(each), "result": number_of.get(each.id)} for each in records.tickets))
+        self._insert(observations, ({**vars(each), "number": n} for n, each in enumerate(records.observations, 1)))
+
+    def records(self) -> Records:
+        """Returns results in the order told, tickets and blocks in the order given and opened, and all changes."""
+        return Records(
+            self._all(Observation, observations, observations.c.number),
+            self._all(TicketRecord, tickets, tickets.c.issued, tickets.c.id),
+            self._all(Opening, blocks, blocks.c.number),
+            self._all(Withdrawal, withdrawals, withdrawals.c.results, withdrawals.c.withdrawn),
+            self.joins(),
+        )
 
     def results(self, after: int, until: int) -> Told:
         """Returns the results after number `after`, up to number `until`, in the order told."""
-        between = (
-            (observations.c.study == self._id) & (observations.c.number > after) & (observations.c.number <= until)
-        )
-        of_ticket = (tickets.c.study == observations.c.study) & (tickets.c.id == observations.c.ticket)
-        query = (
-            select(
-                observations.c.arm,
-                observations.c.outcome,
-                func.coalesce(tickets.c.block, observations.c.block, -1).label("block"),
-            )
-            .outerjoin(tickets, of_ticket)
-            .where(between)
-            .order_by(observations.c.number)
-        )
+        block = func.coalesce(tickets.c.block, observations.c.block, -1)
+        query = select(observations.c.arm, observations.c.outcome, block).outerjoin(tickets, OF_TICKET)
+        between = (observations.c.number > after) & (observations.c.number <= until)
+        query = query.where(observations.c.study == self._id, between).order_by(observations.c.number)
         rows = self._connection.execute(query).all()
-        return Told([row.arm for row in rows], [row.outcome for row in rows], [row.block for row in rows])
+        return Told(*([row[place] for row in rows] for place in range(3)))
 
     def results_per_arm(self, after: int, n_arms: int) -> Vector:
         """Returns how many results of each arm were told after result number `after`."""
-        late = (observations.c.study == self._id) & (observations.c.number > after)
-        return self._count(select(observations.c.arm, func.count()).where(late).group_by(observations.c.arm), n_arms)
+        return self._per_arm(observations, observations.c.number > after, n_arms)
 
     def results_of(self, origin: str) -> list[tuple[int, float]]:
         """Returns (arm, outcome) of the results of an origin, in the order told."""
-        query = select(observations.c.arm, observations.c.outcome)
-        query = query.where(observations.c.study == self._id, observations.c.origin == origin).order_by(
-            observations.c.number
-        )
-        return [(row.arm, row.outcome) for row in self._connection.execute(query)]
-
-    def observations(self) -> tuple[Observation, ...]:
-        """Returns all results, in the order told."""
-        rows = self._connection.execute(
-            select(observations).where(observations.c.study == self._id).order_by(observations.c.number)
-        )
-        return tuple(Observation(row.arm, row.outcome, row.told, row.ticket, row.origin, row.block) for row in rows)
+        query = select(observations.c.arm, observations.c.outcome).order_by(observations.c.number)
+        these = query.where(observations.c.study == self._id, observations.c.origin == origin)
+        return [(arm, outcome) for arm, outcome in self._connection.execute(these)]
 
     def give(self, given: Sequence[Ticket]) -> None:
         """Writes new tickets."""
         names = ("id", "arm", "worker", "issued", "expires", "block")
-        if given:
-            rows = [{"study": self._id, **{name: getattr(each, name) for name in names}} for each in given]
-            self._connection.execute(insert(tickets), rows)
+        self._insert(tickets, ({name: getattr(each, name) for name in names} for each in given))
 
     def given(self, ids: Sequence[str], labels: Sequence[str]) -> list[Ticket]:
         """Returns those of these tickets that there are, in the order of the ids."""
         found: dict[str, Ticket] = {}
-        for first in range(0, len(ids), CHUNK):
-            here = tickets.c.id.in_(ids[first : first + CHUNK])
-            for row in self._connection.execute(select(tickets).where(tickets.c.study == self._id, here)):
-                found[row.id] = _ticket(row, labels)
+        for part in _parts(ids):
+            these = select(tickets).where(tickets.c.study == self._id, tickets.c.id.in_(part))
+            found |= {row.id: _ticket(row, labels) for row in self._connection.execute(these)}
         return [found[id_] for id_ in ids if id_ in found]
 
     def recent(self, most: int, before: int | None) -> list[tuple[int, Observation, str | None]]:
-        """Returns (number, result, worker) of the last results told, or of the last before number `before`, the newest
-        first."""
-        of_ticket = (tickets.c.study == observations.c.study) & (tickets.c.id == observations.c.ticket)
-        query = select(observations, tickets.c.worker).outerjoin(tickets, of_ticket)
+        """Returns (number, result, worker) of the last results told, perhaps before number `before`, newest first."""
+        columns = _columns(Observation, observations)
+        query = select(observations.c.number, *columns, tickets.c.worker).outerjoin(tickets, OF_TICKET)
         query = query.where(observations.c.study == self._id).order_by(observations.c.number.desc()).limit(most)
         if before is not None:
             query = query.where(observations.c.number < before)
-        return [
-            (row.number, Observation(row.arm, row.outcome, row.told, row.ticket, row.origin, row.block), row.worker)
-            for row in self._connection.execute(query)
-        ]
+        rows = self._connection.execute(query)
+        return [(number, Observation(*cells), worker) for number, *cells, worker in rows]
 
     def outcomes_of(self, ids: Sequence[str]) -> dict[str, tuple[int, float | None, int | None]]:
-        """Returns (arm, outcome, block) by ticket id, for those of the tickets that exist; the outcome is None if it
-        was not told."""
+        """Returns (arm, outcome, block) by id of the tickets that exist; the outcome is None if it was not told."""
         of_ticket = (observations.c.study == tickets.c.study) & (observations.c.number == tickets.c.result)
         query = select(tickets.c.id, tickets.c.arm, observations.c.outcome, tickets.c.block)
         query = query.outerjoin(observations, of_ticket)
         found: dict[str, tuple[int, float | None, int | None]] = {}
-        for first in range(0, len(ids), CHUNK):
-            here = query.where(tickets.c.study == self._id, tickets.c.id.in_(ids[first : first + CHUNK]))
-            found |= {row.id: (row.arm, row.outcome, row.block) for row in self._connection.execute(here)}
+        for part in _parts(ids):
+            these = query.where(tickets.c.study == self._id, tickets.c.id.in_(part))
+            found |= {row.id: (row.arm, row.outcome, row.block) for row in self._connection.execute(these)}
         return found
 
     def abandon(self, ids: Sequence[str], now: float) -> None:
         """Marks tickets as given back; if this happens again, the first time stays recorded."""
-        for first in range(0, len(ids), CHUNK):
-            these = (tickets.c.study == self._id) & tickets.c.id.in_(ids[first : first + CHUNK])
+        for part in _parts(ids):
+            these = (tickets.c.study == self._id) & tickets.c.id.in_(part)
             self._connection.execute(update(tickets).where(these, tickets.c.abandoned.is_(None)).values(abandoned=now))
 
     def delete(self) -> None:
@@ -259,16 +251,6 @@ class Ledger:
         for table in (checks, observations, tickets, blocks, withdrawals, joins, states):
             self._connection.execute(delete(table).where(table.c.study == self._id))
         self._connection.execute(delete(studies).where(studies.c.id == self._id))
-
-    def tickets(self) -> tuple[TicketRecord, ...]:
-        """Returns every ticket, in the order handed out."""
-        rows = self._connection.execute(
-            select(tickets).where(tickets.c.study == self._id).order_by(tickets.c.issued, tickets.c.id)
-        )
-        return tuple(
-            TicketRecord(row.id, row.arm, row.worker, row.issued, row.expires, row.abandoned, row.block, row.failed)
-            for row in rows
-        )
 
     def fail(self, reasons: Mapping[str, str]) -> None:
         """Records why the trials of tickets failed; a new reason replaces an earlier one."""
@@ -279,19 +261,17 @@ class Ledger:
 
     def failures_per_arm(self, n_arms: int) -> Vector:
         """Returns how many trials of each arm failed."""
-        failed = (tickets.c.study == self._id) & tickets.c.failed.is_not(None)
-        return self._count(select(tickets.c.arm, func.count()).where(failed).group_by(tickets.c.arm), n_arms)
+        return self._per_arm(tickets, tickets.c.failed.is_not(None), n_arms)
 
     def pending(self, now: float, labels: Sequence[str]) -> tuple[Ticket, ...]:
         """Returns the pending tickets."""
-        rows = self._connection.execute(
-            select(tickets).where(*self._open(now)).order_by(tickets.c.issued, tickets.c.id)
-        )
+        these = select(tickets).where(tickets.c.study == self._id, _pending(now))
+        rows = self._connection.execute(these.order_by(tickets.c.issued, tickets.c.id))
         return tuple(_ticket(row, labels) for row in rows)
 
     def pending_per_arm(self, now: float, n_arms: int) -> Vector:
         """Returns how many tickets of each arm are pending."""
-        return self._count(select(tickets.c.arm, func.count()).where(*self._open(now)).group_by(tickets.c.arm), n_arms)
+        return self._per_arm(tickets, _pending(now), n_arms)
 
     def taken(self, now: float, first: int) -> dict[tuple[int, int], int]:
         """Returns how many tickets of each (block, arm), from block number `first` on, have a result or are pending."""
@@ -304,8 +284,7 @@ class Ledger:
         return {(block, arm): count for block, arm, count in self._connection.execute(query)}
 
     def signs(self) -> tuple[Key, str]:
-        """Returns what changes whenever the state or the definition do: the `key` of the stored state, and the first
-        characters of the definition."""
+        """Returns what changes with the state or the definition: the `key` of the one, the beginning of the other."""
         columns = [states.c[name] for name in Key._fields]
         query = select(*columns, func.substr(studies.c.definition, 1, HEAD)).join_from(states, studies)
         found = self._one(query.where(states.c.study == self._id))
@@ -320,12 +299,13 @@ class Ledger:
         text: str = self._connection.execute(select(states.c.state).where(states.c.study == self._id)).scalar_one()
         return text
 
-    def replace_state(self, kept: Key, new: State, text: str, now: float, seen: Sequence[Check] = ()) -> bool:
-        """Replaces the stored state with the key `kept` by a new one, whose JSON form is `text`; returns whether it
-        did.
+    def replace_state(
+        self, kept: Key, new: State, text: str, now: float, seen: Sequence[Check] = (), **columns: Any
+    ) -> bool:
+        """Replaces the stored state with the key `kept` by a new one, whose JSON form is `text`, unless another worker
+        did; returns whether it was replaced.
 
-        The blocks opened since and the checks `seen` are recorded too. If the stored state has another key by now,
-        because another worker replaced it, nothing is changed and False is returned.
+        If so, the blocks opened since and the checks `seen` are recorded, and other `columns` of the study's row.
         """
         of_kept = [states.c[name] == value for name, value in kept._asdict().items()]
         this = update(states).where(states.c.study == self._id, *of_kept)
@@ -335,59 +315,38 @@ class Ledger:
         self.add_checks(seen)
         first = new.blocks[0] if new.blocks else None
         missing = None if first is None else first.free.size - self._told_since(new.samples, first.number)
-        self.update(due=due(new), first_block=None if first is None else first.number, missing=missing)
+        number = None if first is None else first.number
+        self.update(due=due(new), first_block=number, missing=missing, **columns)
         return True
 
     def _told_since(self, after: int, block: int) -> int:
         """Returns how many results of a block were told after result number `after`."""
-        of_ticket = (tickets.c.study == observations.c.study) & (tickets.c.id == observations.c.ticket)
         late = (observations.c.study == self._id) & (observations.c.number > after) & (tickets.c.block == block)
-        query = select(func.count()).select_from(observations.join(tickets, of_ticket)).where(late)
+        query = select(func.count()).select_from(observations.join(tickets, OF_TICKET)).where(late)
         return self._connection.execute(query).scalar_one()
 
     def add_checks(self, seen: Sequence[Check]) -> None:
         """Records checks: what the stopping rule said each time it was read."""
-        if seen:
-            texts = [{"candidates": _as_text(each.candidates), "lacking": _as_text(each.lacking)} for each in seen]
-            rows = [{**vars(each), **text, "study": self._id} for each, text in zip(seen, texts, strict=True)]
-            self._connection.execute(insert(checks), rows)
+        long = ("candidates", "lacking")
+        self._insert(
+            checks, ({**vars(each), **{name: _as_text(getattr(each, name)) for name in long}} for each in seen)
+        )
 
     def add_openings(self, opened: Sequence[Opening]) -> None:
         """Records blocks that were opened."""
-        if opened:
-            rows = [{**asdict(each), "study": self._id, "arms": json.dumps(each.arms)} for each in opened]
-            self._connection.execute(insert(blocks), rows)
+        self._insert(blocks, map(vars, opened))
 
     def add_withdrawals(self, withdrawn: Sequence[Withdrawal]) -> None:
         """Records arms that were withdrawn."""
-        if withdrawn:
-            self._connection.execute(insert(withdrawals), [{**asdict(each), "study": self._id} for each in withdrawn])
-
-    def withdrawals(self) -> tuple[Withdrawal, ...]:
-        """Returns every withdrawal, in the order made."""
-        query = select(withdrawals).where(withdrawals.c.study == self._id)
-        rows = self._connection.execute(query.order_by(withdrawals.c.results, withdrawals.c.withdrawn))
-        return tuple(Withdrawal(row.arm, row.results, row.opened, row.withdrawn) for row in rows)
+        self._insert(withdrawals, map(vars, withdrawn))
 
     def add_join(self, number: int, join: Join) -> None:
         """Records that arms joined; `number` counts these times from 0."""
-        row = {**asdict(join), "blocks": json.dumps(join.blocks), "before": json.dumps(join.before)}
-        self._connection.execute(insert(joins), {**row, "study": self._id, "number": number})
+        self._insert(joins, [{**vars(join), "number": number}])
 
     def joins(self) -> tuple[Join, ...]:
         """Returns every time that arms joined, in order."""
-        rows = self._connection.execute(select(joins).where(joins.c.study == self._id).order_by(joins.c.number))
-        return tuple(
-            Join(
-                row.results,
-                row.opened,
-                row.withdrawn,
-                row.joined,
-                tuple(json.loads(row.blocks)),
-                json.loads(row.before),
-            )
-            for row in rows
-        )
+        return self._all(Join, joins, joins.c.number)
 
     def definition(self) -> Definition:
         """Returns the definition of the study, with its earlier definitions if options have joined."""
@@ -403,12 +362,7 @@ class Ledger:
     def change_opening(self, number: int, arms: Sequence[int]) -> None:
         """Replaces the recorded pulls of a block; none of them may have been handed out."""
         this = (blocks.c.study == self._id) & (blocks.c.number == number)
-        self._connection.execute(update(blocks).where(this).values(arms=json.dumps(arms)))
-
-    def openings(self) -> tuple[Opening, ...]:
-        """Returns every block, in the order opened."""
-        rows = self._connection.execute(select(blocks).where(blocks.c.study == self._id).order_by(blocks.c.number))
-        return tuple(Opening(row.number, row.results, row.opened, tuple(json.loads(row.arms))) for row in rows)
+        self._connection.execute(update(blocks).where(this).values(arms=arms))
 
     def checks(self, most: int | None = None, *, accounts: bool = True) -> tuple[Check, ...]:
         """Returns the checks: what the stopping rule said each time it was read; at most `most`, at equal steps.
@@ -416,15 +370,14 @@ class Ledger:
         The accounts, `lacking`, are most of what is stored. Without them this takes a tenth of the time.
         """
         query = select(checks).where(checks.c.study == self._id).order_by(checks.c.samples)
+        queries = [query]
         if most is not None:
             times = self._connection.execute(query.with_only_columns(checks.c.samples)).scalars().all()
             if len(times) > most:
                 places = np.linspace(0, len(times) - 1, most).round().astype(int).tolist()
-                chosen = [times[place] for place in places]
-                parts = [chosen[first : first + CHUNK] for first in range(0, len(chosen), CHUNK)]
+                parts = _parts([times[place] for place in places])
                 queries = [query.where(checks.c.samples.in_(part)) for part in parts]
-                return tuple(check for each in queries for check in self._checks(each, accounts))
-        return tuple(self._checks(query, accounts))
+        return tuple(check for each in queries for check in self._checks(each, accounts))
 
     def _checks(self, query: Select[Any], accounts: bool) -> Iterator[Check]:
         if not accounts:
@@ -442,16 +395,21 @@ class Ledger:
             raise NotFound("the study is no longer there: it was deleted; spectralbai study list shows the others")
         return row
 
-    def _count(self, query: Select[Any, int], n_arms: int) -> Vector:
+    def _all(self, kind: type[Entry], table: Table, *order: ColumnElement[Any]) -> tuple[Entry, ...]:
+        """Returns all rows of the study in a table, in this order, as entries of a kind."""
+        query = select(*_columns(kind, table)).where(table.c.study == self._id).order_by(*order)
+        return tuple(kind(*row) for row in self._connection.execute(query))
+
+    def _insert(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Adds rows of the study to a table, if there are any."""
+        own = [{**row, "study": self._id} for row in rows]
+        if own:
+            self._connection.execute(insert(table), own)
+
+    def _per_arm(self, table: Table, these: ColumnElement[bool], n_arms: int) -> Vector:
+        """Returns how many of these rows of the study each arm has."""
+        query = select(table.c.arm, func.count()).where(table.c.study == self._id, these).group_by(table.c.arm)
         counts = np.zeros(n_arms)
         for arm, count in self._connection.execute(query):
             counts[arm] = count
         return counts
-
-    def _open(self, now: float) -> tuple[Any, ...]:
-        return (
-            tickets.c.study == self._id,
-            tickets.c.result.is_(None),
-            tickets.c.expires > now,
-            tickets.c.abandoned.is_(None),
-        )

@@ -53,45 +53,19 @@ def replay(
     """
     if len(records.joins) != len(definition.history) - 1:
         raise InvalidInput("the times that arms joined are not all written down; the record is not complete")
-    policy = definition.history[0].policy
-    block_of = {ticket.id: -1 if ticket.block is None else ticket.block for ticket in records.tickets}
-    block_of_counts = [-1 if each.block is None else each.block for each in records.observations]
-    blocks = [
-        own if each.ticket is None else block_of[each.ticket]
-        for each, own in zip(records.observations, block_of_counts, strict=True)
-    ]
-    state, total = policy.init(), len(records.observations)
+    told, total = _told(records), len(records.observations)
+    state = definition.history[0].policy.init()
     checks: list[Check] = []
-
-    def tell_until(state: State, until: int) -> State:
+    for event in (*_in_order(records), None):
+        until = total if event is None else event.results
         while state.samples < until:
             part = slice(state.samples, min(until, state.samples + STEP))
-            told = records.observations[part]
-            state, seen = advance(
-                definition, state, Told([each.arm for each in told], [each.outcome for each in told], blocks[part])
-            )
-            checks.extend(seen)
+            state, seen = advance(definition, state, Told(told.arms[part], told.outcomes[part], told.blocks[part]))
+            checks += seen
             if on_check is not None:
                 on_check(state.samples, total)
-        return state
-
-    for event in _in_order(records):
-        state = tell_until(state, event.results)
-        if isinstance(event, Join):
-            if (state.samples, state.opened, len(state.withdrawn)) != (event.results, event.opened, event.withdrawn):
-                raise InvalidInput(f"arms cannot have joined after {event.results} results")
-            policy = definition.history[len(state.joined) + 1].policy
-            state = policy.join(state, event.blocks)
-            continue
-        if isinstance(event, Withdrawal):
-            if (state.samples, state.opened) != (event.results, event.opened):
-                raise InvalidInput(f"arm {event.arm} cannot have been withdrawn after {event.results} results")
-            state = policy.withdraw(state, event.arm)
-            continue
-        if state.opened <= event.number:
-            state = policy.open(state)
-        state = _as_opened(state, event)
-    state = tell_until(state, total)
+        if event is not None:
+            state = _after(definition, state, event)
     if state.opened != len(records.openings) or state.samples != total:
         raise InvalidInput(
             f"{state.opened} blocks follow from the results, and {len(records.openings)} are written down; the record "
@@ -100,18 +74,40 @@ def replay(
     return state, checks
 
 
+def _told(records: Records) -> Told:
+    """Returns all results; the block of a result is that of its ticket, if it has one."""
+    block_of = {ticket.id: ticket.block for ticket in records.tickets}
+    told = records.observations
+    blocks = [each.block if each.ticket is None else block_of[each.ticket] for each in told]
+    numbers = [-1 if block is None else block for block in blocks]
+    return Told([each.arm for each in told], [each.outcome for each in told], numbers)
+
+
+def _after(definition: Definition, state: State, event: Opening | Withdrawal | Join) -> State:
+    """Returns the state after an event; raises InvalidInput if it cannot have happened then."""
+    policy = definition.of(state).policy
+    if isinstance(event, Join):
+        if (state.samples, state.opened, len(state.withdrawn)) != (event.results, event.opened, event.withdrawn):
+            raise InvalidInput(f"arms cannot have joined after {event.results} results")
+        return definition.history[len(state.joined) + 1].policy.join(state, event.blocks)
+    if isinstance(event, Withdrawal):
+        if (state.samples, state.opened) != (event.results, event.opened):
+            raise InvalidInput(f"arm {event.arm} cannot have been withdrawn after {event.results} results")
+        return policy.withdraw(state, event.arm)
+    return _as_opened(policy.open(state) if state.opened <= event.number else state, event)
+
+
 def _in_order(records: Records) -> list[Opening | Withdrawal | Join]:
     """Returns all events other than results, in the order in which they happened.
 
     A withdrawal or a join may open a block: it comes before that block, and after blocks opened earlier.
     """
-    keyed: list[tuple[tuple[int, int, int, int], Opening | Withdrawal | Join]] = []
-    for join in records.joins:
-        keyed.append(((join.results, join.opened, join.withdrawn, 0), join))
-    for withdrawn, each in enumerate(records.withdrawals):
-        keyed.append(((each.results, each.opened, withdrawn, 1), each))
-    for opening in records.openings:
-        keyed.append(((opening.results, opening.number, len(records.withdrawals), 2), opening))
+    withdrawals = enumerate(records.withdrawals)
+    keyed: list[tuple[tuple[int, int, int, int], Opening | Withdrawal | Join]] = [
+        *(((each.results, each.opened, each.withdrawn, 0), each) for each in records.joins),
+        *(((each.results, each.opened, before, 1), each) for before, each in withdrawals),
+        *(((each.results, each.number, len(records.withdrawals), 2), each) for each in records.openings),
+    ]
     return [event for _, event in sorted(keyed, key=lambda each: each[0])]
 
 
@@ -126,15 +122,10 @@ def _as_opened(state: State, opening: Opening) -> State:
 
 def with_pulls(state: State, number: int, arms: Indices) -> State:
     """Returns the state with other pulls in an open block; none of its slots may have a result."""
-    found = [block for block in state.blocks if block.number == number]
-    if not found or found[0].free.size < found[0].arms.size:
+    block = next((block for block in state.blocks if block.number == number), None)
+    if block is None or block.free.size < block.arms.size:
         raise InvalidInput(f"block {number} is not open, or has results already")
-    return replace(
-        state,
-        blocks=tuple(
-            block
-            if block.number != number or np.array_equal(block.arms, arms)
-            else replace(block, arms=arms, outcomes=np.full(arms.size, np.nan))
-            for block in state.blocks
-        ),
-    )
+    if np.array_equal(block.arms, arms):
+        return state
+    new = replace(block, arms=arms, outcomes=np.full(arms.size, np.nan))
+    return replace(state, blocks=tuple(new if each is block else each for each in state.blocks))

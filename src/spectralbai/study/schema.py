@@ -9,26 +9,26 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Double,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import Column, Connection, ForeignKey, Index, MetaData, Table, UniqueConstraint, select, text, update
+from sqlalchemy.types import Double, Integer, String, Text, TypeDecorator
 
 VERSION = 4
-"""Version of these tables. Storages of an older version are converted when they are opened (`migrate`), newer ones are
-refused."""
+"""Version of these tables: older storages are converted when they are opened (`migrate`), newer ones refused."""
+
+
+class Json(TypeDecorator[Any]):
+    """A value kept as the text of its JSON form; lists are read as tuples."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: object) -> str:
+        return json.dumps(value)
+
+    def process_result_value(self, value: Any, dialect: object) -> Any:
+        found = json.loads(value)
+        return tuple(found) if isinstance(found, list) else found
+
 
 metadata = MetaData()
 
@@ -71,7 +71,7 @@ blocks = Table(  # since 2
     Column("number", Integer, primary_key=True),  # 0, 1, ... in the order opened
     Column("results", Integer, nullable=False),  # number of results in the state when the block was opened
     Column("opened", Double, nullable=False),
-    Column("arms", Text, nullable=False),  # JSON: the arm of each slot
+    Column("arms", Json, nullable=False),  # the arm of each slot
 )
 
 tickets = Table(
@@ -124,8 +124,8 @@ joins = Table(  # since 4
     Column("opened", Integer, nullable=False),  # number of blocks opened before
     Column("withdrawn", Integer, nullable=False),  # number of arms withdrawn before
     Column("joined", Double, nullable=False),
-    Column("blocks", Text, nullable=False),  # JSON: numbers of the blocks that stayed open
-    Column("before", Text, nullable=False),  # JSON: the instance until then; the study's row has the present one
+    Column("blocks", Json, nullable=False),  # numbers of the blocks that stayed open
+    Column("before", Json, nullable=False),  # the instance until then; the study's row has the present one
 )
 
 checks = Table(

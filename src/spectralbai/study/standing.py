@@ -10,8 +10,7 @@ if TYPE_CHECKING:
     from spectralbai.policy import State
 
 TAIL = 200
-"""After this many results the stored state is updated even if no rule needs to be read, so that reading it stays
-fast."""
+"""After this many results the stored state is updated even if no rule needs to be read, so that it is read fast."""
 
 HEAD = 400
 """Characters at the beginning of a definition that hold its limits, which change when a study is stopped."""

@@ -1,5 +1,4 @@
-"""The database of studies: an SQLite file or a PostgreSQL server, with one kind of transaction to read and one to
-write.
+"""The database of studies, an SQLite file or a PostgreSQL server: one kind of transaction reads, and one writes.
 
 With SQLite, a writer locks the whole file at the start of its transaction, and other writers wait. With PostgreSQL, it
 locks the row of its study. Transactions are short: nothing that takes long is computed inside.
@@ -55,7 +54,23 @@ class Storage:
     def engine(self, url: URL, connections: int) -> Engine:
         """Returns what connects to the database and keeps up to so many connections open; a storage of another kind
         returns its own."""
-        return _engine(url, connections)
+        if self.sqlite:
+            options: dict[str, Any] = {"connect_args": {"timeout": PATIENCE}}
+        else:
+            alive = {"keepalives_idle": SILENCE, "keepalives_interval": 10, "keepalives_count": 3}
+            options = {"connect_args": {"connect_timeout": 10, **alive}, "pool_pre_ping": True}
+        try:
+            engine = create_engine(url, pool_size=connections, max_overflow=-1, hide_parameters=True, **options)
+        except ImportError:
+            raise StorageError(
+                "PostgreSQL needs psycopg, not installed here; run: pip install 'spectralbai[study]'"
+            ) from None
+        except (exc.SQLAlchemyError, ValueError, TypeError):
+            raise InvalidInput(f"the address of the storage has options that cannot be used; {REMEDY}") from None
+        event.listen(engine, "connect", _prepare_sqlite if self.sqlite else _prepare_postgresql)
+        if self.sqlite:
+            event.listen(engine, "begin", _start_sqlite)
+        return engine
 
     @classmethod
     @contextmanager
@@ -83,8 +98,7 @@ class Storage:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Yields a connection to read with: all reads see the database at one instant, and nobody has to wait for
-        it."""
+        """Yields a connection to read with: all reads see the database at one instant, and nobody has to wait."""
         options = {} if self.sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
         with self._sentences(), self._connected() as connection:
             connection = connection.execution_options(**options)
@@ -120,17 +134,14 @@ class Storage:
                 f'{self.name} is a database of another program: it has the table "{others}" and no studies; give '
                 "another file, such as sqlite:///studies.db"
             )
-        if found is None and create:
+        if create if found is None else found < VERSION:
             self._log_ahead()
             with self._writing_schema() as connection:
-                if _version(connection) is None:
+                found = _version(connection)  # another process may have done it
+                if found is None:
                     metadata.create_all(connection)
                     connection.execute(insert(schema).values(version=VERSION))
-            found = VERSION
-        if found is not None and found < VERSION:
-            with self._writing_schema() as connection:
-                found = _version(connection)
-                if found is not None and found < VERSION:
+                elif found < VERSION:
                     migrate(connection, found)
             found = VERSION
         if found is None:
@@ -151,8 +162,7 @@ class Storage:
             yield connection
 
     def _log_ahead(self) -> None:
-        """Sets an SQLite file to WAL mode, in which readers and the writer do not wait for each other; the mode is
-        stored in the file."""
+        """Sets an SQLite file to WAL mode, for good: readers and the writer do not wait for each other then."""
         if not self.sqlite:
             return
         deadline = time.monotonic() + PATIENCE
@@ -209,36 +219,8 @@ def _shown(url: URL) -> str:
     """Returns the address without the password and without the query, which may contain one too."""
     if url.drivername == "sqlite":
         return f"sqlite:///{url.database}"
-    where = f"{url.host or ''}" + (f":{url.port}" if url.port else "")
+    where = (url.host or "") + (f":{url.port}" if url.port else "")
     return f"postgresql://{url.username + '@' if url.username else ''}{where}/{url.database or ''}"
-
-
-def _engine(url: URL, connections: int) -> Engine:
-    if url.drivername == "sqlite":
-        engine = create_engine(
-            url, connect_args={"timeout": PATIENCE}, pool_size=connections, max_overflow=-1, hide_parameters=True
-        )
-        event.listen(engine, "connect", _prepare_sqlite)
-        event.listen(engine, "begin", _start_sqlite)
-        return engine
-    alive = {"connect_timeout": 10, "keepalives_idle": SILENCE, "keepalives_interval": 10, "keepalives_count": 3}
-    try:
-        engine = create_engine(
-            url,
-            connect_args=alive,
-            pool_pre_ping=True,
-            pool_size=connections,
-            max_overflow=-1,
-            hide_parameters=True,
-        )
-    except ImportError:
-        raise StorageError(
-            "PostgreSQL needs psycopg, not installed here; run: pip install 'spectralbai[study]'"
-        ) from None
-    except (exc.SQLAlchemyError, ValueError, TypeError):
-        raise InvalidInput(f"the address of the storage has options that cannot be used; {REMEDY}") from None
-    event.listen(engine, "connect", _prepare_postgresql)
-    return engine
 
 
 def _prepare_sqlite(connection: Any, _: object) -> None:
@@ -289,33 +271,21 @@ def _first_table(connection: Connection) -> str | None:
     return found
 
 
-REASONS = (
-    (
-        "unable to open database file",
-        StorageError,
-        "the file cannot be opened; does its directory exist, and may you write there?",
-    ),
-    (
-        "readonly database",
-        StorageError,
-        "the file, or its directory, cannot be written to; change its permissions, or give another storage",
-    ),
-    ("file is not a database", StorageError, "this is not an SQLite database; give another storage"),
-    ("malformed", StorageError, "the file is damaged; restore a copy, or an export"),
-    ("disk is full", StorageError, "the disk is full; make room and try again: nothing told before is lost"),
-    (
-        "disk I/O error",
-        StorageError,
-        "the disk cannot be written to or read; is it full, or its connection lost? Nothing told before is lost",
-    ),
-    (
-        "database is locked",
-        Busy,
-        f"another process has kept the file locked for {PATIENCE:g} seconds; end it, and try again",
-    ),
-    ("lock timeout", Busy, f"another worker has kept the study locked for {PATIENCE:g} seconds; try again"),
-)
-"""Parts of messages of the drivers, the class of error to raise for each, and the message to give instead."""
+BROKEN = {
+    "unable to open database file": "the file cannot be opened; does its directory exist, and may you write there?",
+    "readonly database": "the file, or its directory, cannot be written to; change its permissions, or give another "
+    "storage",
+    "file is not a database": "this is not an SQLite database; give another storage",
+    "malformed": "the file is damaged; restore a copy, or an export",
+    "disk is full": "the disk is full; make room and try again: nothing told before is lost",
+    "disk I/O error": "the disk cannot be written to or read; is it full, or its connection lost? Nothing told before "
+    "is lost",
+}
+LOCKED = {
+    "database is locked": f"another process has kept the file locked for {PATIENCE:g} seconds; end it, and try again",
+    "lock timeout": f"another worker has kept the study locked for {PATIENCE:g} seconds; try again",
+}
+"""Parts of messages of the drivers, and the message to give instead, of a StorageError and of Busy."""
 
 
 def _trouble(name: str, error: exc.SQLAlchemyError) -> StorageError:
@@ -323,11 +293,11 @@ def _trouble(name: str, error: exc.SQLAlchemyError) -> StorageError:
     original = getattr(error, "orig", None)
     reason = " ".join(str(original or error).split())
     if isinstance(error, exc.DBAPIError) and error.connection_invalidated:
-        again = "try again: a result is counted once, however often it is told"
-        return Busy(f"{name}: the connection was lost; {again}")
-    for sign, kind, sentence in REASONS:
-        if sign in reason:
-            return kind(f"{name}: {sentence}")
+        return Busy(f"{name}: the connection was lost; try again: a result is counted once, however often it is told")
+    for kind, sentences in ((StorageError, BROKEN), (Busy, LOCKED)):
+        for sign, sentence in sentences.items():
+            if sign in reason:
+                return kind(f"{name}: {sentence}")
     of_server = type(original).__module__.startswith("psycopg")
     if of_server and isinstance(error, exc.OperationalError) and getattr(original, "sqlstate", None) is None:
         return Busy(f"{name}: the database cannot be reached ({reason}); try again later")

@@ -80,8 +80,7 @@ class Studies(Closing):
             return tuple(find_marks(connection))
 
     def pending(self) -> dict[int, tuple[int, float]]:
-        """Returns, by the `id` of the mark of each study with pending tickets, how many there are and when the last one
-        was handed out."""
+        """Returns how many tickets are pending, and when the last was handed out, by the `id` of the study's mark."""
         with self._storage.reading() as connection:
             return find_pending(connection, self.now)
 
@@ -127,14 +126,6 @@ def _summary(row: Row[Any], now: float) -> Summary:
         definition = Definition.from_dict(json.loads(row.definition))
     labels = definition.instance.labels
     best = None if row.best is None else labels[row.best]
-    ended = row.progress == "running" and definition.over(row.results, now)
-    return Summary(
-        row.name,
-        as_time(row.created),
-        len(labels),
-        definition.goal,
-        definition.delta,
-        row.results,
-        "ended" if ended else row.progress,
-        best,
-    )
+    state = "ended" if row.progress == "running" and definition.over(row.results, now) else row.progress
+    question = (len(labels), definition.goal, definition.delta)
+    return Summary(row.name, as_time(row.created), *question, row.results, state, best)

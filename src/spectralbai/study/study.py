@@ -226,8 +226,7 @@ class Study(Closing):
         return traffic.tell_counts(self._upkeep, counts, check_words("id", id, 200), past)
 
     def withdraw(self, label: str) -> bool:
-        """Takes an option out of the study, for example because it is out of stock or unsafe; returns whether it was
-        in.
+        """Takes an option out of the study, perhaps because it is out of stock or unsafe; returns whether it was in.
 
         It is never tried again and never the answer. A decision for it is revoked, and the study goes on. Open blocks
         with a trial of it are cancelled: their tickets are given back, and results told for them only inform. The
@@ -273,13 +272,11 @@ class Study(Closing):
         return dict(zip(labels, (shares / shares.sum()).tolist(), strict=True))
 
     def abandon(self, *tickets: Ticket | str) -> None:
-        """Gives tickets back, all or none: they no longer count as pending. If a result is told later, it is still
-        accepted."""
+        """Gives tickets back, all or none: they are no longer pending, but a result told later is still accepted."""
         telling.abandon(self._upkeep, tickets)
 
     def delete(self) -> None:
-        """Deletes the study with all its tickets and results, for good. Processes that have it open get NotFound from
-        then on."""
+        """Deletes the study with all its tickets and results, for good; processes that have it open get NotFound."""
         with self._upkeep.writing() as ledger:
             ledger.standing(lock=True)  # all writers lock the study's row first
             ledger.delete()
@@ -300,10 +297,9 @@ class Study(Closing):
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
-            at, records = self._snapshot(ledger), self._records(ledger)
-        return Report.of(
-            at, records, self.versions, base
-        )  # outside the transaction, because this computes and may have to compile
+            at, records = self._snapshot(ledger), ledger.records()
+        # Outside the transaction, because this computes and may have to compile.
+        return Report.of(at, records, self.versions, base)
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a report needs, as of one instant."""
@@ -311,8 +307,7 @@ class Study(Closing):
             return self._snapshot(ledger)
 
     def checks(self, most: int | None = None) -> tuple[Check, ...]:
-        """Returns what the stopping rule said each time it was read; if `most` is given, at so many of these times at
-        most, at equal steps."""
+        """Returns what the stopping rule said each time it was read, or at `most` of these times, at equal steps."""
         most = None if most is None else check_integer("most", most, 1)
         self._upkeep.catch_up()
         with self._upkeep.reading() as ledger:
@@ -340,7 +335,7 @@ class Study(Closing):
         """Returns all results, tickets and blocks ever recorded, as of one instant."""
         with self._upkeep.reading() as ledger:
             ledger.standing()  # raises NotFound if the study was deleted meanwhile; it would look empty
-            return self._records(ledger)
+            return ledger.records()
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
         """Updates the stored state if results are not yet processed and no other worker is doing it.
@@ -348,10 +343,6 @@ class Study(Closing):
         All methods that read the state call this first.
         """
         self._upkeep.catch_up(on_check)
-
-    def _records(self, ledger: Ledger) -> Records:
-        made = ledger.openings(), ledger.withdrawals(), ledger.joins()
-        return Records(ledger.observations(), ledger.tickets(), *made)
 
     def _snapshot(self, ledger: Ledger, accounts: bool = True) -> Snapshot:
         """Returns the study as of now; `accounts` says whether its checks have theirs, which takes long to read."""

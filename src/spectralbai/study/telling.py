@@ -68,13 +68,9 @@ def tell_batches(
 
 def _parsed(upkeep: Upkeep, results: Results) -> list[_Told] | SpectralBAIError:
     """Returns outcomes of tickets as they are kept, or what is wrong with them."""
-    try:
-        pairs = [(ticket, outcome) for ticket, outcome in results]
-    except (TypeError, ValueError):
-        return InvalidInput("`results` must be pairs of a ticket and an outcome")
     told: list[_Told] = []
     try:
-        for ticket, outcome in pairs:
+        for ticket, outcome in results:
             id_ = _ticket_id(ticket)
             if outcome is None or isinstance(outcome, Failure):
                 reason = "no outcome" if outcome is None else outcome.reason
@@ -83,6 +79,8 @@ def _parsed(upkeep: Upkeep, results: Results) -> list[_Told] | SpectralBAIError:
                 told.append(_Told(id_, upkeep.definition.check_outcome(outcome), None))
     except SpectralBAIError as error:
         return error
+    except (TypeError, ValueError):
+        return InvalidInput("`results` must be pairs of a ticket and an outcome")
     return told
 
 

@@ -107,8 +107,7 @@ class Settled:
 
 
 def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector, now: float) -> Settled:
-    """Returns the study after these trials, cut into blocks in their order; each block has the size that the policy
-    planned.
+    """Returns the study after these trials, cut in their order into blocks of the sizes that the policy planned.
 
     The open blocks must have no results and no pending tickets: their planned pulls are replaced by the given trials.
     """
@@ -119,8 +118,7 @@ def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector
     while len(blocks) < arms.size:
         settled = not state.blocks or policy.verdict(state).stopped_at is not None
         left = arms.size - len(blocks)
-        size = left
-        number = -1
+        size, number = left, -1
         if not settled:
             number, planned = state.blocks[0].number, state.blocks[0].arms.size
             planned = max(planned, _until_estimate(definition, state, arms[len(blocks) :]))
@@ -177,7 +175,7 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
         state, seen = advance(upkeep.definition, kept, unseen)
         now = upkeep.now
         day = settle(upkeep.definition, state, arms, outcomes, now)
-        text = json.dumps(day.state.as_dict())
+        text, columns = json.dumps(day.state.as_dict()), summary(upkeep.definition, day.state)
         with upkeep.writing() as ledger:
             standing = ledger.standing(lock=True)
             if standing != before or ledger.kept() != key(kept):
@@ -192,15 +190,13 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
                 if opening.number < state.opened:
                     ledger.change_opening(opening.number, opening.arms)
             ledger.add_openings([each for each in day.openings if each.number >= state.opened])
-            ledger.replace_state(key(kept), day.state, text, now, (*seen, *day.checks))
-            ledger.update(**summary(upkeep.definition, day.state))
+            ledger.replace_state(key(kept), day.state, text, now, (*seen, *day.checks), **columns)
         upkeep.replaced(day.state)
         return len(results)
 
 
 def _check_idle(upkeep: Upkeep, ledger: Ledger, state: State) -> None:
-    """Raises Conflict if trials of the open blocks are handed out or have results: counts and tickets cannot share
-    a block."""
+    """Raises Conflict if trials of the open blocks are handed out or told: counts and tickets cannot share a block."""
     if state.blocks and ledger.taken(upkeep.now, state.blocks[0].number):
         raise Conflict(
             f'trials of the study "{upkeep.name}" that were asked for are not finished; ask for and tell the rest of '

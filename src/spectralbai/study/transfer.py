@@ -1,17 +1,17 @@
-"""Studies as files: a JSON document with everything about a study, to move or archive it, and its results as a
-table."""
+"""Studies as files: a JSON document with everything about a study, to move or archive it, and a table of results."""
 
 from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
-from dataclasses import astuple, fields, replace
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
-from spectralbai.checks import check_arm, check_integer, check_number, check_words
-from spectralbai.errors import InvalidInput
+from spectralbai.checks import check_arm, check_integer, check_number, check_words, is_line
+from spectralbai.documents import plain
+from spectralbai.errors import InvalidInput, about
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Join, Observation, Opening, Records, TicketRecord, Withdrawal
@@ -52,24 +52,11 @@ def export_study(study: Study) -> dict[str, Any]:
         "created": study.created,
         "study": study.definition.as_dict(),
         "versions": study.versions,
-        "observations": {
-            "columns": _columns(Observation),
-            "rows": [list(astuple(each)) for each in records.observations],
-        },
-        "tickets": {"columns": _columns(TicketRecord), "rows": [list(astuple(each)) for each in records.tickets]},
-        "openings": {
-            "columns": _columns(Opening),
-            "rows": [[each.number, each.results, each.opened, list(each.arms)] for each in records.openings],
-        },
-        "withdrawals": {
-            "columns": _columns(Withdrawal),
-            "rows": [list(astuple(each)) for each in records.withdrawals],
-        },
-        **(
-            {"joins": {"columns": _columns(Join), "rows": [_cells(each) for each in records.joins]}}
-            if records.joins
-            else {}
-        ),
+        "observations": _table(Observation, records.observations),
+        "tickets": _table(TicketRecord, records.tickets),
+        "openings": _table(Opening, records.openings),
+        "withdrawals": _table(Withdrawal, records.withdrawals),
+        **({"joins": _table(Join, records.joins)} if records.joins else {}),
     }
 
 
@@ -93,18 +80,8 @@ def results_as_csv(study: Study) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("number", "label", "outcome", "told", "ticket", "worker", "origin"))
     for number, each in enumerate(records.observations, 1):
-        worker = worker_of.get(each.ticket or "", "")
-        writer.writerow(
-            (
-                number,
-                labels[each.arm],
-                repr(each.outcome),
-                as_time(each.told),
-                each.ticket or "",
-                worker,
-                each.origin or "",
-            )
-        )
+        source = each.ticket or "", worker_of.get(each.ticket or "", ""), each.origin or ""
+        writer.writerow((number, labels[each.arm], repr(each.outcome), as_time(each.told), *source))
     return text.getvalue()
 
 
@@ -170,9 +147,7 @@ def read_export(document: Any, name: str | None = None) -> Exported:
     definition.policy.init()
     created = check_number("$.created", document["created"], "a time", low=0.0, strict=False)
     versions = document["versions"]
-    if not isinstance(versions, Mapping) or not all(
-        isinstance(each, str) for pair in versions.items() for each in pair
-    ):
+    if not isinstance(versions, Mapping) or not all(isinstance(each, str) for each in chain(*versions.items())):
         raise InvalidInput(f"$.versions must be an object of strings; {REMEDY}")
     records = replace(_records(document, definition), joins=tuple(joins))
     return Exported(name, created, dict(versions), definition, records)
@@ -195,14 +170,13 @@ def _records(document: Mapping[str, Any], definition: Definition) -> Records:
             raise InvalidInput(
                 f"$.observations.rows[{number}] must be of the arm of its ticket {each.ticket!r}; {REMEDY}"
             )
+        if each.block is not None and (each.block >= len(openings) or each.ticket is not None):
+            raise InvalidInput(f"$.observations.rows[{number}] must be of a block in $.openings; {REMEDY}")
     for number, opening in enumerate(openings):
         before = openings[number - 1].results if number else 0
         if opening.number != number or not before <= opening.results <= len(told):
             raise InvalidInput(f"$.openings.rows[{number}] must follow the blocks and results before it; {REMEDY}")
     in_blocks = definition.policy.in_blocks
-    for number, each in enumerate(told):
-        if each.block is not None and (each.block >= len(openings) or each.ticket is not None):
-            raise InvalidInput(f"$.observations.rows[{number}] must be of a block in $.openings; {REMEDY}")
     if openings and not in_blocks:
         raise InvalidInput(f"$.openings must be empty where pulls do not come in blocks; {REMEDY}")
     for number, ticket in enumerate(asked):
@@ -217,8 +191,9 @@ def _records(document: Mapping[str, Any], definition: Definition) -> Records:
 Kind = type[Observation] | type[TicketRecord] | type[Opening] | type[Withdrawal] | type[Join]
 
 
-def _cells(join: Join) -> list[Any]:
-    return [join.results, join.opened, join.withdrawn, join.joined, list(join.blocks), join.before]
+def _table(kind: Kind, entries: Iterable[object]) -> dict[str, Any]:
+    """Returns entries of a kind as a table, JSON-ready."""
+    return {"columns": _columns(kind), "rows": [list(plain(each).values()) for each in entries]}
 
 
 def _columns(kind: Kind) -> list[str]:
@@ -226,14 +201,14 @@ def _columns(kind: Kind) -> list[str]:
 
 
 def _rows(document: Mapping[str, Any], key: str, kind: Kind) -> list[tuple[str, dict[str, Any]]]:
-    columns, format_ = _columns(kind), document["format"]
+    format_ = document["format"]
     since = {Opening: FORMAT_2, Withdrawal: FORMAT, Join: FORMAT_4}.get(kind, FORMAT_1)
     if format_ < since:  # the names of formats end in a number, so this compares the numbers
         return []
     since_3 = {"failed"} | ({"block"} if kind is Observation else set())
     since_2 = {"block"}
     missing = {FORMAT_2: since_3, FORMAT_1: since_3 | since_2}.get(format_, set())
-    columns = [column for column in columns if column not in missing]
+    columns = [column for column in _columns(kind) if column not in missing]
     table = document[key]
     if not isinstance(table, Mapping) or table.get("columns") != columns or not isinstance(table.get("rows"), list):
         raise InvalidInput(f"$.{key} must have the columns {', '.join(columns)} and rows; {REMEDY}")
@@ -248,7 +223,7 @@ def _rows(document: Mapping[str, Any], key: str, kind: Kind) -> list[tuple[str, 
 
 def _ticket(path: str, row: dict[str, Any], definition: Definition) -> TicketRecord:
     check_arm(f"{path}.arm", row["arm"], definition.instance.problem.n_arms)
-    if not isinstance(row["id"], str) or not 1 <= len(row["id"]) <= 16 or not row["id"].isprintable():
+    if not is_line(row["id"], 16) or not row["id"]:
         raise InvalidInput(f"{path}.id must be up to 16 characters, got {str(row['id'])[:40]!r}; {REMEDY}")
     check_words("worker", row["worker"], 100, blank=True)
     for key in ("issued", "expires", *(("abandoned",) if row["abandoned"] is not None else ())):
@@ -291,10 +266,8 @@ def _opening(path: str, row: dict[str, Any], definition: Definition) -> Opening:
 
 def _observation(path: str, row: dict[str, Any], definition: Definition) -> Observation:
     check_arm(f"{path}.arm", row["arm"], definition.instance.problem.n_arms)
-    try:
+    with about(path):
         row["outcome"] = definition.check_outcome(row["outcome"])
-    except InvalidInput as error:
-        raise InvalidInput(f"{path}: {error}") from None
     row["told"] = check_number(f"{path}.told", row["told"], "a time", low=0.0, strict=False)
     if row.get("block") is not None:
         check_integer(f"{path}.block", row["block"], 0)

@@ -40,17 +40,13 @@ class Upkeep:
     def __init__(self, storage: Storage, id_: int, name: str, definition: Definition, head: str) -> None:
         """`head` is how the definition begins in the storage."""
         self.storage = storage
-        self._id = id_
+        self.id = id_
+        """What tells the study from all others, also from one of its name that was deleted."""
         self.name = name
         self.definition = definition
         """What the study is about; it changes when options join, also by another process."""
         self._head = head
         self._known: State | None = None  # the state last read, which is mostly that still kept
-
-    @property
-    def id(self) -> int:
-        """What tells the study from all others, also from one of its name that was deleted."""
-        return self._id
 
     @property
     def now(self) -> float:
@@ -61,13 +57,13 @@ class Upkeep:
     def reading(self) -> Iterator[Ledger]:
         """Yields the rows of the study as of one instant."""
         with self.storage.reading() as connection:
-            yield Ledger(connection, self._id)
+            yield Ledger(connection, self.id)
 
     @contextmanager
     def writing(self) -> Iterator[Ledger]:
         """Yields the rows of the study for writing; all changes are made or none."""
         with self.storage.writing() as connection:
-            yield Ledger(connection, self._id)
+            yield Ledger(connection, self.id)
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
         """Updates the stored state if results are not yet processed and no other worker is doing it.
@@ -121,13 +117,11 @@ class Upkeep:
             if not standing.behind:
                 return  # another worker has done it
             new, seen = advance(self.definition, state, told)
-            text = json.dumps(new.as_dict())
+            text, columns = json.dumps(new.as_dict()), summary(self.definition, new)
             with self.writing() as ledger:
                 ledger.standing(lock=True)  # all writers lock the study's row first
                 now = self.now
-                replaced = ledger.replace_state(key(state), new, text, now, seen)
-                if replaced:
-                    ledger.update(**summary(self.definition, new))
+                replaced = ledger.replace_state(key(state), new, text, now, seen, **columns)
                 standing = ledger.standing()
                 behind = standing.behind
                 ledger.update(claimed=now + CLAIM if behind else 0.0)
@@ -137,8 +131,7 @@ class Upkeep:
                 on_check(new.samples, standing.results)
 
     def kept(self, ledger: Ledger) -> State:
-        """Returns the stored state, reading it only if it has changed; `definition` is updated first if options
-        joined."""
+        """Returns the stored state, read only if it has changed; updates `definition` first if options joined."""
         from spectralbai.policy import State
 
         kept, state = self.learn(ledger), self._known  # which other threads may set meanwhile
@@ -154,15 +147,13 @@ class Upkeep:
         return state
 
     def replaced(self, state: State, definition: Definition | None = None, text: str = "") -> None:
-        """Takes note of the state, and of the definition and its JSON form if it changed, that this worker has just
-        put in place."""
+        """Takes note of the state, and perhaps the definition and its JSON form, that this worker put in place."""
         if definition is not None:
             self.definition, self._head = definition, text[:HEAD]
         self._known = state
 
     def state(self, ledger: Ledger) -> tuple[State, Vector]:
-        """Returns the state with all results before the next reading of rules, and the number of later results per
-        arm."""
+        """Returns the state with all results before the next reading of rules, and the number of later ones per arm."""
         state = self.kept(ledger)
         until = state.samples if state.opened and ledger.standing().behind else due(state) - 1
         told = ledger.results(state.samples, until)

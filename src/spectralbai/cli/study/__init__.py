@@ -13,17 +13,6 @@ from spectralbai.cli.study.status import list_, status
 from spectralbai.cli.study.trials import abandon, ask, shares, tell
 
 app = typer.Typer(no_args_is_help=True, help="Live studies. Ask what to try, tell the outcomes, until it says stop.")
-app.command()(create)
-app.command()(ask)
-app.command(context_settings={"ignore_unknown_options": True})(tell)  # a negative outcome is not an option
-app.command()(shares)
-app.command()(abandon)
-app.command()(withdraw)
-app.command()(join)
-app.command()(stop)
-app.command()(status)
-app.command("list")(list_)
-app.command()(report)
-app.command()(export)
-app.command()(delete)
-app.command("import")(import_)
+for each in (create, ask, tell, shares, abandon, withdraw, join, stop, status, list_, report, export, delete, import_):
+    settings = {"ignore_unknown_options": True} if each is tell else None  # a negative outcome is not an option
+    app.command(each.__name__.rstrip("_"), context_settings=settings)(each)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from spectralbai.cli.tables import MOST_FITTED, as_text, empty_table, print_json
 
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
     from spectralbai.report.tables import TextTable
     from spectralbai.study import Study
 
-Name = Annotated[str, typer.Argument(help="Name of the study.", metavar="NAME")]
+Name = Annotated[str, Argument(help="Name of the study.", metavar="NAME")]
 StorageUrl = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--storage",
         envvar="SPECTRALBAI_STORAGE",
         show_envvar=False,
@@ -27,9 +28,9 @@ StorageUrl = Annotated[
     ),
 ]
 Control = Annotated[
-    str | None, typer.Option(help="Compare every arm with this one: difference and lift, with limits.", metavar="LABEL")
+    str | None, Option(help="Compare every arm with this one: difference and lift, with limits.", metavar="LABEL")
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Json = Annotated[bool, Option("--json", help="Print JSON.")]
 
 
 def open_study(name: str, storage: str | None) -> Study:

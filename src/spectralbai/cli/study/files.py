@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from spectralbai.cli.files import read_json, read_table
 from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
@@ -16,15 +17,15 @@ from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 from spectralbai.wording import in_words
 
+OUT = Path("report.html")
+
 
 def report(
     name: Name,
-    out: Annotated[
-        Path, typer.Option(help="The page to write; the same as JSON goes beside it.", metavar="FILE")
-    ] = Path("report.html"),
+    out: Annotated[Path, Option(help="The page to write; the same as JSON goes beside it.", metavar="FILE")] = OUT,
     control: Control = None,
     storage: StorageUrl = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, and write no file.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON, and write no file.")] = False,
     force: Force = False,
 ) -> None:
     """Writes the report of a study: one HTML page with pictures, to attach to a decision, and JSON."""
@@ -52,7 +53,7 @@ def export(
     name: Name,
     out: Annotated[
         Path | None,
-        typer.Option(
+        Option(
             help="All of the study as JSON, or its results if the name ends in .csv; stdout if not given.",
             metavar="FILE",
         ),
@@ -76,10 +77,8 @@ def export(
 
 def import_(
     name: Name,
-    file: Annotated[
-        Path, typer.Argument(help="A study exported as JSON; or a CSV of label and outcome.", metavar="FILE")
-    ],
-    origin: Annotated[str | None, typer.Option(help="Where the results of a CSV come from.", metavar="TEXT")] = None,
+    file: Annotated[Path, Argument(help="A study exported as JSON; or a CSV of label and outcome.", metavar="FILE")],
+    origin: Annotated[str | None, Option(help="Where the results of a CSV come from.", metavar="TEXT")] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:

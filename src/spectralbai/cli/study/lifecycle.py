@@ -7,6 +7,7 @@ import sys
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from spectralbai.cli.files import InstanceFile, read_instance
 from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, open_study
@@ -18,23 +19,21 @@ from spectralbai.wording import in_words
 def create(
     name: Name,
     file: InstanceFile,
-    delta: Annotated[float, typer.Option(help="Risk of a wrong answer.")] = 0.05,
-    goal: Annotated[str, typer.Option(help="max or min: which mean outcome is best.")] = "max",
+    delta: Annotated[float, Option(help="Risk of a wrong answer.")] = 0.05,
+    goal: Annotated[str, Option(help="max or min: which mean outcome is best.")] = "max",
     stopping: Annotated[
-        str, typer.Option(help="Stopping rule: betting races to the answer; the others sample as SpectralTaS does.")
+        str, Option(help="Stopping rule: betting races to the answer; the others sample as SpectralTaS does.")
     ] = "betting",
     budget: Annotated[
-        int | None, typer.Option(help="Trials after which the study ends, decided or not.", metavar="N")
+        int | None, Option(help="Trials after which the study ends, decided or not.", metavar="N")
     ] = None,
     until: Annotated[
         str | None,
-        typer.Option(help="When it ends: 2026-05-31, the end of that day, or 2026-05-31T18:00; UTC.", metavar="DATE"),
+        Option(help="When it ends: 2026-05-31, the end of that day, or 2026-05-31T18:00; UTC.", metavar="DATE"),
     ] = None,
     failed_as: Annotated[
         float | None,
-        typer.Option(
-            help="Outcome that a failed trial counts as; if not given, it is handed out again.", metavar="VALUE"
-        ),
+        Option(help="Outcome that a failed trial counts as; if not given, it is handed out again.", metavar="VALUE"),
     ] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
@@ -45,18 +44,15 @@ def create(
     from spectralbai.study import Study
 
     made = Study.create(name, instance, delta, storage, goal, stopping, budget, end, failed_as)  # type: ignore[arg-type]  # checked inside
+    words = f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}'
     with made as study:
-        answer(
-            as_json,
-            {"name": name, **study.definition.as_dict()},
-            f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}'
-            + ("" if storage is None else ", same --storage"),
-        )
+        document = {"name": name, **study.definition.as_dict()}
+        answer(as_json, document, words + ("" if storage is None else ", same --storage"))
 
 
 def withdraw(
     name: Name,
-    label: Annotated[str, typer.Argument(help="The option to take out.", metavar="LABEL")],
+    label: Annotated[str, Argument(help="The option to take out.", metavar="LABEL")],
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
@@ -76,7 +72,7 @@ def join(
     name: Name,
     file: Annotated[
         str,
-        typer.Argument(
+        Argument(
             help='Instance as JSON of all options, the present ones first; "-" reads standard input.', metavar="FILE"
         ),
     ],
@@ -114,7 +110,7 @@ def stop(name: Name, storage: StorageUrl = None, as_json: Json = False) -> None:
 
 def delete(
     name: Name,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    yes: Annotated[bool, Option("--yes", help="Delete without asking.")] = False,
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:

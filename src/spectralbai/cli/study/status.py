@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Option
 
 from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, filled, open_study, study_table
 from spectralbai.cli.tables import print_json, print_plain
@@ -25,12 +25,10 @@ MOST_CATEGORIES = 30
 def status(
     name: Name,
     control: Control = None,
-    every: Annotated[bool, typer.Option("--all", help="Show all arms, even if there are more than 100.")] = False,
-    category: Annotated[
-        str | None, typer.Option(help="Show the arms of this category, all of them.", metavar="NAME")
-    ] = None,
+    every: Annotated[bool, Option("--all", help="Show all arms, even if there are more than 100.")] = False,
+    category: Annotated[str | None, Option(help="Show the arms of this category, all of them.", metavar="NAME")] = None,
     search: Annotated[
-        str | None, typer.Option(help="Show the arms with this in their labels, all of them.", metavar="TEXT")
+        str | None, Option(help="Show the arms with this in their labels, all of them.", metavar="TEXT")
     ] = None,
     storage: StorageUrl = None,
     as_json: Json = False,

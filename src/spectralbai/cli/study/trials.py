@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from spectralbai.cli.files import read_stdin, read_table
 from spectralbai.cli.process import held_back
 from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, filled, open_study
 from spectralbai.cli.tables import as_json_text, print_json, print_plain
 from spectralbai.cli.work import progress
-from spectralbai.errors import InvalidInput
+from spectralbai.errors import InvalidInput, about
 from spectralbai.wording import in_words
 
 if TYPE_CHECKING:
@@ -21,10 +22,10 @@ if TYPE_CHECKING:
 
 def ask(
     name: Name,
-    n: Annotated[int, typer.Option("--n", "-n", help="How many trials.", metavar="N")] = 1,
-    worker: Annotated[str, typer.Option(help="Who will do them.", metavar="NAME")] = "",
+    n: Annotated[int, Option("--n", "-n", help="How many trials.", metavar="N")] = 1,
+    worker: Annotated[str, Option(help="Who will do them.", metavar="NAME")] = "",
     lease: Annotated[
-        float, typer.Option(help="Seconds until a ticket no longer counts as pending.", metavar="SECONDS")
+        float, Option(help="Seconds until a ticket no longer counts as pending.", metavar="SECONDS")
     ] = 3600.0,
     storage: StorageUrl = None,
     as_json: Json = False,
@@ -56,25 +57,21 @@ def ask(
 def tell(
     name: Name,
     ticket: Annotated[
-        str | None, typer.Argument(help='As ask gave it; "-" reads lines of ticket and outcome.', metavar="TICKET")
+        str | None, Argument(help='As ask gave it; "-" reads lines of ticket and outcome.', metavar="TICKET")
     ] = None,
-    outcome: Annotated[str | None, typer.Argument(help="What came out: a number.", metavar="OUTCOME")] = None,
+    outcome: Annotated[str | None, Argument(help="What came out: a number.", metavar="OUTCOME")] = None,
     counts: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help='CSV of label, trials and successes, such as a day\'s traffic, instead of a ticket; "-" reads '
             "standard input.",
             metavar="FILE",
         ),
     ] = None,
-    id_: Annotated[
-        str | None, typer.Option("--id", help="Name of the counts, such as the day.", metavar="TEXT")
-    ] = None,
-    past: Annotated[
-        bool, typer.Option("--past", help="These counts are older than the study: they only inform.")
-    ] = False,
+    id_: Annotated[str | None, Option("--id", help="Name of the counts, such as the day.", metavar="TEXT")] = None,
+    past: Annotated[bool, Option("--past", help="These counts are older than the study: they only inform.")] = False,
     failed: Annotated[
-        str | None, typer.Option(help="The trial failed: say why, instead of an outcome.", metavar="REASON")
+        str | None, Option(help="The trial failed: say why, instead of an outcome.", metavar="REASON")
     ] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
@@ -94,22 +91,25 @@ def tell(
         raise InvalidInput("--id and --past go with --counts; a ticket needs neither")
     if ticket is None:
         raise InvalidInput("a ticket and its outcome are needed, or --counts FILE --id NAME")
-    from spectralbai.journal.entries import Failure
-
-    results: list[tuple[str, float | Failure | None]]
-    if ticket == "-":
-        if failed is not None:
-            raise InvalidInput("--failed goes with one ticket; in standard input a ticket without an outcome failed")
-        results = list(_lines(read_stdin(), outcome))
-    elif outcome is not None and failed is not None:
-        raise InvalidInput(f'a failed trial has no outcome, got "{outcome}"; leave it out, or leave out --failed')
-    else:
-        results = [(ticket, Failure(failed or "no outcome") if outcome is None else _number(outcome))]
+    results = _told(ticket, outcome, failed)
     with open_study(name, storage) as study, progress("processing results"):
         new = study.tell_many(results)
     known = len(results) - new
     words = f"recorded {in_words(new, 'result')}" + (f"; {known} known already" if known else "")
     answer(as_json, {"recorded": new, "known": known}, words)
+
+
+def _told(ticket: str, outcome: str | None, failed: str | None) -> list[tuple[str, float | Failure | None]]:
+    """Returns the outcome of the ticket, or those that standard input has."""
+    from spectralbai.journal.entries import Failure
+
+    if ticket == "-":
+        if failed is not None:
+            raise InvalidInput("--failed goes with one ticket; in standard input a ticket without an outcome failed")
+        return list(_lines(read_stdin(), outcome))
+    if outcome is not None and failed is not None:
+        raise InvalidInput(f'a failed trial has no outcome, got "{outcome}"; leave it out, or leave out --failed')
+    return [(ticket, Failure(failed or "no outcome") if outcome is None else _number(outcome))]
 
 
 def tell_counts(name: str, file: str, id_: str, past: bool, storage: str | None, as_json: bool) -> None:
@@ -127,9 +127,7 @@ def tell_counts(name: str, file: str, id_: str, past: bool, storage: str | None,
 
 def shares(
     name: Name,
-    n: Annotated[
-        int | None, typer.Option("--n", "-n", help="Visitors to split into whole numbers.", metavar="N")
-    ] = None,
+    n: Annotated[int | None, Option("--n", "-n", help="Visitors to split into whole numbers.", metavar="N")] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
@@ -141,21 +139,18 @@ def shares(
     with open_study(name, storage) as study:
         split = study.shares()
         running = study.status()
-    whole = None if n is None else _whole(list(split.values()), n)
     if running.state != "running":
         typer.echo(running.answer, err=True)
+    whole = [] if n is None else _whole(list(split.values()), n)
     if as_json:
-        counts = [{}] * len(split) if whole is None else [{"n": count} for count in whole]
-        rows = zip(split.items(), counts, strict=True)
-        print_json([{"label": label, "share": share, **count} for (label, share), count in rows])
+        rows = [{"label": label, "share": share} for label, share in split.items()]
+        print_json([{**row, "n": count} for row, count in zip(rows, whole, strict=True)] if whole else rows)
         return
     from spectralbai.report.tables import TextTable
 
-    lines = [
-        (label, f"{share:.1%}", *(() if whole is None else (f"{whole[position]:,}",)))
-        for position, (label, share) in enumerate(split.items())
-    ]
-    print_plain(filled(TextTable(("arm", "share", *(() if whole is None else ("visitors",))), tuple(lines))))
+    columns = [[*split], [f"{share:.1%}" for share in split.values()], [f"{count:,}" for count in whole]]
+    shown = columns if whole else columns[:2]
+    print_plain(filled(TextTable(("arm", "share", "visitors")[: len(shown)], tuple(zip(*shown, strict=True)))))
 
 
 def _whole(split: list[float], n: int) -> list[int]:
@@ -169,7 +164,7 @@ def _whole(split: list[float], n: int) -> list[int]:
 
 def abandon(
     name: Name,
-    ticket: Annotated[str, typer.Argument(help="As ask gave it.", metavar="TICKET")],
+    ticket: Annotated[str, Argument(help="As ask gave it.", metavar="TICKET")],
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
@@ -204,7 +199,6 @@ def _lines(content: bytes, extra: str | None) -> Iterator[tuple[str, float | Fai
             raise InvalidInput(
                 f'standard input, line {number}: a ticket and an outcome are needed, got "{line.strip()}"'
             )
-        try:
-            yield cells[0], None if len(cells) == 1 else _number(cells[1])
-        except InvalidInput as error:
-            raise InvalidInput(f"standard input, line {number}: {error}") from None
+        with about(f"standard input, line {number}"):
+            outcome = None if len(cells) == 1 else _number(cells[1])
+        yield cells[0], outcome
