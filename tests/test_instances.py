@@ -18,7 +18,7 @@ from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
 from spectralbai.instance import Instance
-from spectralbai.instances import topologies
+from spectralbai.instances.generators import attached
 
 GENERATORS: dict[str, tuple[Callable[..., Instance], dict[str, Any]]] = {
     "path": (instances.path, {"n_arms": 12}),
@@ -192,7 +192,7 @@ def test_the_means_of_a_stochastic_block_model_follow_its_blocks() -> None:
 
 
 def test_preferential_attachment_adds_its_edges_and_favours_the_well_joined() -> None:
-    graph = topologies.barabasi_albert(400, 3, np.random.default_rng(4))
+    graph = attached(400, 3, np.random.default_rng(4))
     assert graph.n_edges == 3 * (400 - 3)
     assert graph.n_components == 1
     newer_end = graph.pairs[:, 1]

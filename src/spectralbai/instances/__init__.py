@@ -18,19 +18,11 @@ from spectralbai.instances.generators import (
 from spectralbai.instances.networks import florentine_families, karate_club, les_miserables
 
 KINDS: dict[str, Callable[..., Instance]] = {
-    "path": path,
-    "ring": ring,
-    "grid": grid,
-    "star": star,
-    "complete": complete,
-    "cliques": cliques,
-    "catalogue": catalogue,
-    "stochastic_block": stochastic_block,
-    "barabasi_albert": barabasi_albert,
-    "nearest_neighbors": nearest_neighbors,
-    "karate_club": karate_club,
-    "les_miserables": les_miserables,
-    "florentine_families": florentine_families,
+    kind.__name__: kind
+    for kind in (
+        *(path, ring, grid, star, complete, cliques, catalogue, stochastic_block, barabasi_albert, nearest_neighbors),
+        *(karate_club, les_miserables, florentine_families),
+    )
 }
 """The generators by name."""
 

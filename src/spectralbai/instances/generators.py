@@ -6,19 +6,51 @@ hypothesis S(mu) <= R is false. A smooth signal ranges from 0 to 1, and `lead` i
 
 from __future__ import annotations
 
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import Any, TypedDict, TypeVar, Unpack
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from spectralbai.checks import Vector, check_integer, check_number
 from spectralbai.errors import InvalidInput
-from spectralbai.graph import Graph
+from spectralbai.graph import Categories, Graph
 from spectralbai.instance import Instance
-from spectralbai.instances import signals, topologies
+from spectralbai.instances import signals
 from spectralbai.problem import Problem
 
+F = TypeVar("F", bound=Callable[..., Instance])
 
-def path(
-    n_arms: int,
+
+class Shared(TypedDict, total=False):
+    """Keywords of every generator; `smooth_instance` and `clustered_instance` have their default values."""
+
+    slack: float
+    sigma: ArrayLike
+    tolerance: float
+    seed: int
+
+
+class Signal(Shared, total=False):
+    """Keywords of generators of a smooth signal."""
+
+    lead: float
+
+
+class Clusters(Shared, total=False):
+    """Keywords of generators of clusters."""
+
+    lone_best: bool
+    levels: tuple[float, float]
+    spread: float
+    best: float
+
+
+def smooth_instance(
+    given: Graph | Callable[[np.random.Generator], Graph],
+    labels: list[str] | None = None,
     *,
     lead: float = 0.05,
     slack: float = 1.5,
@@ -26,100 +58,14 @@ def path(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns a smooth signal on a path.
-
-    Examples:
-        >>> import spectralbai as sb
-        >>> instance = sb.instances.path(6)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (6, 5)
-    """
-    return smooth_instance(topologies.path(n_arms), lead, slack, sigma, tolerance, _generator(seed))
+    """Returns a smooth signal on any graph, which may be random."""
+    rng = _generator(seed)
+    graph = given if isinstance(given, Graph) else given(rng)
+    return _instance(graph, signals.smooth(graph, lead, rng), slack, sigma, tolerance, labels)
 
 
-def ring(
-    n_arms: int,
-    *,
-    lead: float = 0.05,
-    slack: float = 1.5,
-    sigma: ArrayLike = 1.0,
-    tolerance: float = 0.0,
-    seed: int = 0,
-) -> Instance:
-    """Returns a smooth signal on a cycle of at least 3 arms.
-
-    Examples:
-        >>> import spectralbai as sb
-        >>> instance = sb.instances.ring(6)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (6, 6)
-    """
-    return smooth_instance(topologies.ring(n_arms), lead, slack, sigma, tolerance, _generator(seed))
-
-
-def grid(
-    rows: int,
-    columns: int,
-    *,
-    lead: float = 0.05,
-    slack: float = 1.5,
-    sigma: ArrayLike = 1.0,
-    tolerance: float = 0.0,
-    seed: int = 0,
-) -> Instance:
-    """Returns a smooth signal on a grid, whose arm number is row * columns + column.
-
-    Examples:
-        >>> import spectralbai as sb
-        >>> instance = sb.instances.grid(3, 4)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (12, 17)
-    """
-    return smooth_instance(topologies.grid(rows, columns), lead, slack, sigma, tolerance, _generator(seed))
-
-
-def star(
-    n_arms: int,
-    *,
-    lead: float = 0.05,
-    slack: float = 1.5,
-    sigma: ArrayLike = 1.0,
-    tolerance: float = 0.0,
-    seed: int = 0,
-) -> Instance:
-    """Returns a signal that is as smooth as possible on a star with arm 0 at its centre.
-
-    Examples:
-        >>> import spectralbai as sb
-        >>> instance = sb.instances.star(6)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (6, 5)
-    """
-    return smooth_instance(topologies.star(n_arms), lead, slack, sigma, tolerance, _generator(seed))
-
-
-def complete(
-    n_arms: int,
-    *,
-    lead: float = 0.05,
-    slack: float = 1.5,
-    sigma: ArrayLike = 1.0,
-    tolerance: float = 0.0,
-    seed: int = 0,
-) -> Instance:
-    """Returns scaled white noise on the complete graph, where all signals of one variance are equally smooth.
-
-    Examples:
-        >>> import spectralbai as sb
-        >>> instance = sb.instances.complete(5)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (5, 10)
-    """
-    return smooth_instance(topologies.complete(n_arms), lead, slack, sigma, tolerance, _generator(seed))
-
-
-def cliques(
-    n_cliques: int,
+def clustered_instance(
+    graph_of: Callable[[bool], Graph],
     size: int,
     *,
     lone_best: bool = True,
@@ -131,6 +77,127 @@ def cliques(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
+    """Returns means around one level for each group of `size` arms. The last arm if it is `lone_best`, else a random
+    one, gets the mean `best`, which must be the largest."""
+    if not isinstance(lone_best, bool):
+        raise InvalidInput(f"`lone_best` must be True or False, got {lone_best!r}")
+    graph, rng = graph_of(lone_best), _generator(seed)
+    best = check_number("best", best, "a finite number", low=-np.inf, strict=True)
+    mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
+    arm = graph.n_arms - 1 if lone_best else int(rng.integers(graph.n_arms))
+    highest = float(np.delete(mu, arm).max())
+    if best <= highest:
+        raise InvalidInput(
+            f"`best` must be above the mean of every other arm, got {best} and another mean of {highest:.6g}; raise "
+            "best"
+        )
+    mu[arm] = best
+    return _instance(graph, mu, slack, sigma, tolerance)
+
+
+def _generator(seed: int) -> np.random.Generator:
+    return np.random.default_rng(check_integer("seed", seed, 0))
+
+
+def _instance(
+    graph: Graph, mu: Vector, slack: float, sigma: ArrayLike, tolerance: float, labels: list[str] | None = None
+) -> Instance:
+    slack = check_number("slack", slack, "a finite positive number", low=0.0, strict=True)
+    rough = graph.roughness_by_component(mu) if isinstance(graph, Categories) else graph.smoothness(mu)
+    problem = Problem(graph, slack * rough, sigma, tolerance)
+    problem.best_arm(mu)
+    return Instance(problem, mu, labels)
+
+
+def with_keywords_of(shared: Callable[..., Instance]) -> Callable[[F], F]:
+    """Returns a decorator of generators that pass their last keywords on to `shared`: help() and campaigns then see
+    these keywords, and their default values, as the generator's own."""
+
+    def spelled_out(generator: F) -> F:
+        *own, _ = inspect.signature(generator).parameters.values()
+        passed_on = (each for each in inspect.signature(shared).parameters.values() if each.kind is each.KEYWORD_ONLY)
+        shown: Any = generator
+        shown.__signature__ = inspect.Signature([*own, *passed_on], return_annotation="Instance")
+        return generator
+
+    return spelled_out
+
+
+@with_keywords_of(smooth_instance)
+def path(n_arms: int, **signal: Unpack[Signal]) -> Instance:
+    """Returns a smooth signal on a path.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.path(6)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (6, 5)
+    """
+    n_arms = check_integer("n_arms", n_arms, 2)
+    return smooth_instance(Graph.from_edges(n_arms, itertools.pairwise(range(n_arms))), **signal)
+
+
+@with_keywords_of(smooth_instance)
+def ring(n_arms: int, **signal: Unpack[Signal]) -> Instance:
+    """Returns a smooth signal on a cycle of at least 3 arms.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.ring(6)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (6, 6)
+    """
+    n_arms = check_integer("n_arms", n_arms, 3)
+    return smooth_instance(Graph.from_edges(n_arms, [(a, (a + 1) % n_arms) for a in range(n_arms)]), **signal)
+
+
+@with_keywords_of(smooth_instance)
+def grid(rows: int, columns: int, **signal: Unpack[Signal]) -> Instance:
+    """Returns a smooth signal on a grid, whose arm number is row * columns + column.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.grid(3, 4)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (12, 17)
+    """
+    rows, columns = check_integer("rows", rows, 1), check_integer("columns", columns, 1)
+    arms = np.arange(rows * columns).reshape(rows, columns)
+    across = zip(arms[:, :-1].ravel().tolist(), arms[:, 1:].ravel().tolist(), strict=True)
+    down = zip(arms[:-1].ravel().tolist(), arms[1:].ravel().tolist(), strict=True)
+    return smooth_instance(Graph.from_edges(rows * columns, [*across, *down]), **signal)
+
+
+@with_keywords_of(smooth_instance)
+def star(n_arms: int, **signal: Unpack[Signal]) -> Instance:
+    """Returns a signal that is as smooth as possible on a star with arm 0 at its centre.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.star(6)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (6, 5)
+    """
+    n_arms = check_integer("n_arms", n_arms, 2)
+    return smooth_instance(Graph.from_edges(n_arms, [(0, a) for a in range(1, n_arms)]), **signal)
+
+
+@with_keywords_of(smooth_instance)
+def complete(n_arms: int, **signal: Unpack[Signal]) -> Instance:
+    """Returns scaled white noise on the complete graph, where all signals of one variance are equally smooth.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> instance = sb.instances.complete(5)
+        >>> instance.problem.n_arms, instance.problem.graph.n_edges
+        (5, 10)
+    """
+    n_arms = check_integer("n_arms", n_arms, 2)
+    return smooth_instance(Graph.from_edges(n_arms, itertools.combinations(range(n_arms), 2)), **signal)
+
+
+@with_keywords_of(clustered_instance)
+def cliques(n_cliques: int, size: int, **clusters: Unpack[Clusters]) -> Instance:
     """Returns cliques of `size` arms, each with a level drawn from `levels`, plus `spread` times white noise per arm.
 
     The best arm has mean `best`. It is an additional last arm without edges or, if not `lone_best`, a random arm of the
@@ -142,25 +209,14 @@ def cliques(
         >>> instance.problem.n_arms, instance.problem.graph.n_edges
         (11, 20)
     """
-    _check_lone_best(lone_best)
-    graph = topologies.cliques(n_cliques, size, n_lone=int(lone_best))
-    mu = _clustered(graph, size, lone_best, levels, spread, best, _generator(seed))
-    return _instance(graph, mu, slack, sigma, tolerance)
+    n_cliques, size = check_integer("n_cliques", n_cliques, 1), check_integer("size", size, 1)
+    firsts = range(0, n_cliques * size, size)
+    edges = [pair for first in firsts for pair in itertools.combinations(range(first, first + size), 2)]
+    return clustered_instance(lambda lone: Graph.from_edges(n_cliques * size + lone, edges), size, **clusters)
 
 
-def catalogue(
-    n_categories: int,
-    size: int,
-    *,
-    lone_best: bool = True,
-    levels: tuple[float, float] = (0.2, 0.6),
-    spread: float = 0.01,
-    best: float = 0.9,
-    slack: float = 1.5,
-    sigma: ArrayLike = 1.0,
-    tolerance: float = 0.0,
-    seed: int = 0,
-) -> Instance:
+@with_keywords_of(clustered_instance)
+def catalogue(n_categories: int, size: int, **clusters: Unpack[Clusters]) -> Instance:
     """Returns the means of `cliques` as categories; the R of each is slack times the roughness of the category.
 
     The best arm has mean `best`. It is an additional last arm in a separate category or, if not `lone_best`, a random
@@ -172,13 +228,9 @@ def catalogue(
         >>> instance.problem.n_arms, instance.problem.graph.n_edges
         (2001, 99000)
     """
-    _check_lone_best(lone_best)
     n_categories, size = check_integer("n_categories", n_categories, 1), check_integer("size", size, 1)
-    labels = [f"category {c}" for c in range(n_categories) for _ in range(size)] + ["alone"] * lone_best
-    graph = Graph.from_categories(labels)
-    mu = _clustered(graph, size, lone_best, levels, spread, best, _generator(seed))
-    slack = check_number("slack", slack, "a finite positive number", low=0.0, strict=True)
-    return Instance(Problem(graph, slack * graph.roughness_by_component(mu), sigma, tolerance), mu)
+    labels = [f"category {c}" for c in range(n_categories) for _ in range(size)]
+    return clustered_instance(lambda lone: Graph.from_categories(labels + ["alone"] * lone), size, **clusters)
 
 
 def stochastic_block(
@@ -206,22 +258,17 @@ def stochastic_block(
         >>> instance.problem.n_arms, instance.problem.graph.n_edges
         (16, 33)
     """
-    rng = _generator(seed)
-    graph = topologies.stochastic_block(n_blocks, size, p_inside, p_across, rng)
+    n_arms, rng = check_integer("n_blocks", n_blocks, 1) * check_integer("size", size, 1), _generator(seed)
+    p_inside, p_across = _check_probability("p_inside", p_inside), _check_probability("p_across", p_across)
+    a, b = np.triu_indices(n_arms, k=1)
+    kept = rng.random(a.size) < np.where(a // size == b // size, p_inside, p_across)
+    graph = Graph.from_edges(n_arms, list(zip(a[kept].tolist(), b[kept].tolist(), strict=True)))
     mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
     return _instance(graph, signals.raise_best(mu, lead), slack, sigma, tolerance)
 
 
-def barabasi_albert(
-    n_arms: int,
-    attachments: int = 2,
-    *,
-    lead: float = 0.05,
-    slack: float = 1.5,
-    sigma: ArrayLike = 1.0,
-    tolerance: float = 0.0,
-    seed: int = 0,
-) -> Instance:
+@with_keywords_of(smooth_instance)
+def barabasi_albert(n_arms: int, attachments: int = 2, **signal: Unpack[Signal]) -> Instance:
     """Returns a smooth signal on a graph grown by preferential attachment.
 
     Examples:
@@ -230,20 +277,11 @@ def barabasi_albert(
         >>> instance.problem.n_arms, instance.problem.graph.n_edges
         (10, 16)
     """
-    rng = _generator(seed)
-    return smooth_instance(topologies.barabasi_albert(n_arms, attachments, rng), lead, slack, sigma, tolerance, rng)
+    return smooth_instance(lambda rng: attached(n_arms, attachments, rng), **signal)
 
 
-def nearest_neighbors(
-    n_arms: int,
-    neighbors: int = 5,
-    *,
-    lead: float = 0.05,
-    slack: float = 1.5,
-    sigma: ArrayLike = 1.0,
-    tolerance: float = 0.0,
-    seed: int = 0,
-) -> Instance:
+@with_keywords_of(smooth_instance)
+def nearest_neighbors(n_arms: int, neighbors: int = 5, **signal: Unpack[Signal]) -> Instance:
     """Returns a smooth signal on the graph of the nearest neighbours among random points of the unit square.
 
     Examples:
@@ -252,60 +290,29 @@ def nearest_neighbors(
         >>> instance.problem.n_arms, instance.problem.graph.n_edges
         (10, 18)
     """
-    rng = _generator(seed)
-    return smooth_instance(topologies.nearest_neighbors(n_arms, neighbors, rng), lead, slack, sigma, tolerance, rng)
+    n_arms = check_integer("n_arms", n_arms, 2)
+    return smooth_instance(lambda rng: Graph.from_features(rng.random((n_arms, 2)), neighbors), **signal)
 
 
-def _check_lone_best(lone_best: bool) -> None:
-    if not isinstance(lone_best, bool):
-        raise InvalidInput(f"`lone_best` must be True or False, got {lone_best!r}")
+def attached(n_arms: int, attachments: int, rng: np.random.Generator) -> Graph:
+    """Returns a star of `attachments` + 1 arms to which further arms are added; each is joined to `attachments` others,
+    drawn with probabilities proportional to their degrees."""
+    n_arms, attachments = check_integer("n_arms", n_arms, 2), check_integer("attachments", attachments, 1)
+    if attachments >= n_arms:
+        raise InvalidInput(f"`attachments` must be below the number of arms {n_arms}, got {attachments}")
+    edges = [(0, a) for a in range(1, attachments + 1)]
+    for new in range(attachments + 1, n_arms):
+        ends = list(itertools.chain.from_iterable(edges))  # each arm as often as its degree
+        chosen: set[int] = set()
+        while len(chosen) < attachments:
+            chosen.add(ends[rng.integers(len(ends))])
+        edges += [(arm, new) for arm in sorted(chosen)]
+    return Graph.from_edges(n_arms, edges)
 
 
-def _clustered(
-    graph: Graph,
-    size: int,
-    lone_best: bool,
-    levels: tuple[float, float],
-    spread: float,
-    best: float,
-    rng: np.random.Generator,
-) -> Vector:
-    """Returns means around one level for each group of `size` arms. The last arm, or a random one, gets the mean
-    `best`, which must be the largest."""
-    best = check_number("best", best, "a finite number", low=-np.inf, strict=True)
-    mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
-    arm = graph.n_arms - 1 if lone_best else int(rng.integers(graph.n_arms))
-    highest = float(np.delete(mu, arm).max())
-    if best <= highest:
-        raise InvalidInput(
-            f"`best` must be above the mean of every other arm, got {best} and another mean of {highest:.6g}; raise "
-            "best"
-        )
-    mu[arm] = best
-    return mu
-
-
-def _generator(seed: int) -> np.random.Generator:
-    return np.random.default_rng(check_integer("seed", seed, 0))
-
-
-def smooth_instance(
-    graph: Graph,
-    lead: float,
-    slack: float,
-    sigma: ArrayLike,
-    tolerance: float,
-    rng: np.random.Generator,
-    labels: list[str] | None = None,
-) -> Instance:
-    """Returns a smooth signal on any graph."""
-    return _instance(graph, signals.smooth(graph, lead, rng), slack, sigma, tolerance, labels)
-
-
-def _instance(
-    graph: Graph, mu: Vector, slack: float, sigma: ArrayLike, tolerance: float, labels: list[str] | None = None
-) -> Instance:
-    slack = check_number("slack", slack, "a finite positive number", low=0.0, strict=True)
-    problem = Problem(graph, slack * graph.smoothness(mu), sigma, tolerance)
-    problem.best_arm(mu)
-    return Instance(problem, mu, labels)
+def _check_probability(name: str, value: Any) -> float:
+    rule = "a probability between 0 and 1"
+    probability = check_number(name, value, rule, low=0.0, strict=False)
+    if probability > 1:
+        raise InvalidInput(f"`{name}` must be {rule}, got {value}")
+    return probability

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from spectralbai.checks import check_integer
 from spectralbai.errors import SpectralBAIError
 from spectralbai.graph import Graph
 from spectralbai.instance import Instance
-from spectralbai.instances.generators import smooth_instance
+from spectralbai.instances.generators import Signal, smooth_instance, with_keywords_of
 
 
-def karate_club(
-    *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0
-) -> Instance:
+@with_keywords_of(smooth_instance)
+def karate_club(**signal: Unpack[Signal]) -> Instance:
     """Returns a smooth signal on Zachary's karate club: 34 members, weighted by how many contexts they met in.
 
     Examples:
@@ -25,12 +20,11 @@ def karate_club(
         >>> instance.problem.n_arms, instance.problem.graph.n_edges
         (34, 78)
     """
-    return _network("karate_club_graph", lead, slack, sigma, tolerance, seed)
+    return _network("karate_club_graph", **signal)
 
 
-def les_miserables(
-    *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0
-) -> Instance:
+@with_keywords_of(smooth_instance)
+def les_miserables(**signal: Unpack[Signal]) -> Instance:
     """Returns a smooth signal on the 77 characters of the novel, weighted by the scenes they share.
 
     Examples:
@@ -39,12 +33,11 @@ def les_miserables(
         >>> instance.problem.n_arms, instance.problem.graph.n_edges
         (77, 254)
     """
-    return _network("les_miserables_graph", lead, slack, sigma, tolerance, seed)
+    return _network("les_miserables_graph", **signal)
 
 
-def florentine_families(
-    *, lead: float = 0.05, slack: float = 1.5, sigma: ArrayLike = 1.0, tolerance: float = 0.0, seed: int = 0
-) -> Instance:
+@with_keywords_of(smooth_instance)
+def florentine_families(**signal: Unpack[Signal]) -> Instance:
     """Returns a smooth signal on the marriages between 15 families of Florence.
 
     Examples:
@@ -53,11 +46,10 @@ def florentine_families(
         >>> instance.problem.n_arms, instance.problem.graph.n_edges
         (15, 20)
     """
-    return _network("florentine_families_graph", lead, slack, sigma, tolerance, seed)
+    return _network("florentine_families_graph", **signal)
 
 
-def _network(name: str, lead: float, slack: float, sigma: ArrayLike, tolerance: float, seed: int) -> Instance:
-    rng = np.random.default_rng(check_integer("seed", seed, 0))
+def _network(name: str, **signal: Unpack[Signal]) -> Instance:
     try:
         import networkx
     except ModuleNotFoundError:
@@ -66,4 +58,4 @@ def _network(name: str, lead: float, slack: float, sigma: ArrayLike, tolerance: 
         ) from None
     network: Any = getattr(networkx, name)()
     labels = [str(node) for node in network.nodes]
-    return smooth_instance(Graph.from_networkx(network), lead, slack, sigma, tolerance, rng, labels)
+    return smooth_instance(Graph.from_networkx(network), labels, **signal)
