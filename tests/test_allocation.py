@@ -266,6 +266,20 @@ def test_a_tolerance_that_no_alternative_exceeds_is_refused() -> None:
         solve_allocation(problem, [0.5, 0.45])
 
 
+@pytest.mark.parametrize(("n", "R", "tolerance"), [(3, 0.06, 0.2), (4, 0.08, 0.2), (5, 0.025, 0.1), (8, 0.04, 0.1)])
+def test_arms_that_can_beat_the_best_by_just_the_tolerance_count_as_arms_that_cannot(
+    n: int, R: float, tolerance: float
+) -> None:
+    # The means of a clique can differ by sqrt(2 R / n), exactly the tolerance: rounding errors would decide.
+    clique = Graph.from_edges(n + 1, [(a, b) for a in range(n) for b in range(a + 1, n)])
+    mu = [*np.linspace(0.5, 0.45, n), 0.2]
+    at_limit, beyond = (
+        solve_allocation(Problem(clique, R, tolerance=each), mu) for each in (tolerance, tolerance * (1 + 1e-6))
+    )
+    assert at_limit.status == "certified"
+    assert at_limit.lower == pytest.approx(beyond.lower, rel=1e-4)
+
+
 def test_at_R_zero_a_component_is_one_arm_and_its_least_noisy_member_is_pulled() -> None:
     graph = Graph.from_edges(5, [(1, 2), (3, 4)])
     sigma = np.array([1.0, 2.0, 0.5, 1.0, 3.0])

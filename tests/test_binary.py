@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import brentq, minimize_scalar
 
 from spectralbai import Allocation, Graph, InvalidInput, Problem, lower_bound, solve_allocation
-from spectralbai.allocation.binary import BinaryGame, relative_entropy
+from spectralbai.allocation.binary import BinaryGame, _solve_small, relative_entropy
 from spectralbai.checks import Vector
 from spectralbai.responder import Responder
 
@@ -325,3 +325,10 @@ def test_scores_in_a_range_have_no_lower_bound() -> None:
 def test_what_cannot_be_solved_is_refused(problem: Problem, mu: Any, arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         solve_allocation(problem, mu, **arguments)
+
+
+def test_systems_of_constraints_with_parallel_normals_are_solved_too() -> None:
+    regular, singular = np.array([[2.0, 1.0], [1.0, 2.0]]), np.ones((2, 2))
+    found = _solve_small(np.stack([regular, singular]), np.ones((2, 2)))
+    np.testing.assert_allclose(found[0], [1 / 3, 1 / 3])
+    np.testing.assert_allclose(singular @ found[1], [1.0, 1.0])

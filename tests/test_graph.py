@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
+import spectralbai as sb
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Categories, Graph
 
@@ -162,6 +163,25 @@ def test_scaling_the_features_changes_nothing(scale: float) -> None:
     graph, scaled = Graph.from_features(points), Graph.from_features(scale * points)
     assert np.array_equal(graph.pairs, scaled.pairs)
     np.testing.assert_allclose(graph.weights, scaled.weights, rtol=1e-12)
+
+
+def test_a_small_group_of_far_points_is_not_joined_by_edges_that_are_lost_in_rounding_errors() -> None:
+    rng = np.random.default_rng(0)
+    points = np.concatenate([rng.random((20, 2)), 3 + 0.1 * rng.random((3, 2))])
+    graph = Graph.from_features(points, neighbors=4)  # three points have four neighbours only across the distance
+    assert graph.n_components == 2
+    assert graph.weights.min() >= 1e-12
+    problem = sb.Problem(graph, R=1.0)
+    one_each = np.isin(np.arange(23), (0, 20)).astype(float)
+    assert np.isfinite(sb.closest_alternative(problem, rng.random(23), one_each).cost)
+
+
+def test_weights_too_different_for_floating_point_arithmetic_are_refused_with_a_sentence() -> None:
+    inside = [(a, b) for group in (range(6), range(6, 12)) for a in group for b in group if a < b]
+    problem = sb.Problem(Graph.from_edges(12, [*((a, b, 1.0) for a, b in inside), (0, 11, 1e-20)]), R=1.0)
+    first_group = (np.arange(12) < 6).astype(float)
+    with pytest.raises(InvalidInput, match="weights from 1e-20 to 1, too different for floating-point arithmetic"):
+        sb.closest_alternative(problem, np.arange(12) / 12, first_group)
 
 
 def test_duplicated_points_are_joined_with_weight_one_and_no_self_loop() -> None:

@@ -495,6 +495,7 @@ PATH = Problem(Graph.from_edges(3, [(0, 1), (1, 2)]), 1.0)
         ),
         ([0.1, 0.2, 0.3], [1, -1, 1], None, "`omega` must be non-negative, got -1.0 at arm 1"),
         ([0.1, 0.2, 0.3], [0, 0, 0], None, "`omega` must have a positive entry, got zeros only"),
+        ([0.1, 0.2, 0.3], [1, 1e308, 1], None, "`omega` must have a finite sum, got 1e.308 at arm 1; lower it"),
         ([0.1, 0.2, 0.3], [1, 1], None, r"`omega` must have shape \(n_arms,\) = \(3,\), got \(2,\)"),
         ([0.1, 0.2, 0.3], [1, math.inf, 1], None, "`omega` must be finite, got inf at arm 1"),
         ([0.1, 0.2, 0.3], [1, 1, 1], 3, "`best` must be an arm between 0 and 2, got 3"),

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import spectralbai as sb
+from spectralbai.evidence.blocks import Block
 from spectralbai.stopping.accounts import HALF, OUT, Account, Accounts, Leaders
 from verification.coverage import chance
 
@@ -136,3 +138,20 @@ def test_the_only_arm_of_a_component_needs_a_result_first() -> None:
     other = sb.SpectralTaS(sb.Problem(sb.Graph.from_edges(3, []), 1.0), 0.05)
     with pytest.raises(sb.InvalidInput, match="cannot go on without an arm"):
         other.withdraw(other.tell(other.init(), [0, 1, 2], [0.0, 0.0, 0.0]), 1)
+
+
+def test_results_that_became_seen_after_the_opening_do_not_choose_the_new_leader_of_a_block() -> None:
+    problem = sb.Problem(sb.Graph.from_edges(4, []), math.inf)
+    policy = sb.SpectralRace(problem, 0.05)
+    state = policy.init()
+    state = policy.tell(state, policy.ask(state, 4), [0.9, 0.3, 0.2, 0.1])
+    assert state.best == 0
+    kept = Block.opened(np.array([1, 2, 2, 3]), state.data, 0, state.opened)
+    state = replace(state, blocks=(kept,), opened=state.opened + 1)
+    leaders = set()
+    for told in (1, 2):  # history that may have been chosen by looking at the results of the open block
+        later = policy.tell(state, [told] * 9, [5.0] * 9, blocks=[-1] * 9)
+        later = policy.withdraw(policy.open(later), 0)
+        assert later.best == told
+        leaders.add(later.blocks[0].best)
+    assert leaders == {1}, "the second-best arm in the data that the block was opened on"

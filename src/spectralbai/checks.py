@@ -168,6 +168,8 @@ def check_weights_of_arms(name: str, value: ArrayLike, n_arms: int) -> Vector:
         raise InvalidInput(f"`{name}` must be non-negative, got {vector[bad[0]]} at arm {bad[0]}")
     if not vector.any():
         raise InvalidInput(f"`{name}` must have a positive entry, got zeros only")
+    if vector.max() > np.finfo(np.float64).max / n_arms:
+        raise InvalidInput(f"`{name}` must have a finite sum, got {vector.max():g} at arm {vector.argmax()}; lower it")
     return vector
 
 

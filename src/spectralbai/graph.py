@@ -19,6 +19,10 @@ from spectralbai.errors import InvalidInput
 if TYPE_CHECKING:
     import networkx as nx
 
+FAINTEST = 1e-12
+"""Least weight of an edge made from features, whose weights are at most 1. A fainter edge says nothing, and if a group
+of arms had no other connection, floating-point arithmetic could not tell it from a group without any."""
+
 
 def check_edges(
     n_arms: int, edges: Iterable[Any], place: Callable[[int], str], arm_is: Callable[[int], str] = str
@@ -167,8 +171,9 @@ class Graph:
         """Returns the graph joining each arm to its nearest neighbours in feature space.
 
         Two arms are joined if one is among the `neighbors` nearest of the other (by default `usual_neighbors`). The
-        weight is exp(-d^2 / (2 h^2)), where d is their Euclidean distance and h the median distance of joined arms.
-        Features in different units should be standardised first.
+        weight is exp(-d^2 / (2 h^2)), where d is their Euclidean distance and h the median distance of joined arms;
+        pairs whose weight would be below `FAINTEST` are not joined. Features in different units should be standardised
+        first.
         """
         from scipy.spatial import cKDTree
 
@@ -197,7 +202,8 @@ class Graph:
         lengths = np.array(list(joined.values()))
         width = float(np.median(lengths)) or float(lengths.max()) or 1.0
         kernel = np.exp(-0.5 * (lengths / width) ** 2)
-        return cls.from_edges(n_arms, [(a, b, w) for (a, b), w in zip(joined, kernel.tolist(), strict=True)])
+        edges = [(a, b, w) for (a, b), w in zip(joined, kernel.tolist(), strict=True) if w >= FAINTEST]
+        return cls.from_edges(n_arms, edges)
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph[Any], weight: str = "weight") -> Graph:

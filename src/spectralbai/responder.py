@@ -88,6 +88,12 @@ class Responder:
         decomposition = Decomposition.of(self.components, omega, self.sigma)
         return decomposition.respond(self.mu, self.best, self.radii, self.tolerance, start)
 
+    def tolerating(self, tolerance: float) -> Responder:
+        """Returns the same best responses for another tolerance."""
+        other = copy(self)
+        other.tolerance = tolerance
+        return other
+
     def renumbered(self) -> Responder:
         """Returns the same best responses, with arms numbered in component order.
 

@@ -249,7 +249,7 @@ class BinaryGame:
         level = (price * slack).sum(axis=1) / (n_bounds)
         target = np.zeros_like(price)  # of multiplier times slack, and second-order terms
         for corrector in range(2):
-            dy = np.linalg.solve(small, (inner[:, :, 0] + target / price - slack)[:, :, None])[:, :, 0]
+            dy = _solve_small(small, inner[:, :, 0] + target / price - slack)
             dx = solved[:, :, 0] - (solved[:, :, 1:] @ dy[:, :, None])[:, :, 0]
             ds = -(np.swapaxes(normals, 1, 2) @ dx[:, :, None])[:, :, 0]
             curved = np.maximum((((dx @ self.laplacian) * dx)[:, None, :] * part).sum(axis=2), 0.0)
@@ -363,6 +363,21 @@ def _inner_points(
             shape, most = np.where(component == component[i], 1.0, 0.0), 1.0
         points[row] = 0.5 + (tolerance + most) / 2 * (np.clip(shape, 0.0, 1.0) - 0.5)
     return points
+
+
+def _solve_small(matrices: NDArray[Any], sides: Matrix) -> Matrix:
+    """Returns the solutions of one small system for each row.
+
+    Where a challenger can hardly win by the tolerance, the normals of its constraints are parallel up to rounding
+    errors. If its matrix is singular for this reason, slightly larger diagonals give a step that is good enough.
+    """
+    try:
+        found: Matrix = np.linalg.solve(matrices, sides[:, :, None])[:, :, 0]
+    except np.linalg.LinAlgError:
+        every = np.arange(sides.shape[1])
+        matrices[:, every, every] *= 1 + 1e-12
+        found = np.linalg.solve(matrices, sides[:, :, None])[:, :, 0]
+    return found
 
 
 def _first_root(slack: Matrix, slope: Matrix, curved: Matrix) -> Matrix:

@@ -54,6 +54,7 @@ class Ceiling(NamedTuple):
     value: float
     responses: Responses
     mixture: Vector
+    """Weights of all arms as challengers, (n_arms,); 0 for those that do not count."""
 
 
 class Found(NamedTuple):
@@ -75,7 +76,7 @@ def interior_point(
     """
     # The search gets a smaller gap, because the certificate adds an allowance for rounding errors.
     best, ceiling, iterations = search(responder, max(0.99 * tol - 4 * MARGIN, 0.0), max_iterations, start, enough)
-    upper = certified_upper(feasible_gradients(ceiling.responses), ceiling.mixture)
+    upper = certified_upper(feasible_gradients(ceiling.responses), ceiling.mixture[ceiling.responses.challengers])
     return Certified(best.omega, certified_lower(best), upper, iterations)
 
 
@@ -129,7 +130,9 @@ def search(
     best, highest, mixture, ceiling, iterations = _iterate(
         _Game.of(responder, rows, need, scale), point, answered, (tol, enough), max_iterations
     )
-    return Found(best.responses(responder), Ceiling(ceiling, highest.responses(responder), mixture), iterations)
+    weights = np.zeros(responder.mu.size)
+    weights[rows] = mixture
+    return Found(best.responses(responder), Ceiling(ceiling, highest.responses(responder), weights), iterations)
 
 
 class _Game(NamedTuple):

@@ -60,6 +60,9 @@ SOLVERS: dict[str, Solver | None] = {
 MOST_ANSWERS = 5
 """With a tolerance and many arms, how many right answers are tried besides the best arm; the others are only
 bounded."""
+EQUAL = 1e-13
+"""Relative difference, of the size of rounding errors, up to which the tolerance counts as the largest difference that
+smooth means can reach (theory 3.9)."""
 MANY_ARMS = 500
 """With more arms in categories than this, the solver works by category; with fewer, matrices take seconds at most."""
 
@@ -164,6 +167,8 @@ def _solve_for(
     responder = Responder(problem, mu, best)
     limit = solver.max_iterations if max_iterations is None else max_iterations
     with one_thread():
+        if problem.tolerance > 0 and not solver.by_category and not problem.unstructured:
+            responder = _without_doubtful(responder)
         if responder.unbeatable:
             raise InvalidInput(
                 f"`tolerance` = {problem.tolerance:g} with {problem.described_R()} lets no other arm beat arm {best} "
@@ -180,6 +185,18 @@ def _solve_for(
     lower = max(found.lower, 0.0)
     status: AllocationStatus = "certified" if found.upper <= lower * (1 + tol) else "unfinished"
     return Allocation(omega, best, lower, found.upper, found.iterations, status, solver.name)
+
+
+def _without_doubtful(responder: Responder) -> Responder:
+    """Returns the responder, with a tolerance larger by rounding errors if some challenger is at its limit.
+
+    Whether such a challenger can win would depend on rounding errors, which differ from one allocation to the next. It
+    counts as one that cannot, as it does when the race decides.
+    """
+    less, more = (responder.tolerating(responder.tolerance * (1 + part)) for part in (-EQUAL, EQUAL))
+    every = np.ones(responder.mu.size)
+    doubtful = less.respond(every).challengers.size > more.respond(every).challengers.size
+    return more if doubtful else responder
 
 
 def _better(one: Allocation, other: Allocation, tol: float) -> Allocation:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from spectralbai.checks import Indices, Vector, check_arm, check_integer, check_vector
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
-from spectralbai.evidence.blocks import Data, ranks_of
+from spectralbai.evidence.blocks import Block, Data, ranks_of
 from spectralbai.evidence.intervals import pooled_intervals
 from spectralbai.evidence.outlook import Outlook
 from spectralbai.instance import Instance
@@ -109,16 +109,25 @@ class Policy(Schedule):
         else:
             others = (replace(watch, arm=best) if watch.arm == arm else watch for watch in state.watches)
             state = replace(state, watches=tuple(others))
-        # The new leader may have joined after a block was opened, and then cannot be the leader of that block. The
-        # first arm left can: a block that is kept has at least one arm that is not withdrawn, and that arm was there at
-        # its opening.
         blocks = tuple(
-            replace(block, best=state.best if state.best < block.n_arms else int(left[0]))
-            if block.best == arm
-            else block
+            replace(block, best=self._leader_instead(state, block, int(left[0]))) if block.best == arm else block
             for block in state.blocks
         )
         return self._opened(replace(state, blocks=blocks))
+
+    def _leader_instead(self, state: State, block: Block, first_left: int) -> int:
+        """Returns the leader of the bets on an open block whose leader was withdrawn.
+
+        It depends only on the data that these bets may use: results that became seen after the opening may have been
+        chosen by looking at those of the block. An arm that joined after the opening cannot lead. The first arm left
+        can: a block that is kept has at least one arm that is not withdrawn, and that arm was there at its opening.
+        """
+        known = replace(state, data=block.data.padded(self.problem.n_arms), best=first_left)
+        if not self.has_estimate(known):
+            return first_left
+        own = self._watched[0][0]
+        best = own.read(self._memory(state, own.name), self._seen(known)).recommended(self.delta)
+        return best if best < block.n_arms else first_left
 
     def joined(self, problem: Problem) -> Self:
         """Returns the policy after arms have joined. `problem` has all arms, the new ones last; its noise and tolerance

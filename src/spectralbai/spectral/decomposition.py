@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
 from spectralbai.spectral import secular
 from spectralbai.spectral.components import Components
@@ -43,9 +44,16 @@ class Decomposition:
         """Returns the decomposition for the weights `omega` and noise `sigma` of the arms."""
         u = omega / sigma**2
         ordered = components.ordered(u)
-        basis, theta, rough = diagonalise_all(
-            ordered, components.offsets, components.ends, components.weights, components.edge_offsets
-        )
+        try:
+            basis, theta, rough = diagonalise_all(
+                ordered, components.offsets, components.ends, components.weights, components.edge_offsets
+            )
+        except np.linalg.LinAlgError:  # an edge that is lost in rounding errors leaves a group of arms unconnected
+            low, high = components.weights.min(initial=np.inf), components.weights.max(initial=0.0)
+            raise InvalidInput(
+                f"the edges of the graph have weights from {low:g} to {high:g}, too different for floating-point "
+                "arithmetic; leave out those that are many orders of magnitude below the others"
+            ) from None
         return cls(
             components, omega, sigma, u, Factors(ordered, basis, theta, rough, components.offsets, components.component)
         )
