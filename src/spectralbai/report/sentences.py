@@ -76,6 +76,8 @@ def _running(status: Status) -> str:
         if status.candidates is None
         else f": {len(status.candidates):,} of {len(status.arms):,} arms may be the best"
     )
+    if status.computing:
+        rest = " How many more trials are needed is being computed."
     return f'{after}{left}. The answer would be "{status.best}" now.{rest}'
 
 
@@ -90,7 +92,9 @@ def _ended(status: Status) -> str:
     left = "" if status.candidates is None else f" {_left(status, status.candidates)}"
     next_best = _next_best(status)
     if next_best is None:
-        return f'{ended}{left} Recommended: "{status.best}".'
+        return (
+            f'{ended}{left} Recommended: "{status.best}".{" Its lead is being computed." if status.computing else ""}'
+        )
     gap = Comparison.of(_best(status).known, next_best.known)
     limits = (gap.difference, gap.difference_low, gap.difference_high)
     number = Decimals.of([limits], "points" if status.rates else "", signed=True)

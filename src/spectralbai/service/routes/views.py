@@ -40,9 +40,13 @@ def status(
     limit: Annotated[int, Query(ge=0, le=1_000_000, description="Most arms that are returned.")] = 100,
     after: Annotated[int, Query(ge=0, le=1_000_000, description="The `next` of the page before.")] = 0,
     order: Annotated[Literal["best", "study"], Query(description="The best first, or as in the study.")] = "best",
+    patience: Annotated[
+        float | None,
+        Query(ge=0, le=60, description="Seconds after which what is not computed yet is left out; see `computing`."),
+    ] = None,
 ) -> Response:
     """Returns the status of a study, with one page of its arms, the recommended one first."""
-    seen = shelf.use(name, lambda study: study.status(control))
+    seen = shelf.use(name, lambda study: study.status(control, patience))
     arms: Sequence[ArmStatus] = seen.select(category, search)
     if order == "study":
         found = {arm.label for arm in arms}
