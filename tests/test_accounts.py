@@ -141,7 +141,7 @@ def test_what_a_leader_proved_holds_for_that_leader_only() -> None:
 
     accounts = Accounts(Account.opened(3), Account.opened(1), poor)
     everyone = np.ones((3, 3), dtype=bool)
-    reading = LeaderReading(1, accounts, np.array([0.1, 0.8, 0.1]), everyone)
+    reading = LeaderReading(1, accounts, lambda: np.array([0.1, 0.8, 0.1]), everyone)
     assert reading.decided(0.05) and reading.recommended(0.05) == 0, "the arm that beat all, not the most promising"
     assert not reading.decided(1e-6) and reading.recommended(1e-6) == 1
     assert reading.lacking(0.05) is not None
@@ -154,7 +154,7 @@ def test_what_a_leader_proved_holds_for_that_leader_only() -> None:
 def test_nobody_needs_to_beat_an_arm_that_cannot_be_better_by_the_tolerance() -> None:
     accounts = Accounts(Account.opened(3), Account.opened(1), Leaders.opened(3))
     possible = np.array([[True, False, True], [False, True, False], [True, True, True]])
-    reading = LeaderReading(0, accounts, np.array([0.5, 0.3, 0.2]), possible)
+    reading = LeaderReading(0, accounts, lambda: np.array([0.5, 0.3, 0.2]), possible)
     assert reading.decided(0.1) and reading.recommended(0.1) == 1
     assert reading.least_beaten(0.1) == (math.inf, 0.0)
 
@@ -195,16 +195,16 @@ def peaks(*wealth: float) -> Account:
 
 def test_arms_not_eliminated_are_candidates_and_the_last_one_is_the_answer() -> None:
     fine = peaks(1.0)
-    reading = EliminationReading(1, Accounts(peaks(3.0, 150.0, 20.0), fine, None), np.array([0.0, 9.0, 1.0]))
+    reading = EliminationReading(1, Accounts(peaks(3.0, 150.0, 20.0), fine, None), lambda: np.array([0.0, 9.0, 1.0]))
     assert reading.candidates(0.01).tolist() == [0, 2]
     assert not reading.decided(0.01)
     assert reading.recommended(0.01) == 2, "an eliminated arm is not recommended, however good it looks"
     assert reading.candidates(0.05 * (1 + 1e-12)).tolist() == [0] and reading.decided(0.05 * (1 + 1e-12))
     assert reading.least_beaten(0.05) == pytest.approx((math.log(20), math.log(20)))
     np.testing.assert_allclose(reading.lacking(0.01), [math.log(100 / 3) + 1, 0, math.log(100 / 20) + 1])
-    nobody = EliminationReading(1, Accounts(peaks(30.0, 30.0, 30.0), fine, None), np.zeros(3))
+    nobody = EliminationReading(1, Accounts(peaks(30.0, 30.0, 30.0), fine, None), lambda: np.zeros(3))
     assert not nobody.consistent(0.1) and not nobody.decided(0.1) and nobody.recommended(0.1) == 1
-    refuted = EliminationReading(0, Accounts(peaks(1.0, 30.0, 30.0), peaks(11.0), None), np.zeros(3))
+    refuted = EliminationReading(0, Accounts(peaks(1.0, 30.0, 30.0), peaks(11.0), None), lambda: np.zeros(3))
     assert refuted.consistent(0.05) and not refuted.consistent(0.1) and not refuted.decided(0.1)
 
 

@@ -12,6 +12,8 @@ from spectralbai.checks import Vector, check_vector, check_weights_of_arms
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
 from spectralbai.spectral import Catalogue, Components, Decomposition, decompose
+from spectralbai.spectral.large_components import LARGE
+from spectralbai.spectral.sparse_projection import project_sparsely
 
 
 def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
@@ -44,6 +46,13 @@ def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
         if given.shape == counts.shape and given.dtype.kind in "iuf":
             means = np.where(counts > 0, given, 0.0)  # so that nan is allowed for arms without observations
     mu_hat = check_vector("means", means, problem.n_arms)
+    if Catalogue.of(problem) is None and not problem.unstructured:
+        to = Components.from_problem(problem)
+        large = to.sizes.max() > LARGE and not ((counts > 0).all() and problem.smooth(mu_hat))
+        found = project_sparsely(to, counts / problem.sigma**2, mu_hat, to.radii) if large else None
+        if found is not None:
+            found.setflags(write=False)
+            return found
     return closest_smooth(problem, counts, mu_hat, lambda: decompose(problem, counts))
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import stat
+import time
 from collections.abc import Callable, Iterator
 from http.client import HTTPConnection
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,8 +15,8 @@ import pytest
 from starlette.testclient import TestClient
 
 import spectralbai as sb
-from spectralbai.service import Access, make_app
-from spectralbai.service.access import TokenFile
+from spectralbai.service import Access, access, make_app
+from spectralbai.service.access import Token, TokenFile
 from spectralbai.service.limits import Limits, Rates
 from tests.study.contract import SCORES
 
@@ -44,6 +47,43 @@ def test_a_file_of_tokens_holds_hashes_only_and_is_its_owners(tokens: TokenFile)
     assert found is not None and (found.label, found.access) == ("lab", "read-write")
     assert tokens.find(secret + "x") is None
     assert tokens.find("") is None
+
+
+def test_changes_of_several_processes_at_one_instant_are_all_kept(tokens: TokenFile) -> None:
+    for n in range(4):
+        tokens.create("read-only", f"old {n}")
+    context = multiprocessing.get_context("fork")
+    together = context.Barrier(4)
+    processes = [context.Process(target=change, args=(tokens.file, n, together)) for n in range(4)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0] * 4
+    found = sorted(token.label for token in tokens.tokens)
+    assert found == [f"new {n}" for n in range(4)]
+
+
+def change(file: Path, n: int, together: Barrier) -> None:
+    """Creates a token and revokes one, at the time when others do, on a slow disk."""
+    own = TokenFile(file)
+    write = own._write
+
+    def slowly(tokens: tuple[Token, ...]) -> None:
+        time.sleep(0.05)
+        write(tokens)
+
+    own._write = slowly  # type: ignore[method-assign]  # in this process only
+    together.wait(30)
+    own.create("read-only", f"new {n}")
+    own.revoke(f"old {n}")
+
+
+def test_a_change_that_waits_too_long_says_so(tokens: TokenFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(access, "LONGEST_WAIT", 0.01)
+    with tokens._changing(), pytest.raises(sb.Busy, match=r"another command is changing .*tokens.json .*; try again"):
+        TokenFile(tokens.file).create("read-only")
+    tokens.create("read-only")
 
 
 def test_a_file_that_others_can_read_is_refused(tokens: TokenFile) -> None:

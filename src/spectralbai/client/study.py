@@ -145,9 +145,12 @@ class RemoteStudy(Closing):
         """Deletes the study with all its tickets and results, for good."""
         self._transport.call("DELETE", f"/api/studies/{_quoted(self.name)}", gone_is_done=True)
 
-    def status(self, control: str | None = None) -> Status:
-        """Returns the status of the study; every option is compared with the one labelled `control`, if given."""
-        query = {"control": control, "limit": ALL_ARMS, "order": "study"}
+    def status(self, control: str | None = None, patience: float | None = None) -> Status:
+        """Returns the status of the study; every option is compared with the one labelled `control`, if given.
+
+        If `patience` is given, what the service cannot compute in so many seconds is None; see `Study.status`.
+        """
+        query = {"control": control, "limit": ALL_ARMS, "order": "study", "patience": patience}
         return Status.from_dict(self._get("/status", query))
 
     def report(self, control: str | None = None) -> RemoteReport:

@@ -7,11 +7,12 @@ from functools import lru_cache
 
 import numpy as np
 
-from spectralbai.checks import Matrix, Vector, check_matrices
+from spectralbai.checks import Indices, Matrix, Vector, check_matrices
 from spectralbai.evidence.blocks import Data
+from spectralbai.evidence.places import AT_ONCE, folded, places, spread_around
 from spectralbai.noise import Pools
 from spectralbai.problem import Problem
-from spectralbai.spectral import Catalogue, Components, decompose
+from spectralbai.spectral import Catalogue, Components
 
 
 def plain_widths(counts: Vector, sigma: Vector, delta: float) -> Vector:
@@ -27,6 +28,10 @@ def plain_widths(counts: Vector, sigma: Vector, delta: float) -> Vector:
 STIFFEST = 1e10
 """Largest ratio of the trace of L/R to the summed precisions of one result per arm: the components are nearly rigid
 then, but the matrix is still far from singular."""
+
+
+FEW = 64
+"""Pools of at most so many arms are treated together."""
 
 
 def graph_precision(problem: Problem, counts: Vector) -> Matrix:
@@ -75,16 +80,38 @@ def pooled_intervals(problem: Problem, data: Data, origin: float, delta: float) 
     if catalogue is not None:
         low, high = _in_categories(catalogue, data.counts / problem.sigma**2, lows, highs)
         return None if (low > high).any() else (low, high)
-    precision, place = data.counts / problem.sigma**2, _places(problem)
+    precision = data.counts / problem.sigma**2
     low, high = np.full(problem.n_arms, -np.inf), np.full(problem.n_arms, np.inf)
-    for members, pool_low, pool_high in zip(pools, lows.tolist(), highs.tolist(), strict=True):
-        if pool_low == -np.inf:
-            continue
-        weights = precision[members] / precision[members].sum()
-        bias = np.sqrt(((place[members] - weights @ place[members]) ** 2).sum(axis=1))  # (14.3)
-        low[members] = np.maximum(low[members], pool_low - bias)  # (14.8)
-        high[members] = np.minimum(high[members], pool_high + bias)
+    for of, members, place in _placed(problem):
+        known = lows[of] > -np.inf
+        of, members, place = of[known], members[known], place[known]
+        weights = precision[members] / precision[members].sum(axis=1, keepdims=True)
+        bias = spread_around(place, weights)  # (14.3)
+        np.maximum.at(low, members, lows[of, None] - bias)  # (14.8)
+        np.minimum.at(high, members, highs[of, None] + bias)
+    for pool in np.flatnonzero((pools.sizes > FEW) & (lows > -np.inf)).tolist():
+        members = pools.members[pools.starts[pool] : pools.starts[pool] + pools.sizes[pool]]
+        bias = spread_around(places(problem)[members], precision[members] / precision[members].sum())  # (14.3)
+        low[members] = np.maximum(low[members], lows[pool] - bias)  # (14.8)
+        high[members] = np.minimum(high[members], highs[pool] + bias)
     return None if (low > high).any() else (low, high)
+
+
+@lru_cache(maxsize=4)
+def _placed(problem: Problem) -> list[tuple[Indices, Indices, Matrix]]:
+    """Returns the pools of at most `FEW` arms, grouped by size: their numbers (n_pools,), their members
+    (n_pools, size), and coordinates of the members, (n_pools, size, dimensions).
+
+    The coordinates are those of `places`, but in at most `size` dimensions, where all arms together may need thousands.
+    """
+    pools, place = pools_of(problem), places(problem)
+    sizes, groups = pools.sizes, []
+    for size in np.unique(sizes[sizes <= FEW]).tolist():
+        numbers = np.flatnonzero(sizes == size)
+        for of in np.array_split(numbers, -(-numbers.size * size * place.shape[1] // AT_ONCE) or 1):
+            members = pools.members[pools.starts[of, None] + np.arange(size)]
+            groups.append((of, members, folded(place[members])))
+    return groups
 
 
 def _in_categories(catalogue: Catalogue, precision: Vector, lows: Vector, highs: Vector) -> tuple[Vector, Vector]:
@@ -144,20 +171,3 @@ def pools_of(problem: Problem) -> Pools:
     sizes = [len(pool) for pool in shares]
     members = np.array([arm for pool in shares for arm in sorted(pool)], dtype=np.intp)
     return Pools(members, np.cumsum([0, *sizes[:-1]]), np.array(list(shares.values())))
-
-
-@lru_cache(maxsize=4)
-def _places(problem: Problem) -> Matrix:
-    """Returns coordinates of the arms, (n_arms, rank), in which |mu_a - w.mu| is at most a Euclidean distance.
-
-    The squared distance of two weighted averages x and y of arms of one component is R (x - y)' L^+ (x - y), with the
-    R of that component if there are several (theory 16.12). Coordinates are used instead of a pseudo-inverse because
-    they stay accurate when resistances differ by many orders of magnitude.
-    """
-    parts = decompose(problem, np.ones(problem.n_arms))
-    curved = parts.rough > 0
-    radii = parts.components.radii
-    radii = radii if radii.size == 1 else radii[parts.components.component[curved]]
-    place: Matrix = parts.basis[:, curved] * np.sqrt(radii / parts.rough[curved])
-    place.setflags(write=False)
-    return place

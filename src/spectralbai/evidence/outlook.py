@@ -15,9 +15,10 @@ from scipy.special import chdtri
 from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.places import further_apart, places
 from spectralbai.problem import Problem
 from spectralbai.responder import Responder
-from spectralbai.spectral import Catalogue, Components, Decomposition, Duels, decompose
+from spectralbai.spectral import Catalogue, Components, Decomposition, Duels
 
 DOUBT = 0.1
 """R is doubted if, with a correct R, a misfit at least as large would occur with at most this probability. Bets against
@@ -107,8 +108,12 @@ class Outlook:
     def growth(self, leader: int, allocation: Vector) -> Vector:
         """Returns how much evidence against each challenger of a leader one pull by this allocation brings if the
         estimate is right, in nats; inf for challengers that cannot win."""
-        responder = Responder(self.problem, self.mu, leader, self.sigma, self.radii)
-        return responder.respond(allocation).cost
+        known = self.__dict__.get("_grown")  # a forecast asks again and again while results of a block arrive
+        if known is None or known[0] != leader or known[1] is not allocation:
+            responder = Responder(self.problem, self.mu, leader, self.sigma, self.radii)
+            known = self.__dict__["_grown"] = leader, allocation, responder.respond(allocation).cost
+        cost: Vector = known[2]
+        return cost
 
     @cached_property
     def _precision(self) -> Vector:
@@ -275,15 +280,4 @@ def separable(problem: Problem) -> Mask | CategoryRivals:
         return CategoryRivals(catalogue.of_arm, wide)
     if problem.unstructured or problem.tolerance == 0:
         return np.ones((n_arms, n_arms), dtype=bool)
-    # Squared differences are divided by the roughness of each coordinate, as in best responses: a pseudo-inverse would
-    # be inaccurate where resistances differ by many orders of magnitude.
-    parts = decompose(problem, np.ones(n_arms))
-    basis, curved = parts.basis, parts.rough > 0
-    reach = np.sqrt(parts.components.radii)
-    reach = np.full(n_arms, reach[0]) if reach.size == 1 else reach[parts.components.of_arm]
-    far: Mask = problem.components[:, None] != problem.components[None, :]
-    for b in range(n_arms):
-        mates = np.flatnonzero(~far[b])
-        resistance = (basis[mates][:, curved] - basis[b, curved]) ** 2 @ (1 / parts.rough[curved])
-        far[b, mates] = problem.tolerance * (1 + EQUAL) < reach[b] * np.sqrt(resistance)
-    return far
+    return further_apart(places(problem), problem.components, problem.tolerance * (1 + EQUAL))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
-from threading import Lock
-from typing import TYPE_CHECKING
+from threading import Lock, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -16,10 +18,26 @@ from spectralbai.problem import Problem
 from spectralbai.report.by_category import categories_in
 from spectralbai.report.comparison import Comparison
 from spectralbai.report.status import ArmStatus, Status
+from spectralbai.threads import one_thread
 from spectralbai.wording import as_time, finite
 
 if TYPE_CHECKING:
     from spectralbai.policy import Estimates, Policy, State, Verdict
+
+
+class _Said(NamedTuple):
+    """What a policy says of a state."""
+
+    state: tuple[int, ...]
+    """Which state it is, of those of its study."""
+    verdict: Verdict
+    omega: Vector | None
+    """The shares of future pulls, if there are any."""
+    estimates: Estimates | None = None
+    """None while they are computed."""
+    remaining: float = math.nan
+    """Forecast of the trials still needed; it is computed last."""
+    complete: bool = False
 
 
 class _Views:
@@ -27,31 +45,65 @@ class _Views:
 
     def __init__(self) -> None:
         self._lock = Lock()  # who asks meanwhile waits, and does not compute the same again
-        self._key: tuple[int, ...] | None = None
+        self._said: _Said | None = None
 
-    def read(self, policy: Policy, state: State) -> tuple[Verdict, Estimates, float, Vector | None]:
-        """Returns the verdict, the estimates, the forecast of trials still needed, and any shares of future pulls."""
+    def read(self, policy: Policy, state: State, patience: float | None) -> _Said:
+        """Returns what the policy says of a state: everything, or what is known after `patience` seconds if they are
+        given. The rest is then computed by a thread, for those who ask later."""
         # Results are only appended, so these numbers say which of the states of a study it is.
         key = (state.samples, state.opened, len(state.withdrawn), len(state.joined))
-        with self._lock:
-            if key != self._key:
-                verdict = policy.verdict(state)
-                omega = policy.shares(state) if verdict.stopped_at is None else None
-                self._said = verdict, policy.estimates(state), policy.remaining(state), omega
-                self._key = key
-            return self._said
+        if patience is None:
+            with self._lock:
+                return self._read(key, policy, state)
+        until = monotonic() + patience
+        if self._lock.acquire(timeout=patience):
+            known = self._said
+            if known is not None and known.complete and known.state == key:
+                self._lock.release()
+                return known
+            thread = Thread(target=self._read_and_release, args=(key, policy, state))
+            thread.start()
+            thread.join(max(until - monotonic(), 0.0))
+        known = self._said
+        return known if known is not None and known.state == key else _first(key, policy, state)
+
+    def _read(self, key: tuple[int, ...], policy: Policy, state: State) -> _Said:
+        said = self._said
+        if said is None or said.state != key:
+            said = _first(key, policy, state)
+        with one_thread():
+            if said.estimates is None:
+                self._said = said = said._replace(estimates=policy.estimates(state))
+            if not said.complete:
+                self._said = said = said._replace(remaining=policy.remaining(state), complete=True)
+        return said
+
+    def _read_and_release(self, key: tuple[int, ...], policy: Policy, state: State) -> None:
+        try:
+            self._read(key, policy, state)
+        finally:
+            self._lock.release()
+
+
+def _first(key: tuple[int, ...], policy: Policy, state: State) -> _Said:
+    """Returns the part that takes no time."""
+    verdict = policy.verdict(state)
+    return _Said(key, verdict, policy.shares(state) if verdict.stopped_at is None else None)
 
 
 _VIEWS: WeakKeyDictionary[Policy, _Views] = WeakKeyDictionary()
 """By policy: every open study has one of its own."""
 
 
-def status_of(at: Snapshot, control: int | None = None) -> Status:
-    """Returns the status of a study at an instant; its arms are compared with the arm `control`, if given."""
+def status_of(at: Snapshot, control: int | None = None, patience: float | None = None) -> Status:
+    """Returns the status of a study at an instant; its arms are compared with the arm `control`, if given. With
+    `patience`, what takes longer than so many seconds to compute is missing."""
     state, definition = at.state, at.definition.of(at.state)
     policy, labels, problem = definition.policy, definition.instance.labels, definition.instance.problem
-    verdict, seen, remaining, omega = _VIEWS.setdefault(policy, _Views()).read(policy, state)
-    consistent = None if seen.consistent is None else verdict.consistent and not verdict.doubted
+    said = _VIEWS.setdefault(policy, _Views()).read(policy, state, patience)
+    verdict, seen, omega = said.verdict, said.estimates, said.omega
+    holds = verdict.consistent and not verdict.doubted
+    consistent = None if holds and (seen is None or seen.consistent is None) else holds
     candidates = verdict.candidates
     if consistent is False and candidates:  # nothing is claimed
         candidates = None
@@ -86,7 +138,8 @@ def status_of(at: Snapshot, control: int | None = None) -> Status:
         statistic=finite(verdict.statistic),
         threshold=finite(verdict.threshold),
         consistent=consistent,
-        remaining=finite(remaining),
+        remaining=finite(said.remaining),
+        computing=not said.complete,
         candidates=None if candidates is None else tuple(labels[arm] for arm in candidates),
         rates=problem.noise.outcome_range == (0.0, 1.0) and arms[0].hits is not None,
         control=None if control is None else labels[control],
@@ -96,11 +149,19 @@ def status_of(at: Snapshot, control: int | None = None) -> Status:
 
 
 def _arms(
-    at: Snapshot, definition: Definition, verdict: Verdict, seen: Estimates, omega: Vector | None, *, claimed: bool
+    at: Snapshot,
+    definition: Definition,
+    verdict: Verdict,
+    seen: Estimates | None,
+    omega: Vector | None,
+    *,
+    claimed: bool,
 ) -> list[ArmStatus]:
     """Returns the arms, compared with none; unless anything is `claimed`, without intervals and eliminations."""
     state, labels, sign = at.state, definition.instance.labels, definition.sign
-    low, high = (seen.low, seen.high) if sign > 0 else (-seen.high, -seen.low)
+    unknown = np.full(len(labels), np.nan)
+    mean, low, high = (unknown, unknown, unknown) if seen is None else (seen.mean, seen.low, seen.high)
+    low, high = (low, high) if sign > 0 else (-high, -low)
     joined_at = _joined(state.joined, at.joins, len(labels))
     lacking, out_at = verdict.lacking, _eliminated(at.checks, joined_at)
     still = {*state.withdrawn, *(verdict.candidates or ())}  # eliminated arms may be back after a withdrawal
@@ -120,7 +181,7 @@ def _arms(
             pending=int(out[arm]),
             mean=finite(means[arm]) if counts[arm] else None,
             hits=None if shares is None else round(shares[arm] * counts[arm]),
-            estimate=finite(sign * seen.mean[arm]),
+            estimate=finite(sign * mean[arm]),
             low=finite(low[arm]),
             high=finite(high[arm]),
             omega=None if omega is None else float(omega[arm]),

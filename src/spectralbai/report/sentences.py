@@ -64,6 +64,8 @@ def _running(status: Status) -> str:
     if status.candidates is not None:
         after += f": {len(status.candidates):,} of {len(status.arms):,} arms may be the best"
     now = f'{after}. The answer would be "{status.best}" now.'
+    if status.computing:
+        return f"{now} How many more trials are needed is being computed."
     if status.remaining is None:
         return now
     return f"{now} About {in_words(round(status.remaining), 'trial')} more at the present estimate."
@@ -80,7 +82,9 @@ def _ended(status: Status) -> str:
     left = "" if status.candidates is None else f" {_left(status, status.candidates)}"
     next_best = _next_best(status)
     if next_best is None:
-        return f'{ended}{left} Recommended: "{status.best}".'
+        return (
+            f'{ended}{left} Recommended: "{status.best}".{" Its lead is being computed." if status.computing else ""}'
+        )
     gap = Comparison.of(_best(status).known, next_best.known)
     limits = (gap.difference, gap.difference_low, gap.difference_high)
     number = Decimals.of([limits], "points" if status.rates else "", signed=True)

@@ -148,6 +148,9 @@ class Status:
     not yet."""
     remaining: float | None
     """Forecast of the trials still needed, at the present estimate; None if it is too early or arms look tied."""
+    computing: bool
+    """Whether the forecast, or also estimates and intervals, are missing because they are still being computed; only in
+    a status that was asked for with `patience`."""
     candidates: tuple[str, ...] | None
     """Labels of the arms that may still be best: with probability 1 - delta the best arm is among them at all times at
     once. None for rules that do not eliminate arms, before the first reading, and if the data contradict R; empty if
@@ -223,6 +226,8 @@ class Status:
         """Whether the data agree with R, in words."""
         if self.consistent is None and self.R is None:
             return "not tested without a graph"
+        if self.consistent is None and self.computing:
+            return "being computed"
         if self.consistent is None:
             from spectralbai.stopping import RULES  # loads compiled code, which few readers of a status need
 
@@ -302,6 +307,8 @@ class Status:
     @property
     def about_intervals(self) -> str:
         """What the intervals claim, or why there are none, in a sentence."""
+        if self.computing and not self.has_intervals:
+            return "The intervals are being computed."
         if self.has_intervals:
             return f"All intervals hold, at all times at once, at a risk of {self.delta:g}."
         if self.consistent is False:
@@ -314,7 +321,7 @@ class Status:
     def compared(self) -> str:
         """How many arms are certainly better or worse than the control (at risk delta), in words."""
         if not self.has_intervals:
-            return "not known without intervals"
+            return "being computed" if self.computing else "not known without intervals"
         verdicts = [arm.against.verdict(self.goal) for arm in self.arms if arm.against is not None]
         counted = ", ".join(f"{verdicts.count(each):,} {each}" for each in ("better", "worse", "open"))
         return f"{counted} (all at once, at a risk of {self.delta:g})"
@@ -340,7 +347,8 @@ class Status:
         R = d["R"]
         return cls(
             **{
-                **{field.name: d[field.name] for field in fields(cls)},
+                **{field.name: d[field.name] for field in fields(cls) if field.name in d},
+                "computing": d.get("computing", False),  # a service of an earlier version does not say
                 "R": tuple(math.inf if each == "inf" else each for each in R) if isinstance(R, list) else R,
                 "candidates": None if d["candidates"] is None else tuple(d["candidates"]),
                 "arms": tuple(ArmStatus.from_dict(each) for each in d["arms"]),

@@ -12,19 +12,25 @@ import hmac
 import json
 import os
 import secrets
+import sqlite3
 import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from spectralbai.errors import InvalidInput, NotFound
+from spectralbai.errors import Busy, InvalidInput, NotFound
 
 FORMAT = "spectralbai-tokens/1"
 DEFAULT = Path("spectralbai-tokens.json")
 """The default file, in the working directory, like the default storage."""
 PREFIX = "sbai_"
 """The beginning of every token, so that people and programs that search for secrets recognise them."""
+
+LONGEST_WAIT = 20.0
+"""Seconds that a change of the file waits for others."""
 
 Right = Literal["read-only", "read-write"]
 
@@ -77,21 +83,43 @@ class TokenFile:
         if len(label) > 100 or not label.isprintable():
             raise InvalidInput(f"a label must be one line of at most 100 printable characters, got {label[:120]!r}")
         secret = PREFIX + secrets.token_urlsafe(32)
-        taken = {token.id for token in self.tokens}
-        id_ = next(each for each in iter(lambda: secrets.token_hex(3), "") if each not in taken)
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._write((*self.tokens, Token(id_, label, access, now, _digest(secret))))
+        with self._changing():
+            taken = {token.id for token in self.tokens}
+            id_ = next(each for each in iter(lambda: secrets.token_hex(3), "") if each not in taken)
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            self._write((*self.tokens, Token(id_, label, access, now, _digest(secret))))
         return secret
 
     def revoke(self, id_: str) -> Token:
         """Removes the token with that id or label, and returns what was stored about it."""
-        found = [token for token in self.tokens if id_ in (token.id, token.label)]
-        if not found:
-            raise NotFound(f'there is no token "{id_}" in {self.file}; spectralbai serve token list shows those there')
-        if len(found) > 1:
-            raise InvalidInput(f'{len(found)} tokens have the label "{id_}"; give the id of one of them')
-        self._write(tuple(token for token in self.tokens if token is not found[0]))
+        with self._changing():
+            found = [token for token in self.tokens if id_ in (token.id, token.label)]
+            if not found:
+                raise NotFound(
+                    f'there is no token "{id_}" in {self.file}; spectralbai serve token list shows those there'
+                )
+            if len(found) > 1:
+                raise InvalidInput(f'{len(found)} tokens have the label "{id_}"; give the id of one of them')
+            self._write(tuple(token for token in self.tokens if token is not found[0]))
         return found[0]
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Keeps other processes from changing the file meanwhile: what they wrote in between would be lost.
+
+        The lock is that of an empty SQLite database beside the file. It works on every system, and ends with the
+        process, even if that is killed.
+        """
+        if not self.file.parent.is_dir():
+            raise NotFound(f"there is no folder {self.file.parent} for the tokens; make it, or name another file")
+        lock = self.file.with_name(self.file.name + ".lock")
+        os.close(os.open(lock, os.O_CREAT | os.O_RDWR, 0o600))
+        with closing(sqlite3.connect(lock, timeout=LONGEST_WAIT, isolation_level=None)) as connection:
+            try:
+                connection.execute("BEGIN EXCLUSIVE")
+            except sqlite3.OperationalError as error:
+                raise Busy(f"another command is changing {self.file} ({error}); try again") from None
+            yield
 
     def _read(self) -> None:
         try:
@@ -117,8 +145,6 @@ class TokenFile:
         self._tokens, self._seen = tokens, seen
 
     def _write(self, tokens: tuple[Token, ...]) -> None:
-        if not self.file.parent.is_dir():
-            raise NotFound(f"there is no folder {self.file.parent} for the tokens; make it, or name another file")
         document = {"format": FORMAT, "tokens": [asdict(token) for token in tokens]}
         handle, name = tempfile.mkstemp(dir=self.file.parent, prefix=self.file.name)  # readable by its owner only
         try:

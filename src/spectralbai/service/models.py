@@ -292,6 +292,7 @@ class Status(Reply):
     results: int
     best: str | None
     candidates: list[str] | None
+    computing: bool = Field(description="Whether the forecast, or also estimates and intervals, are not there yet.")
     arms: list[dict[str, Any]]
     categories: list[dict[str, Any]] | None
     compared: str | None = Field(description="How many arms are certainly better or worse than the control, in words.")

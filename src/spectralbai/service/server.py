@@ -11,6 +11,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from spectralbai.errors import InvalidInput, SpectralBAIError
+from spectralbai.threads import one_thread
 
 PATIENCE = 30
 """Seconds that running requests have to end when the service is stopped."""
@@ -39,7 +40,8 @@ class Server(uvicorn.Server):
 
     def serve_until_stopped(self) -> None:
         """Serves until it is stopped by Ctrl-C, SIGTERM, or `should_exit`."""
-        self.run(sockets=[self._socket])
+        with one_thread():  # requests have threads of their own
+            self.run(sockets=[self._socket])
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.state.events.close()  # open event streams would keep the server from ending

@@ -4,6 +4,7 @@ arms."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import ClassVar
@@ -100,8 +101,8 @@ class Betting(StoppingRule[Accounts]):
     def read(self, memory: Accounts, evidence: Evidence) -> Reading:
         outlook = Outlook.on(evidence)
         if evidence.problem.tolerance == 0:
-            return EliminationReading(evidence.best, memory, outlook.mu)
-        return LeaderReading(evidence.best, memory, outlook.chances, separable(evidence.problem))
+            return EliminationReading(evidence.best, memory, lambda: outlook.mu)
+        return LeaderReading(evidence.best, memory, lambda: outlook.chances, separable(evidence.problem))
 
 
 def _padded(values: Vector, n_arms: int) -> Vector:
@@ -115,8 +116,13 @@ class BettingReading(Reading):
 
     arm: int
     accounts: Accounts
-    promise: Vector
-    """How good each arm looks: the estimate, or the probability of being best."""
+    looks: Callable[[], Vector]
+    """Returns `promise`; it may take long, and not everyone who reads the accounts needs it."""
+
+    @cached_property
+    def promise(self) -> Vector:
+        """How good each arm looks: the estimate, or the probability of being best."""
+        return self.looks()
 
     @property
     def tests_R(self) -> bool:
@@ -194,7 +200,9 @@ class LeaderReading(BettingReading):
 
     def _rivals(self, leader: int) -> Mask:
         """Returns a mask of the arms that could be better than the leader by the tolerance."""
-        rivals: Mask = self.separable[leader] & self.accounts.arms.left & (np.arange(self.promise.size) != leader)
+        rivals: Mask = (
+            self.separable[leader] & self.accounts.arms.left & (np.arange(self.accounts.arms.left.size) != leader)
+        )
         return rivals
 
     def _may_be_alone(self, left: Indices) -> bool:

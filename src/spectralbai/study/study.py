@@ -281,13 +281,21 @@ class Study(Closing):
             ledger.standing(lock=True)  # all writers lock the study's row first
             ledger.delete()
 
-    def status(self, control: str | None = None) -> Status:
-        """Returns the status of the study; every option is compared with the one labelled `control`, if given."""
-        self._upkeep.catch_up()
+    def status(self, control: str | None = None, patience: float | None = None) -> Status:
+        """Returns the status of the study; every option is compared with the one labelled `control`, if given.
+
+        With thousands of connected options, estimates, intervals and the forecast take seconds. If `patience` is given,
+        those that are not there after so many seconds are None, and `Status.computing` says so; ask again for them.
+        """
+        if patience is not None:
+            patience = check_number("patience", patience, "a number of seconds", low=0.0, strict=False)
+            self._upkeep.catch_up_within(patience)
+        else:
+            self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
             at = self._snapshot(ledger, accounts=False)
-        return status_of(at, base)
+        return status_of(at, base, patience)
 
     def report(self, control: str | None = None) -> Report:
         """Returns the report of the study, for a page or JSON: `.as_html()`, `.as_dict()`.

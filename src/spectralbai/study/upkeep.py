@@ -12,6 +12,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from spectralbai.checks import Vector
@@ -21,6 +22,7 @@ from spectralbai.study.ledger import Ledger
 from spectralbai.study.replay import advance, summary
 from spectralbai.study.standing import HEAD, Key, Standing, due, key
 from spectralbai.study.storage import Storage
+from spectralbai.threads import one_thread
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
@@ -47,6 +49,7 @@ class Upkeep:
         """What the study is about; it changes when options join, also by another process."""
         self._head = head
         self._known: State | None = None  # the state last read, which is mostly that still kept
+        self._updating = Lock()  # held by the thread of this process that updates the state
 
     @property
     def now(self) -> float:
@@ -81,6 +84,16 @@ class Upkeep:
         if claimed:
             self.advance(on_check)
 
+    def catch_up_within(self, seconds: float) -> None:
+        """Does what `catch_up` does, but returns after so many seconds even if the update is not done; it goes on."""
+        with self.reading() as ledger:
+            standing = ledger.standing()
+            self.learn(ledger)
+        if self._unclaimed(standing):
+            thread = Thread(target=self.catch_up)
+            thread.start()
+            thread.join(seconds)
+
     def wait(self) -> None:
         """Waits until the stored state is up to date; if no worker is updating it, does so."""
         pause = PAUSE
@@ -109,6 +122,11 @@ class Upkeep:
 
     def advance(self, on_check: OnCheck | None = None) -> None:
         """Updates the stored state, step by step, until it is up to date; the caller must have claimed this."""
+        with self._updating, one_thread():
+            self._advance(on_check)
+        self.catch_up(on_check)  # a thread that told the last result of a block meanwhile left it to this one
+
+    def _advance(self, on_check: OnCheck | None) -> None:
         behind = True
         while behind:
             with self.reading() as ledger:
@@ -180,9 +198,11 @@ class Upkeep:
         """Whether the stored state needs an update and no worker is doing it.
 
         A claim that ends later than one made now would end comes from a machine whose clock is ahead; it is ignored.
+        The update of thousands of connected arms may take longer than a claim lasts, and threads of this process need
+        no claim to know of it.
         """
         now = self.now
-        return standing.behind and not now < standing.claimed <= now + CLAIM
+        return standing.behind and not self._updating.locked() and not now < standing.claimed <= now + CLAIM
 
 
 @contextmanager

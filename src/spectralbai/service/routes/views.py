@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Categories
+from spectralbai.journal.entries import Check
 from spectralbai.layout import layout
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
 from spectralbai.service import models
@@ -22,8 +23,9 @@ from spectralbai.study import ArmStatus, Status, Study
 router = APIRouter(prefix="/api/studies/{name}", tags=["views"])
 
 MOST_ARMS = 100
-"""Arms of which the history has one line each; of more it has one for each category, or for the first so many."""
 FIRST = 20
+"""Up to the first number of arms the history has one line each; of more it has one for each category, or for so many
+arms that are hardest to beat."""
 MOST_IN_CATEGORIES, MOST_DRAWN, MOST_EDGES = 500, 2_000, 20_000
 """Up to so many arms in categories, or arms and edges of another graph, it is drawn arm by arm."""
 
@@ -40,9 +42,13 @@ def status(
     limit: Annotated[int, Query(ge=0, le=1_000_000, description="Most arms that are returned.")] = 100,
     after: Annotated[int, Query(ge=0, le=1_000_000, description="The `next` of the page before.")] = 0,
     order: Annotated[Literal["best", "study"], Query(description="The best first, or as in the study.")] = "best",
+    patience: Annotated[
+        float | None,
+        Query(ge=0, le=60, description="Seconds after which what is not computed yet is left out; see `computing`."),
+    ] = None,
 ) -> Response:
     """Returns the status of a study, with one page of its arms, the recommended one first."""
-    seen = shelf.use(name, lambda study: study.status(control))
+    seen = shelf.use(name, lambda study: study.status(control, patience))
     arms: Sequence[ArmStatus] = seen.select(category, search)
     if order == "study":
         found = {arm.label for arm in arms}
@@ -92,7 +98,7 @@ def _history(study: Study, limit: int) -> dict[str, Any]:
     if n_arms > MOST_ARMS and isinstance(graph, Categories):
         kind, names, of = "categories", list(graph.categories), np.asarray(graph.of_arm)
     elif n_arms > MOST_ARMS:
-        chosen = sorted(labels.index(arm.label) for arm in study.status().listed[:FIRST])
+        chosen = _rivals(checks, n_arms)
         names, of = [labels[arm] for arm in chosen], np.full(n_arms, -1)
         of[chosen] = np.arange(len(chosen))
     lacking: list[list[float | None] | None] = []
@@ -118,6 +124,16 @@ def _history(study: Study, limit: int) -> dict[str, Any]:
         "needed": math.log(1 / definition.delta),
         "n_arms": n_arms,
     }
+
+
+def _rivals(checks: tuple[Check, ...], n_arms: int) -> list[int]:
+    """Returns the arms with a line each if there are many: those whose accounts lacked most at the last check."""
+    if not checks or checks[-1].lacking is None:
+        return list(range(min(FIRST, n_arms)))
+    lacking = np.array(checks[-1].lacking, dtype=float)
+    lacking[checks[-1].arm] = -math.inf
+    chosen: list[int] = np.argsort(-lacking, kind="stable")[:FIRST].tolist()
+    return sorted(chosen)
 
 
 @router.get("/results", responses=answers(models.Results))

@@ -48,6 +48,7 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
   const where = el("span", { class: "muted" });
   const pager = el("nav", { class: "pager", "aria-label": "Pages of options", hidden: true }, before, where, next);
   const none = el("p", { class: "empty", hidden: true }, "No option has this in its label.");
+  const waiting = el("p", { class: "muted", hidden: true }, "Estimates and intervals are being computed.");
   const element = el(
     "section",
     { class: "card flush", "aria-labelledby": "options-title" },
@@ -59,6 +60,7 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
       search,
       categories,
       found,
+      waiting,
     ),
     el("div", { class: "scroll" }, table),
     none,
@@ -95,6 +97,7 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
       found,
       filtered ? `${count(status.arms_found)} of ${count(status.n_arms)} options` : `${count(status.n_arms)} in all`,
     );
+    waiting.hidden = !status.computing || status.arms.some((arm) => arm.estimate !== null);
     pager.hidden = status.arms_found <= PAGE;
     setText(where, `${count(query.after + 1)} to ${count(query.after + rows.length)} of ${count(status.arms_found)}`);
     before.disabled = query.after === 0;

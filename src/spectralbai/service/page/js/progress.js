@@ -41,7 +41,7 @@ export function progressPart() {
     const running = status.state === "running";
     const forecast = running && status.remaining !== null;
     setText(remaining.value, forecast ? `about ${count(Math.round(status.remaining))}` : running ? "-" : "none");
-    setText(remaining.more, forecast ? "trials, at the present estimate" : running ? "not known yet" : "");
+    setText(remaining.more, forecast ? "trials, at the present estimate" : running ? unknown(status) : "");
     setText(left.value, status.candidates === null ? "-" : count(status.candidates.length));
     setText(left.more, `of ${count(status.n_arms)} options`);
     const claimed = status.consistent !== false;
@@ -89,6 +89,7 @@ export function progressPart() {
   return { element, update, pending: showPending };
 }
 
+const unknown = ({ computing }) => (computing ? "being computed" : "not known yet");
 const ended = ({ by_hand, until }) => `${by_hand ? "Stopped by hand" : "Ended"} ${date(until)}.`;
 
 /** The terms of the study: what was asked, and on which promises the answer rests. */

@@ -16,6 +16,7 @@ import { resultsPart } from "./results.js";
 import { ticketsPart } from "./tickets.js";
 
 const EVERY = 5000; // ms after which it is said anew how long ago tickets were given
+const PATIENCE = 1; // s after which the page is shown without what takes longer to compute
 
 export function studyView(name) {
   const DELETED = `The study "${name}" was deleted.`;
@@ -78,7 +79,7 @@ export function studyView(name) {
     body,
   );
   let status = null;
-  const known = { results: -1, arms: -1, said: "" };
+  const known = { drawn: "", arms: -1, said: "" };
   let gone = false;
 
   function report() {
@@ -96,7 +97,8 @@ export function studyView(name) {
   });
 
   async function read() {
-    const now = await get(pathOf(name, "/status"), { ...options.query(), control: compare.control() });
+    const query = { ...options.query(), control: compare.control(), patience: PATIENCE };
+    const now = await get(pathOf(name, "/status"), query);
     if (gone) return;
     status = now;
     showAnswer();
@@ -106,24 +108,37 @@ export function studyView(name) {
     compare.update(status);
     showTickets(status.pending);
     facts.update(status);
-    const changed = status.results !== known.results || status.state !== known.state;
-    const joined = status.n_arms !== known.arms;
-    if (changed || joined) {
-      const [history, told] = await Promise.all([get(pathOf(name, "/history")), results.read()]);
-      race.update(history, status);
-      results.update(told, status);
-    }
-    if (joined) await graph.read(name);
-    if (changed || joined) graph.update(status, await everyArm());
-    // known only now: what a lost connection cut off is read again
-    Object.assign(known, { results: status.results, state: status.state, arms: status.n_arms });
+    if (drawn() !== known.drawn) draw();
+    if (status.computing) setTimeout(refresh, 200);
   }
 
+  /** What the pictures and the list of results show. */
+  const drawn = () => [status.results, status.state, status.n_arms, status.computing].join(" ");
+
+  // Pictures of thousands of options take longer, and nobody who searches the table shall wait for them.
+  const draw = paced(async () => {
+    if (gone) return;
+    const [at, shown] = [status, drawn()];
+    try {
+      const [history, told] = await Promise.all([get(pathOf(name, "/history")), results.read()]);
+      if (gone) return;
+      race.update(history, at);
+      results.update(told, at);
+      if (at.n_arms !== known.arms) await graph.read(name);
+      graph.update(at, await everyArm(at));
+      // known only now: what a lost connection cut off is read again
+      Object.assign(known, { drawn: shown, arms: at.n_arms });
+    } catch (error) {
+      if (error.status !== 404) noticeOfRefresh(error); // the next refresh says that it was deleted
+    }
+  });
+
   /** The arms that the graph shows: those at hand, if they are all. */
-  async function everyArm() {
+  async function everyArm(at) {
     if (!graph.hasArms()) return [];
-    if (status.arms.length === status.n_arms) return status.arms;
-    return (await get(pathOf(name, "/status"), { limit: status.n_arms, order: "study" })).arms;
+    if (at.arms.length === at.n_arms) return at.arms;
+    const query = { limit: at.n_arms, order: "study", patience: PATIENCE };
+    return (await get(pathOf(name, "/status"), query)).arms;
   }
 
   function showAnswer() {
