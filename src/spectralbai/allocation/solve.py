@@ -16,9 +16,9 @@ from spectralbai.allocation.closed_form import closed_form
 from spectralbai.allocation.interior_point import interior_point
 from spectralbai.allocation.mirror_ascent import mirror_ascent
 from spectralbai.allocation.result import Allocation, AllocationStatus
-from spectralbai.checks import Vector, check_integer, check_number, check_weights_of_arms
+from spectralbai.checks import Indices, Mask, Vector, check_integer, check_number, check_weights_of_arms
 from spectralbai.errors import InvalidInput
-from spectralbai.graph import Graph
+from spectralbai.graph import Categories, Graph
 from spectralbai.noise import Divergence, SubGaussian
 from spectralbai.problem import Problem
 from spectralbai.responder import Responder
@@ -233,14 +233,22 @@ def _solve_quotient(
     noise = problem.noise
     if noise.divergence == "gaussian":
         noise = SubGaussian.of(problem.sigma[kept], kept.size)
-    place = np.full(problem.n_arms, -1)
-    place[kept] = np.arange(kept.size)
-    loose = ~tied[components[graph.pairs[:, 0]]]
-    edges = [(a, b, w) for (a, b), w in zip(place[graph.pairs[loose]].tolist(), graph.weights[loose], strict=True)]
-    R = np.where(tied, 0.0, problem.radii) if edges else math.inf
-    quotient = Problem(Graph.from_edges(kept.size, edges), R, tolerance=problem.tolerance, noise=noise)
+    rest = _kept_part(graph, kept, tied)
+    R = np.where(tied, 0.0, problem.radii) if (rest.sizes > 1).any() else math.inf
+    quotient = Problem(rest, R, tolerance=problem.tolerance, noise=noise)
     small = solve_allocation(quotient, mu[kept], tol, solver, max_iterations)
     omega = np.zeros(problem.n_arms)
     omega[kept] = small.omega
     omega.setflags(write=False)
     return replace(small, omega=omega, best=int(kept[small.best]))
+
+
+def _kept_part(graph: Graph, kept: Indices, tied: Mask) -> Graph:
+    """Returns the graph of the arms that are kept, one of each component in `tied`."""
+    if isinstance(graph, Categories):  # whose edges may be too many to list
+        return Categories(graph.components[kept].astype(str).tolist(), graph.weight)
+    place = np.full(graph.n_arms, -1)
+    place[kept] = np.arange(kept.size)
+    loose = ~tied[graph.components[graph.pairs[:, 0]]]
+    edges = zip(place[graph.pairs[loose]].tolist(), graph.weights[loose].tolist(), strict=True)
+    return Graph.from_edges(kept.size, [(a, b, w) for (a, b), w in edges])
