@@ -60,6 +60,8 @@ SOLVERS: dict[str, Solver | None] = {
 MOST_ANSWERS = 5
 """With a tolerance and many arms, how many right answers are tried besides the best arm; the others are only
 bounded."""
+LEAST_LEAD = 1e-75
+"""Least lead of the best arm, in units of the largest sigma: a square of its square must not be rounded to 0."""
 EQUAL = 1e-13
 """Relative difference, of the size of rounding errors, up to which the tolerance counts as the largest difference that
 smooth means can reach (theory 3.9)."""
@@ -112,6 +114,12 @@ def solve_allocation(
         return _solve_quotient(problem, mu, tol, solver, max_iterations)
     chosen = _chosen(problem, solver)
     best = problem.best_arm(mu)
+    lead = float(mu[best] - np.delete(mu, best).max()) + problem.tolerance
+    if lead < LEAST_LEAD * problem.sigma.max():
+        raise InvalidInput(
+            f"`mu` must have a best arm that leads by {LEAST_LEAD:g} sigma or more, tolerance included, got {lead:g} "
+            f"at arm {best}; squares of less are too small for floating-point arithmetic"
+        )
     allocation = _solve_for(problem, mu, best, tol, chosen, max_iterations, guess, enough=0.0)
     # With a tolerance other answers are right too, and one of them may be easier to prove.
     # An answer exactly at the limit of the tolerance never is.
