@@ -308,6 +308,19 @@ def test_means_rougher_than_R_are_refused_with_both_numbers() -> None:
         solve_allocation(Problem(Graph.from_edges(3, [(1, 2)]), 0.005), PAPER_MU)
 
 
+def test_numbers_that_are_refused_look_different_even_if_they_are_close() -> None:
+    mu = np.array([0.9, 0.5, 0.6], dtype=np.float32)  # S(mu) is slightly more than 0.01
+    with pytest.raises(InvalidInput, match=r"got S\(mu\) = 0.0100000047\d* and R = 0.01;"):
+        solve_allocation(Problem(Graph.from_edges(3, [(1, 2)]), 0.01), mu)
+
+
+@pytest.mark.parametrize("R", [0.01, math.inf])
+@pytest.mark.parametrize("lead", [1e-100, 1e-170])
+def test_a_lead_whose_square_is_lost_in_floating_point_is_refused(R: float, lead: float) -> None:
+    with pytest.raises(InvalidInput, match="`mu` must have a best arm that leads by 1e-75 sigma or more"):
+        solve_allocation(Problem(Graph.from_edges(3, [(1, 2)]), R), [lead, 0.0, 0.0])
+
+
 def test_means_at_R_up_to_rounding_are_accepted() -> None:
     assert_certified(solve_allocation(Problem(PAPER.graph, 0.01 * (1 - 1e-13)), PAPER_MU))
 

@@ -232,6 +232,17 @@ def test_a_tolerance_at_the_edge_of_what_a_category_allows(short: float) -> None
         assert 0 < there.lower <= there.upper
 
 
+def test_a_category_with_equal_means_is_one_arm_and_the_others_stay_categories() -> None:
+    graph = sb.Graph.from_categories([*("a" * 300), *("b" * 300), "c"])
+    mu = np.concatenate([np.full(300, 0.3), np.linspace(0.4, 0.41, 300), [0.9]])
+    R = [0.0, 1.5 * float(graph.roughness_by_component(mu)[1]), 0.0]
+    found = sb.solve_allocation(sb.Problem(graph, R), mu, tol=1e-3, solver="catalogue")
+    assert found.status == "certified" and found.solver == "catalogue"
+    assert (found.omega[:300] > 0).sum() == 1
+    room = sb.Problem(graph, [1e-9, *R[1:]])
+    assert found.lower <= sb.solve_allocation(room, mu, tol=1e-3).upper * (1 + 1e-3)
+
+
 def test_the_solver_by_category_is_refused_elsewhere() -> None:
     problem = sb.Problem(sb.Graph.from_edges(3, [(0, 1)]), 0.5)
     with pytest.raises(sb.InvalidInput, match="needs arms in categories, with an R for each; use solver='auto'"):

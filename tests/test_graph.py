@@ -405,3 +405,9 @@ def test_bad_categories_are_refused(labels: Any, weight: float, message: str) ->
 def test_components_are_numbered_by_their_first_arms() -> None:
     assert Graph.from_edges(6, [(1, 5), (0, 3), (2, 3)]).components.tolist() == [0, 1, 0, 0, 2, 1]
     assert isinstance(Graph.from_categories("ab ab".split()), Categories)
+
+
+def test_equal_means_of_a_category_have_no_roughness_at_all() -> None:
+    graph = Graph.from_categories([*"aaabbb", "c"])
+    rough = graph.roughness_by_component(np.array([0.3, 0.3, 0.3, 0.1, 0.2, 0.1, 0.9]))
+    assert rough[0] == rough[2] == 0 and rough[1] == pytest.approx(0.02)

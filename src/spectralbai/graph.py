@@ -370,6 +370,9 @@ class Categories(Graph):
         # The sum over all pairs of a category of (mu_a - mu_b)^2 is its size times the sum of (mu_a - mean)^2.
         centre = np.bincount(self.of_arm, mu) / self.sizes
         spread = np.bincount(self.of_arm, (mu - centre[self.of_arm]) ** 2)
+        some = np.empty(self.n_components)
+        some[self.of_arm] = mu
+        spread[np.bincount(self.of_arm, mu != some[self.of_arm]) == 0] = 0.0  # the mean of equal numbers has errors
         return (self.weight * self.sizes * spread).astype(np.float64)
 
     def described(self) -> str:

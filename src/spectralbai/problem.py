@@ -201,9 +201,10 @@ class Problem:
         if not self.smooth(mu):
             rough = self.roughness(mu)
             c = int(np.argmax(rough > self.radii * (1 + ROUNDING)))
+            digits = 6 if rough[c] > self.radii[c] * (1 + 1e-5) else 17  # so that the two numbers look different
             where = f" in component {c}, which has arm {int(np.argmax(self.graph.components == c))}"
             raise InvalidInput(
-                f"`mu` must satisfy S(mu) <= R, got S(mu) = {rough[c]:.6g} and R = {self.radii[c]:.6g}"
+                f"`mu` must satisfy S(mu) <= R, got S(mu) = {rough[c]:.{digits}g} and R = {self.radii[c]:.{digits}g}"
                 f"{where if self.by_component else ''}; raise R or smooth mu"
             )
         return mu

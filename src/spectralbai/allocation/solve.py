@@ -16,9 +16,9 @@ from spectralbai.allocation.closed_form import closed_form
 from spectralbai.allocation.interior_point import interior_point
 from spectralbai.allocation.mirror_ascent import mirror_ascent
 from spectralbai.allocation.result import Allocation, AllocationStatus
-from spectralbai.checks import Vector, check_integer, check_number, check_weights_of_arms
+from spectralbai.checks import Indices, Mask, Vector, check_integer, check_number, check_weights_of_arms
 from spectralbai.errors import InvalidInput
-from spectralbai.graph import Graph
+from spectralbai.graph import Categories, Graph
 from spectralbai.noise import Divergence, SubGaussian
 from spectralbai.problem import Problem
 from spectralbai.responder import Responder
@@ -60,6 +60,8 @@ SOLVERS: dict[str, Solver | None] = {
 MOST_ANSWERS = 5
 """With a tolerance and many arms, how many right answers are tried besides the best arm; the others are only
 bounded."""
+LEAST_LEAD = 1e-75
+"""Least lead of the best arm, in units of the largest sigma: a square of its square must not be rounded to 0."""
 EQUAL = 1e-13
 """Relative difference, of the size of rounding errors, up to which the tolerance counts as the largest difference that
 smooth means can reach (theory 3.9)."""
@@ -112,6 +114,12 @@ def solve_allocation(
         return _solve_quotient(problem, mu, tol, solver, max_iterations)
     chosen = _chosen(problem, solver)
     best = problem.best_arm(mu)
+    lead = float(mu[best] - np.delete(mu, best).max()) + problem.tolerance
+    if lead < LEAST_LEAD * problem.sigma.max():
+        raise InvalidInput(
+            f"`mu` must have a best arm that leads by {LEAST_LEAD:g} sigma or more, tolerance included, got {lead:g} "
+            f"at arm {best}; squares of less are too small for floating-point arithmetic"
+        )
     allocation = _solve_for(problem, mu, best, tol, chosen, max_iterations, guess, enough=0.0)
     # With a tolerance other answers are right too, and one of them may be easier to prove.
     # An answer exactly at the limit of the tolerance never is.
@@ -233,14 +241,22 @@ def _solve_quotient(
     noise = problem.noise
     if noise.divergence == "gaussian":
         noise = SubGaussian.of(problem.sigma[kept], kept.size)
-    place = np.full(problem.n_arms, -1)
-    place[kept] = np.arange(kept.size)
-    loose = ~tied[components[graph.pairs[:, 0]]]
-    edges = [(a, b, w) for (a, b), w in zip(place[graph.pairs[loose]].tolist(), graph.weights[loose], strict=True)]
-    R = np.where(tied, 0.0, problem.radii) if edges else math.inf
-    quotient = Problem(Graph.from_edges(kept.size, edges), R, tolerance=problem.tolerance, noise=noise)
+    rest = _kept_part(graph, kept, tied)
+    R = np.where(tied, 0.0, problem.radii) if (rest.sizes > 1).any() else math.inf
+    quotient = Problem(rest, R, tolerance=problem.tolerance, noise=noise)
     small = solve_allocation(quotient, mu[kept], tol, solver, max_iterations)
     omega = np.zeros(problem.n_arms)
     omega[kept] = small.omega
     omega.setflags(write=False)
     return replace(small, omega=omega, best=int(kept[small.best]))
+
+
+def _kept_part(graph: Graph, kept: Indices, tied: Mask) -> Graph:
+    """Returns the graph of the arms that are kept, one of each component in `tied`."""
+    if isinstance(graph, Categories):  # whose edges may be too many to list
+        return Categories(graph.components[kept].astype(str).tolist(), graph.weight)
+    place = np.full(graph.n_arms, -1)
+    place[kept] = np.arange(kept.size)
+    loose = ~tied[graph.components[graph.pairs[:, 0]]]
+    edges = zip(place[graph.pairs[loose]].tolist(), graph.weights[loose].tolist(), strict=True)
+    return Graph.from_edges(kept.size, [(a, b, w) for (a, b), w in edges])
