@@ -39,7 +39,7 @@ def timed(folder: Path, jobs: int) -> tuple[float, float, int]:
     out = folder / f"jobs-{jobs}"
     arguments = ["simulate", str(folder / "campaign.toml"), "--out", str(out), "--jobs", str(jobs)]
     begin = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "spectralbai.cli", *arguments], check=True, stdout=subprocess.DEVNULL)
+    subprocess.run([sys.executable, "-m", "spectralbai", *arguments], check=True, stdout=subprocess.DEVNULL)
     seconds = time.perf_counter() - begin
     with Results.open(out) as results:
         runs = {(row.instance, row.policy, row.seed): row.seconds for row in results.rows()}

@@ -116,7 +116,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         begin = time.perf_counter()
         subprocess.run(
-            [sys.executable, "-m", "spectralbai.cli", "reproduce", "--out", folder],
+            [sys.executable, "-m", "spectralbai", "reproduce", "--out", folder],
             check=True,
             stdout=subprocess.DEVNULL,
         )

@@ -464,7 +464,7 @@ def test_matrices_that_do_not_fit_in_memory_are_refused_at_once() -> None:
     with pytest.raises(sb.InvalidInput, match=f"would need about 8,000.0 GB {remedy}"):
         graph_precision(problem, np.ones(n))
     pair = Graph.from_edges(n, [(0, 1)])
-    with pytest.raises(sb.InvalidInput, match="an estimate of the roughness of 400,000 arms would need .*; give R"):
+    with pytest.raises(sb.InvalidInput, match="an estimate of the roughness of 400,000 options would need .*; give R"):
         roughness_from(pair, 1.0, np.ones(n), start)
 
 

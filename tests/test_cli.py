@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from spectralbai import reproduction
+from spectralbai import __version__, reproduction
 from spectralbai.allocation import SOLVERS
 from spectralbai.cli import main
 
@@ -350,7 +350,7 @@ def test_an_interrupted_reproduction_leaves_earlier_files_as_they_were(
 
 
 def test_version_and_help(run: Run) -> None:
-    assert run("--version").stdout == "spectralbai 0.2.0\n"
+    assert run("--version").stdout == f"spectralbai {__version__}\n"
     assert "reproduce" in run("--help").stdout
     assert "Example" in run("solve", "--help").stdout
 
@@ -369,7 +369,7 @@ def test_the_command_line_starts_without_numerical_modules() -> None:
 
 
 def test_a_terminal_that_cannot_show_a_label_gets_a_replacement(quiet: Callable[[str], str]) -> None:
-    command = [sys.executable, "-m", "spectralbai.cli", "solve", "-"]
+    command = [sys.executable, "-m", "spectralbai", "solve", "-"]
     narrow = os.environ | {"PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, input=as_bytes(labels=["é", "b", "c"]), capture_output=True, env=narrow)
     assert (done.returncode, quiet(done.stderr.decode())) == (0, "") and b"50.00%" in done.stdout

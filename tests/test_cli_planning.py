@@ -143,7 +143,10 @@ REFUSED_INSTANCES: list[tuple[tuple[str, ...], str]] = [
     ((*SURE, "--low", "0", "--high", "1"), "--sigma and --low, --high, --binary both describe the noise; keep one"),
     ((*SURE, "--observations", "pilot.csv"), "--sigma and --observations both describe the noise; keep one"),
     ((*GOOD, "--binary", "--observations", "pilot.csv"), "--observations and --low, --high, --binary both"),
-    ((*GOOD, "--observations", "once.csv"), "once.csv: an estimate of sigma needs an arm with two observations, got"),
+    (
+        (*GOOD, "--observations", "once.csv"),
+        "once.csv: an estimate of sigma needs an option with two observations, got",
+    ),
     ((*GOOD, "--observations", "constant.csv"), "constant.csv: the 4 outcomes never vary"),
     ((*GOOD, "--observations", "none.csv"), "none.csv"),
     ((*GOOD, "--sigma", "0"), "`sigma` must be a finite positive number, or one per arm, got 0"),
@@ -200,7 +203,7 @@ def test_an_instance_is_not_written_over_what_is_read(run: Run, files: Path, bad
 
 
 REFUSED_PLANS: list[tuple[tuple[str, ...], str]] = [
-    (("i.json", "--observations", "once.csv"), 'every arm needs an observation, got none of "c"'),
+    (("i.json", "--observations", "once.csv"), 'every option needs an observation, got none of "c"'),
     (("i.json", "--observations", "stranger.csv"), 'stranger.csv: line 2, column "name": "q" is no label'),
     (("i.json", "--observations", "empty.csv"), "empty.csv: the file is empty"),
     (("i.json", "--observations", "none.csv"), "none.csv"),
@@ -224,7 +227,10 @@ REFUSED_PLANS: list[tuple[tuple[str, ...], str]] = [
     (("i.json", "--plot", "new/b.png"), "--plot shows what a budget can find; give --budget too"),
     (("i.json", "--budget", "100", "--plot", "new/b.txt"), '--plot must name a PNG file, such as budget.png, got "new'),
     (("i.json", "--budget", "100", "--plot", "b.png", "--observations", "none.csv"), "none.csv"),
-    (("i.json", "--budget", "100", "--plot", "b.png", "--observations", "once.csv"), "every arm needs an observation"),
+    (
+        ("i.json", "--budget", "100", "--plot", "b.png", "--observations", "once.csv"),
+        "every option needs an observation",
+    ),
     (("i.json", "--budget", "100", "--plot", "new/b.png"), "--plot: there is no folder new; make it first"),
 ]
 
@@ -322,7 +328,7 @@ def test_categories_get_an_R_each_from_a_step_or_from_observations(run: Run, tmp
     learnt = sb.Instance.from_dict(json.loads(out.read_text("utf-8")))
     assert (learnt.problem.radii > 0).all() and learnt.problem.radii.max() < 45 * 0.1**2
     planned = run("plan", str(out), "--quick")
-    assert planned.code == 0 and "60 arms, 6 categories" in planned.stdout
+    assert planned.code == 0 and "60 options, 6 categories" in planned.stdout
 
 
 @pytest.mark.parametrize(
@@ -349,7 +355,7 @@ def test_a_plan_for_many_options_in_categories_says_what_it_leaves_out(run: Run,
     file.write_text(json.dumps(made.as_dict()), "utf-8")
     done = run("plan", str(file), "--quick")
     assert done.code == 0
-    assert "601 arms, 7 categories" in done.stdout
+    assert "601 options, 7 categories" in done.stdout
     assert "other values of R and of the tolerance are tried one at a time" in done.stdout
     solved = json.loads(run("solve", str(file), "--json").stdout)
     assert solved["solver"] == "catalogue" and solved["lower"] <= solved["upper"]

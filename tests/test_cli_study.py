@@ -147,9 +147,9 @@ def test_a_status_is_a_table_for_people(study: Callable[..., Any]) -> None:
     result = study("status", "pages")
     assert result.code == 0
     for words in (
-        'Not decided after 2 results: 3 of 3 arms may be the best. The answer would be "plain" now. About ',
+        'Not decided after 2 results: 3 of 3 options may be the best. The answer would be "plain" now. About ',
         "delta = 0.1, rule betting (risk proved)",
-        "0 of 3 arms are out; the account against ",
+        "0 of 3 options are out; the account against ",
         "account",
         "leads",
         "1 of 10",
@@ -200,7 +200,7 @@ def test_a_control_is_an_option_of_status_and_report(study: Callable[..., Any], 
     for command in ("status", "report"):
         refused = study(command, "pages", "--control", "warmr")
         assert (refused.code, refused.stdout) == (1, "")
-        assert refused.stderr == 'error: "warmr" is no label of an arm of this study; did you mean "warmer"?\n'
+        assert refused.stderr == 'error: "warmr" is no label of an option of this study; did you mean "warmer"?\n'
 
 
 def test_a_study_moves_to_another_storage(study: Callable[..., Any], folder: Path) -> None:
@@ -264,11 +264,11 @@ def test_the_storage_may_come_from_the_environment(
             ("tell", "pages", "--counts", "twice.csv", "--id", "x"),
             'twice.csv: line 3: "plain" is already on line 2',
         ),
-        (("tell", "pages", "--counts", "other.csv", "--id", "x"), '"other" is no label of an arm'),
+        (("tell", "pages", "--counts", "other.csv", "--id", "x"), '"other" is no label of an option'),
         (("tell", "pages", "--counts", "fine.csv", "--id", " "), "`id` must be one line"),
         (("shares", "pages", "--n", "0"), "`--n` must be"),
         (("shares", "nothing"), 'holds no study "nothing"'),
-        (("withdraw", "pages", "nothing"), '"nothing" is no label of an arm of this study'),
+        (("withdraw", "pages", "nothing"), '"nothing" is no label of an option of this study'),
         (("withdraw", "nothing", "plain"), 'holds no study "nothing"'),
         (("join", "pages", "instance.json"), "must hold new options after the 3 present ones, got none"),
         (("join", "pages", "none.json"), "none.json: No such file or directory"),
@@ -296,7 +296,7 @@ def test_the_storage_may_come_from_the_environment(
         (("import", "pages", "quote.csv", "--origin", "x"), "quote.csv: line 2: not CSV"),
         (
             ("import", "pages", "wrong.csv", "--origin", "x"),
-            'wrong.csv: line 3, column "page": "warmest" is no label of an arm; did you mean "warmer"?',
+            'wrong.csv: line 3, column "page": "warmest" is no label of an option; did you mean "warmer"?',
         ),
         (
             ("import", "pages", "far.csv", "--origin", "x"),

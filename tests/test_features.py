@@ -52,10 +52,10 @@ def test_features_of_any_size_are_standardised_each_by_its_own() -> None:
         (("1", "", "3"), 'line 3, column "y": the cell is empty'),
         (("1", "nan", "3"), 'line 3, column "y": a finite number'),
         (("2026-01-01", "2026-13-01", "2026-01-03"), 'line 3, column "y": a date such as 2026-03-31 is needed'),
-        (("7", "7", "7"), 'the column "y" is the same for every arm'),
-        (("red", "red", "red"), 'the column "y" is the same for every arm'),
-        (("no", "no", "no"), 'the column "y" is the same for every arm'),
-        (("red", "green", "blue"), "is different for every arm"),
+        (("7", "7", "7"), 'the column "y" is the same for every option'),
+        (("red", "red", "red"), 'the column "y" is the same for every option'),
+        (("no", "no", "no"), 'the column "y" is the same for every option'),
+        (("red", "green", "blue"), "is different for every option"),
     ],
 )
 def test_a_column_that_cannot_be_used_is_refused_with_its_place(cells: tuple[str, ...], clue: str) -> None:

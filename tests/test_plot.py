@@ -105,7 +105,7 @@ def test_missing_means_and_deviations_leave_gaps() -> None:
 
 def test_an_arm_that_led_for_a_while_is_not_out_and_one_that_came_back_neither() -> None:
     lacking = np.array([[0.0, 2.0, 2.0, 1.0], [1.5, 0.0, 0.0, 1.0], [2.0, 0.0, 1.0, 0.0], [1.0, 0.0, 0.5, 0.0]])
-    lacking[[0, 1, 2, 3], [0, 1, 1, 1]] = np.nan  # there is no account against the arm that leads
+    lacking[[0, 1, 2, 3], [0, 1, 1, 1]] = np.nan  # there is no account against the option that leads
     ax = plot_race([1, 2, 3, 4], lacking, ["led", "leads", "came back", "gone"], 0.05, 1)
     labels = ax.get_legend_handles_labels()[1]
     assert sorted(labels) == ["came back", "gone (out)", "led"]

@@ -19,7 +19,7 @@ import pytest
 
 import spectralbai as sb
 
-COMMAND = [sys.executable, "-m", "spectralbai.cli"]
+COMMAND = [sys.executable, "-m", "spectralbai"]
 
 
 def instance(folder: Path, n_arms: int) -> Path:
@@ -103,7 +103,7 @@ SMALL = '{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1
         ("study tell x - <&-", 1, 'error: standard input is closed, and "-" reads it; give a file, or pipe something'),
         (
             "study create x small.json > /dev/null; "
-            f"{sys.executable} -m spectralbai.cli study tell x --counts - --id Monday <&-",
+            f"{sys.executable} -m spectralbai study tell x --counts - --id Monday <&-",
             1,
             'error: standard input: standard input is closed, and "-" reads it; give a file, or pipe something in\n',
         ),
@@ -116,7 +116,7 @@ SMALL = '{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1
 def test_closed_streams_end_in_one_line(tmp_path: Path, redirected: str, code: int, stderr: str) -> None:
     (tmp_path / "small.json").write_text(SMALL)
     done = subprocess.run(
-        ["sh", "-c", f"{sys.executable} -m spectralbai.cli {redirected}"], capture_output=True, text=True, cwd=tmp_path
+        ["sh", "-c", f"{sys.executable} -m spectralbai {redirected}"], capture_output=True, text=True, cwd=tmp_path
     )
     assert done.returncode == code and done.stderr.startswith(stderr) and done.stderr.count("\n") == bool(stderr)
     assert bool(done.stdout) is (code == 0)

@@ -87,10 +87,10 @@ BAD: list[tuple[Callable[[str], object], str, str]] = [
     (read_arms, ARMS.replace("mid,10", "mid,10,7"), "line 3: 4 cells for 3 columns"),
     (read_arms, ARMS.replace("mid,10,", "mid,"), "line 3: 2 cells for 3 columns"),
     (read_arms, ARMS.replace("age", "aeg"), 'there is no column "age"; did you mean "aeg"?'),
-    (read_arms, "dose,mg,age\nlow,1,2\n", "there is one arm"),
+    (read_arms, "dose,mg,age\nlow,1,2\n", "there is one option"),
     (read_arms, 'dose,mg,age\n"low,1,2\n', "not CSV"),
     (read_edges, "a\nx\n", "columns label, label"),
-    (read_edges, "a,b\nx,q\n", 'line 2, column "b": "q" is no label of an arm; add it to the arms'),
+    (read_edges, "a,b\nx,q\n", 'line 2, column "b": "q" is no label of an option; add it to the options'),
     (read_edges, "a,b\nx,zebr\n", 'did you mean "zebra"?'),
     (read_edges, "a,b\nx,x\n", 'line 2 must join two different arms, got "x" and "x"'),
     (read_edges, "a,b\nx,y\ny,x\n", 'line 3 must be new, got "x" and "y" again, as in line 2'),
@@ -103,7 +103,7 @@ BAD: list[tuple[Callable[[str], object], str, str]] = [
     (
         read_observations,
         "label,outcome\nlwo,1\n",
-        'line 2, column "label": "lwo" is no label of an arm; did you mean "low"?',
+        'line 2, column "label": "lwo" is no label of an option; did you mean "low"?',
     ),
     (read_observations, "label,outcome\nlow,good\n", 'line 2, column "outcome": a number is needed, got "good"'),
 ]

@@ -41,7 +41,7 @@ kind = "lucb"
 def start(file: Path, out: Path) -> subprocess.Popen[bytes]:
     arguments = ["simulate", str(file), "--out", str(out), "--jobs", "2"]
     return subprocess.Popen(
-        [sys.executable, "-m", "spectralbai.cli", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "spectralbai", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
 
 

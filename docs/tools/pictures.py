@@ -40,7 +40,7 @@ def draw(tutorial: str) -> None:
     text = (DOCS / "tutorials" / f"{tutorial}.md").read_text("utf-8")
     script = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
     assert script is not None
-    here = f'spectralbai() {{ {sys.executable} -m spectralbai.cli "$@"; }}\npython3() {{ {sys.executable} "$@"; }}\n'
+    here = f'spectralbai() {{ {sys.executable} -m spectralbai "$@"; }}\npython3() {{ {sys.executable} "$@"; }}\n'
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         (folder / "examples").symlink_to(DOCS.parent / "examples")
@@ -70,7 +70,7 @@ def draw_campaign(tutorial: str) -> None:
             "plot results --kind box",
             "plot results --kind graph",
         ):
-            subprocess.run([sys.executable, "-m", "spectralbai.cli", *arguments.split()], cwd=folder, check=True)
+            subprocess.run([sys.executable, "-m", "spectralbai", *arguments.split()], cwd=folder, check=True)
         for kind in ("box", "graph"):
             save((folder / "results" / f"{kind}.png").read_bytes(), DOCS / "tutorials" / f"{tutorial}_{kind}.png")
 

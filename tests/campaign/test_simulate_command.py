@@ -132,7 +132,7 @@ def test_an_unfinished_campaign_says_so(run: RunCommand, small: tuple[Path, list
 def command(file: Path, out: Path, jobs: int) -> subprocess.Popen[bytes]:
     arguments = ["simulate", str(file), "--out", str(out), "--jobs", str(jobs)]
     return subprocess.Popen(
-        [sys.executable, "-m", "spectralbai.cli", *arguments],
+        [sys.executable, "-m", "spectralbai", *arguments],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         preexec_fn=lambda: signal.signal(

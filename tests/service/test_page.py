@@ -230,7 +230,7 @@ def test_options_are_compared_with_a_control(page: Page, live: str, studies: sb.
     page.open(at(live, "pages"))
     page.fill("#control", "plane")
     page.click("button", "Compare")
-    page.shows(".refused", '"plane" is no label of an arm of this study')
+    page.shows(".refused", '"plane" is no label of an option of this study')
     page.fill("#control", "plain")
     page.js("document.querySelector('#control').form.requestSubmit()")  # a click may only close the list of labels
     page.shows(".comparisons", "dark, large")

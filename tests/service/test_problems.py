@@ -31,7 +31,7 @@ from tests.study.contract import SCORES
         ("POST", "/api/studies/s/ask", {"a\nb": 1}, 422, "refused", "`a b` is not known here; remove it, or correct"),
         ("POST", "/api/studies/s/tell", {"results": 5}, 422, "refused", "`results`: input should be a valid list"),
         ("POST", "/api/studies/s/tell", {"results": [{}]}, 422, "refused", "`results[0].ticket` is missing; add it"),
-        ("POST", "/api/studies/s/withdraw", {"label": "\ud800"}, 404, "not-found", "is no label of an arm"),
+        ("POST", "/api/studies/s/withdraw", {"label": "\ud800"}, 404, "not-found", "is no label of an option"),
         ("GET", "/api/studies/s/results?limit=0", None, 422, "refused", "`limit`: input should be greater than"),
     ],
 )

@@ -32,7 +32,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_a_sample_until_it_is_ended(folder: Path, how: signal.Signals) -> None:
-    command = [sys.executable, "-m", "spectralbai.cli", "serve", "--sample", "--port", "0"]
+    command = [sys.executable, "-m", "spectralbai", "serve", "--sample", "--port", "0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONWARNINGS": ""})
     assert process.stderr is not None
     try:

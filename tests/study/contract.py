@@ -176,7 +176,7 @@ class StudyContract:
         drive(study, 30)
         assert study.status().best != "plain"
         assert study.status().risk == 0.1
-        with pytest.raises(sb.NotFound, match='"plan" is no label of an arm of this study; did you mean "plain"'):
+        with pytest.raises(sb.NotFound, match='"plan" is no label of an option of this study; did you mean "plain"'):
             study.withdraw("plan")
 
     def test_options_join(self, studies: Any) -> None:
@@ -221,7 +221,7 @@ class StudyContract:
         by_label = {arm.label: arm for arm in status.arms}
         assert (status.control, by_label["cold"].against) == ("cold", None)
         assert by_label["plain"].against.verdict("max") == "better"
-        with pytest.raises(sb.NotFound, match='"colt" is no label of an arm of this study; did you mean "cold"'):
+        with pytest.raises(sb.NotFound, match='"colt" is no label of an option of this study; did you mean "cold"'):
             study.status(control="colt")
 
     def test_a_report_has_everything(self, studies: Any) -> None:

@@ -126,7 +126,7 @@ def test_two_outcomes_that_are_not_0_and_1_are_counted_but_means_are_no_rates(tm
 def test_an_unknown_control_is_refused_with_the_label_that_was_meant(tmp_path: Path) -> None:
     with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
         for ask in (study.status, study.report):
-            with pytest.raises(sb.InvalidInput, match='"wram" is no label of an arm .* did you mean "warm"'):
+            with pytest.raises(sb.InvalidInput, match='"wram" is no label of an option .* did you mean "warm"'):
                 ask("wram")
 
 

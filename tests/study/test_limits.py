@@ -35,7 +35,9 @@ def test_a_budget_is_never_exceeded_and_ends_the_study_with_an_honest_answer(sto
         assert study.ask(1) == []
         assert "Ended with the budget, after 40 results, without a decision." in status.answer
         assert f'Recommended: "{status.best}"' in status.answer
-        assert status.candidates is not None and f"{len(status.candidates)} of 5 arms may be the best" in status.answer
+        assert (
+            status.candidates is not None and f"{len(status.candidates)} of 5 options may be the best" in status.answer
+        )
         runner_up = next(arm for arm in status.ranked if arm.label != status.best)
         assert f'that of "{runner_up.label}", the next' in status.answer
         assert study.shares()[str(status.best)] == 1.0

@@ -124,7 +124,7 @@ def test_the_top_has_the_arm_recommended_the_likeliest_and_the_control(url: str)
     wanted = [arm.estimate for arm in likely if arm.label != status.best][: TOP - 1]
     assert [arm.estimate for arm in top[1:-1]] == wanted
     assert status.about(top) == (
-        "21 of 201 arms: the recommended one, those that may be best, then the others, by their estimates; and the "
+        "21 of 201 options: the recommended one, those that may be best, then the others, by their estimates; and the "
         "control."
     )
 
@@ -151,12 +151,12 @@ def test_the_terminal_shows_categories_then_the_top_and_how_to_see_the_rest(
     shown = run("study", "status", "under way").stdout
     lines = shown.splitlines()
     assert lines.index(next(line for line in lines if line.startswith("category"))) < lines.index(
-        next(line for line in lines if line.startswith("arm "))
+        next(line for line in lines if line.startswith("option "))
     )
     assert sum(line.startswith("category ") for line in lines) == N_CATEGORIES + 1
     assert sum(line.startswith(("item ", "</script>")) for line in lines) == TOP
     assert lines[-1] == (
-        "20 of 201 arms: the recommended one, those that may be best, then the others, by their estimates. To see "
+        "20 of 201 options: the recommended one, those that may be best, then the others, by their estimates. To see "
         "others: --category NAME, --search TEXT or --all"
     )
     every = run("study", "status", "under way", "--all").stdout.splitlines()
@@ -164,10 +164,10 @@ def test_the_terminal_shows_categories_then_the_top_and_how_to_see_the_rest(
     one = run("study", "status", "under way", "--category", "category 2").stdout.splitlines()
     assert sum(line.startswith("item ") for line in one) == 50
     assert sum(line.startswith("category ") for line in one) == 2  # the heading, and this one
-    assert one[-1] == "50 of 201 arms; to see all: --all"
+    assert one[-1] == "50 of 201 options; to see all: --all"
     found = run("study", "status", "under way", "--search", "script").stdout.splitlines()
     assert sum(line.startswith("</script>") for line in found) == 1
-    assert 'no arm has "nothing" in its label' in run("study", "status", "under way", "--search", "nothing").stdout
+    assert 'no option has "nothing" in its label' in run("study", "status", "under way", "--search", "nothing").stdout
     assert "--category" not in run("study", "status", "flat").stdout.splitlines()[-1]
     refused = run("study", "status", "under way", "--all", "--search", "x")
     assert (refused.code, refused.stdout) == (1, "") and "leave it out" in refused.stderr
@@ -206,7 +206,7 @@ def test_a_notebook_shows_categories_and_the_top(url: str) -> None:
     shown = status_of("under way", url)._repr_html_()
     assert shown.count("<table") == 2 and shown.index("category 2") < shown.index("raw mean")
     assert shown.count("<tr>") == 1 + 5 + 1 + TOP
-    assert "20 of 201 arms: the recommended one" in shown and NASTY not in shown
+    assert "20 of 201 options: the recommended one" in shown and NASTY not in shown
 
 
 def embedded(page: str) -> list[Any]:
@@ -240,9 +240,10 @@ def test_pictures_and_checks_are_by_category(url: str) -> None:
     report = report_of("decided", url)
     captions = re.findall("<figcaption>(.*?)</figcaption>", report.as_html())
     assert [caption.split(".")[0] for caption in captions] == [
-        "Estimated mean outcomes of the best arm of each category",
+        "Estimated mean outcomes of the best option of each category",
         "How the trials were shared",
-        "The race, a line per category: all of its arms are out when the least account against them reaches the line",
+        "The race, a line per category: all of its options are out when the least account against them reaches the "
+        "line",
     ]
     document = json.loads(json.dumps(report.as_dict(), allow_nan=False))
     assert len(document["status"]["arms"]) == 201
@@ -255,7 +256,7 @@ def test_pictures_and_checks_are_by_category(url: str) -> None:
 def test_many_arms_without_categories_have_pictures_of_the_top(url: str) -> None:
     page = report_of("flat", url).as_html()
     captions = re.findall("<figcaption>(.*?)</figcaption>", page)
-    assert "for 60 of 300 arms" in captions[0] and len(captions) == 3
+    assert "for 60 of 300 options" in captions[0] and len(captions) == 3
     assert embedded(page)[0]["kinds"] is None and "<select>" not in page and "<h2>Categories</h2>" not in page
 
 
@@ -333,7 +334,7 @@ def test_withdrawn_arms_a_tolerance_and_the_least_mean_are_shown_by_category_too
     estimates = [each.estimate or 0.0 for each in status.categories[:-1] if each.candidates]
     assert estimates[1:] == sorted(estimates[1:])  # the least is the best
     captions = re.findall("<figcaption>(.*?)</figcaption>", page)
-    assert "The dashed line is the control" in captions[0] and "all of its arms are beaten" in captions[2]
+    assert "The dashed line is the control" in captions[0] and "all of its options are beaten" in captions[2]
     json.dumps(report.as_dict(), allow_nan=False)
 
 

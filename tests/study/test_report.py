@@ -167,10 +167,10 @@ def test_a_tolerance_so_large_that_every_arm_is_right_is_reported(tmp_path: Path
         study.tell(ticket, 0.1)
         status = study.status()
         assert (status.state, study.ask()) == ("decided", [])
-        assert (status.statistic, status.evidence) == (None, "no arm can be better by more than the tolerance")
+        assert (status.statistic, status.evidence) == (None, "no option can be better by more than the tolerance")
         assert "or is within 100 of it" in status.answer
         json.dumps(study.report().as_dict(), allow_nan=False)
-        assert "no arm can be better by more than the tolerance" in Page(study.report().as_html()).text
+        assert "no option can be better by more than the tolerance" in Page(study.report().as_html()).text
 
 
 @pytest.mark.parametrize(("stopping", "first"), [("betting", 100), ("mixture", 100)])
@@ -219,7 +219,7 @@ def test_a_status_says_who_may_be_best_and_who_is_out_since_when(decided: str) -
     assert [status.account(arm) for arm in status.arms] == ["leads"] + [
         f"out at {arm.out_at:,}" for arm in status.arms[1:]
     ]
-    assert status.evidence == "4 of 5 arms are out"
+    assert status.evidence == "4 of 5 options are out"
 
 
 def test_the_page_of_a_decided_race_shows_the_race_and_names_who_is_out_since_when(decided: str) -> None:
@@ -228,7 +228,7 @@ def test_the_page_of_a_decided_race_shows_the_race_and_names_who_is_out_since_wh
     content = report.as_html()
     page = Page(content)
     captions = re.findall("<figcaption>(.*?)</figcaption>", content)
-    assert captions[-1] == "The race: an arm is out when the account against it reaches the line."
+    assert captions[-1] == "The race: an option is out when the account against it reaches the line."
     assert "Evidence over time." not in captions
     table = content[content.index('<table class="numbers">') :]
     headings = re.findall("<th[^>]*>(.*?)</th>", table[: table.index("</thead>")])
@@ -236,7 +236,7 @@ def test_the_page_of_a_decided_race_shows_the_race_and_names_who_is_out_since_wh
     ranked = report.status.ranked
     assert headings[-1] == "account" and [row[0] for row in rows] == ["plain *", *(arm.label for arm in ranked[1:])]
     assert [row[-1] for row in rows] == ["leads"] + [f"out at {arm.out_at:,}" for arm in ranked[1:]]
-    assert "may be bestplain" in page.text and "evidence4 of 5 arms are out" in page.text
+    assert "may be bestplain" in page.text and "evidence4 of 5 options are out" in page.text
 
 
 @pytest.mark.usefixtures("undrawn")
@@ -247,7 +247,7 @@ def test_a_race_under_way_says_which_account_lacks_most(tmp_path: Path) -> None:
         status, page = study.status(), Page(study.report().as_html())
     assert status.state == "running" and status.candidates is not None
     assert status.answer.startswith(
-        f"Not decided after 60 results: {len(status.candidates)} of 5 arms may be the best. "
+        f"Not decided after 60 results: {len(status.candidates)} of 5 options may be the best. "
         f'The answer would be "{status.best}" now. About '
     )
     rivals = [arm for arm in status.arms if arm.label != status.best and arm.out_at is None]

@@ -41,7 +41,7 @@ def test_a_withdrawn_winner_reopens_the_study_and_the_best_of_the_others_is_foun
         go_on(study, rng)
         status = study.status()
         assert (status.state, status.best) == ("decided", SECOND)
-        assert "of the arms not withdrawn" in status.answer and "is at most 0.1" in status.answer
+        assert "of the options not withdrawn" in status.answer and "is at most 0.1" in status.answer
         check_replay(study)
         with import_study(export_study(study), "copy", storage) as copy:
             assert copy.snapshot().state.as_dict() == study.snapshot().state.as_dict()

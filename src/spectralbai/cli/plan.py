@@ -155,7 +155,7 @@ def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance
 
 def _setting(made: Plan) -> Iterator[str]:
     problem = made.instance.problem
-    yield f"{problem.n_arms} arms, {problem.graph.described()}, {problem.noise.described()}"
+    yield f"{problem.n_arms} options, {problem.graph.described()}, {problem.noise.described()}"
     yield f"{problem.described_R()}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
     if made.source == "random signals":
         rough = max(problem.smoothness(mu) for mu in made.signals)
@@ -167,7 +167,7 @@ def _setting(made: Plan) -> Iterator[str]:
         mu = made.signals[0]
         best = made.instance.labels[int(mu.argmax())]
         where = "past observations, smoothed to R" if made.source == "observations" else "your guess"
-        yield f"means: {where}; best arm {best}, S(mu) = {problem.smoothness(mu):.4g}"
+        yield f"means: {where}; best option {best}, S(mu) = {problem.smoothness(mu):.4g}"
 
 
 def _scores(made: Plan) -> Iterator[str]:
@@ -225,7 +225,7 @@ def _budget(found: Budget) -> Iterator[str | Table]:
     from spectralbai.planning.budget import PROBABILITIES
 
     problem, given = found.instance.problem, found.given
-    yield f"{problem.n_arms} arms, {problem.graph.described()}, {problem.noise.described()}, {problem.described_R()}"
+    yield f"{problem.n_arms} options, {problem.graph.described()}, {problem.noise.described()}, {problem.described_R()}"
     means = {
         "guess": "your guess",
         "observations": "what the observations leave plausible",
@@ -320,7 +320,7 @@ def _choices(made: Plan) -> Iterator[str | Table]:
         yield "Another tolerance:"
         yield _variations("tolerance", made.by_tolerance)
     else:
-        yield "For so many arms other values of R and of the tolerance are tried one at a time: --R, --tolerance"
+        yield "For so many options other values of R and of the tolerance are tried one at a time: --R, --tolerance"
 
 
 def _variations(name: str, variations: Sequence[Variation]) -> Table:

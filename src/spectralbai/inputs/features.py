@@ -68,7 +68,7 @@ def _categories(name: str, cells: Sequence[str]) -> Feature:
     _check_tells(name, len(kinds) > 1)
     if len(kinds) == len(cells):
         raise InvalidInput(
-            f'the column "{name}" holds words and is different for every arm, so it does not say which arms are '
+            f'the column "{name}" holds words and is different for every option, so it does not say which options are '
             "alike; leave it out, or give numbers or dates"
         )
     one_hot = np.array([[cell == kind for kind in kinds] for cell in cells], dtype=np.float64)
@@ -97,4 +97,4 @@ def _standardised(name: str, values: Vector) -> Matrix:
 
 def _check_tells(name: str, differs: bool) -> None:
     if not differs:
-        raise InvalidInput(f'the column "{name}" is the same for every arm, so it says nothing; leave it out')
+        raise InvalidInput(f'the column "{name}" is the same for every option, so it says nothing; leave it out')

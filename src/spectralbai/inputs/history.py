@@ -53,7 +53,7 @@ def sigma_from(arms: Indices, outcomes: Vector) -> SigmaEstimate:
     freedom = int(arms.size - np.count_nonzero(counts))
     if freedom < 1:
         raise InvalidInput(
-            f"an estimate of sigma needs an arm with two observations, got at most {counts.max(initial=0)} per arm; "
+            f"an estimate of sigma needs an option with two observations, got at most {counts.max(initial=0)} of each; "
             "repeat some, or give sigma"
         )
     squares = float(((outcomes - means[arms]) ** 2).sum())
@@ -88,12 +88,12 @@ def roughness_from(
         arm = int(missing[0])
         name = f'"{labels[arm]}"' if labels is not None else str(arm)
         raise InvalidInput(
-            f"an estimate of the roughness needs every arm observed, got nothing of arm {name}; observe or remove it"
+            f"an estimate of the roughness needs every option observed, got none of {name}; observe or remove it"
         )
     plain = graph.smoothness(means - means.mean())
     if graph.n_edges == 0:
         return RoughnessEstimate(0.0, 0.0, 0.0, confidence)
-    what = f"an estimate of the roughness of {n_arms:,} arms"
+    what = f"an estimate of the roughness of {n_arms:,} options"
     check_memory(what, 50 * n_arms**2, "give R, or an R for each category")
     deviation = sigma / np.sqrt(counts)
     unit = float(graph.weights.max()) * float(deviation.max()) ** 2

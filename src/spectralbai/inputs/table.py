@@ -122,7 +122,7 @@ def arms_from(table: CsvTable, label: str | None = None) -> tuple[str, ...]:
             )
         first[each] = line
     if len(labels) < 2:
-        raise InvalidInput("there is one arm; a choice needs at least two rows")
+        raise InvalidInput("there is one option; a choice needs at least two rows")
     return tuple(labels)
 
 
@@ -203,6 +203,6 @@ def counts_from(table: CsvTable, labels: Sequence[str]) -> list[tuple[str, int, 
 
 def _arm(arm_of: Mapping[str, int], label: str, line: int, column: str) -> int:
     if label not in arm_of:
-        remedy = did_you_mean(label, arm_of, "add it to the arms, or remove the row")
-        raise InvalidInput(f'line {line}, column "{column}": "{label}" is no label of an arm; {remedy}')
+        remedy = did_you_mean(label, arm_of, "add it to the options, or remove the row")
+        raise InvalidInput(f'line {line}, column "{column}": "{label}" is no label of an option; {remedy}')
     return arm_of[label]

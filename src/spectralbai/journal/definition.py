@@ -171,7 +171,7 @@ class Definition:
         arm = self._arm_of.get(label) if isinstance(label, str) else None
         if arm is None:
             remedy = did_you_mean(str(label), self.instance.labels, f'the first is "{self.instance.labels[0]}"')
-            raise NotFound(f'"{label}" is no label of an arm of this study; {remedy}')
+            raise NotFound(f'"{label}" is no label of an option of this study; {remedy}')
         return arm
 
     @cached_property

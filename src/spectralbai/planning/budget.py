@@ -107,7 +107,9 @@ def budget(
     means = Means.of(instance, arms, outcomes, seed)
     signals = means.signals if means.pilot is None else means.pilot.plausible
     if means.spread == 0:
-        raise InvalidInput("the means planned with are all equal: every arm is a right answer, so no trials are needed")
+        raise InvalidInput(
+            "the means planned with are all equal: every option is a right answer, so no trials are needed"
+        )
     most = (1 + HALVINGS + len(PROBABILITIES) * REFINEMENTS) * runs
     raced: dict[float, list[Run]] = {}
     done = 0

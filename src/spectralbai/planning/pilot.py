@@ -84,7 +84,7 @@ class Pilot:
         missing = np.flatnonzero(data.counts == 0)
         if missing.size:
             raise InvalidInput(
-                f'every arm needs an observation, got none of "{instance.labels[missing[0]]}"; observe it, or guess '
+                f'every option needs an observation, got none of "{instance.labels[missing[0]]}"; observe it, or guess '
                 '"mu"'
             )
         if problem.rigid:

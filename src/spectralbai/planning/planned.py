@@ -91,8 +91,8 @@ class Plan:
         if math.isinf(ours.characteristic_time):
             first, second = (self.instance.labels[arm] for arm in np.argsort(-self.signals[0], kind="stable")[:2])
             return (
-                f'"{first}" and "{second}" are tied in the observations: no number of trials tells equal arms apart. '
-                "Give a tolerance, or observe more."
+                f'"{first}" and "{second}" are tied in the observations: no number of trials tells equal options '
+                "apart. Give a tolerance, or observe more."
             )
         if self.instance.problem.unstructured:
             why = "R = inf" if self.instance.problem.graph.n_edges else "it has no edges"
@@ -109,8 +109,8 @@ class Plan:
             return f"The graph helps: {numbers}, {self.saving:.0%} fewer."
         verdict = "does not pay here" if self.saving <= -0.1 else "hardly helps"
         return (
-            f"The graph {verdict} ({numbers}): this is hard because a few arms are close to the best. Leave the graph "
-            f"out with R = inf; then the answer does not depend on R.{self._what_helps}"
+            f"The graph {verdict} ({numbers}): this is hard because a few options are close to the best. Leave the "
+            f"graph out with R = inf; then the answer does not depend on R.{self._what_helps}"
         )
 
     @property

@@ -56,7 +56,7 @@ def plot_estimates(
             ax.axvspan(*base[1:], color="0.92", zorder=0)
     if any(others):
         dots = np.concatenate(others), np.repeat(at, [len(each) for each in others])
-        ax.plot(*dots, linestyle="", marker="|", markersize=1.5 * size, color="0.7", label="other arms", zorder=1.5)
+        ax.plot(*dots, linestyle="", marker="|", markersize=1.5 * size, color="0.7", label="other options", zorder=1.5)
     _means_with_intervals(ax, centre, ends, size)
     if np.isfinite(centre[best]):
         ax.plot(centre[best], best, linestyle="", marker="*", markersize=13, color=STYLES[1].colour, label=star_is)
@@ -138,7 +138,7 @@ def plot_race(
     ax: Axes | None = None,
     *,
     end_is: str = "out",
-    account_is: str = "account against the arm",
+    account_is: str = "account against the option",
 ) -> Axes:
     """Returns axes with the wealth of the account against each arm except `best`, over time; eliminated arms are paler.
 

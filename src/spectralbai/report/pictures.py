@@ -84,7 +84,7 @@ def _race_of_few(status: Status, instance: Instance, raced: Sequence[Check]) -> 
     best = None if status.best is None else labels.index(status.best)
     samples, end = [check.samples for check in raced], _end(tolerant)
     ax = plot.plot_race(samples, lacking, labels, status.delta, best, end_is=end)
-    caption = f"The race: an arm is {end} when the account against it reaches the line."
+    caption = f"The race: an option is {end} when the account against it reaches the line."
     return plot.as_png(ax), caption + _doubt(status)
 
 
@@ -114,8 +114,8 @@ def _pictures_of_many(status: Status, definition: Definition, checks: Sequence[C
         look["others"] = _others(status, names) if categories is not None else ()
         look["base"] = None if control is None else _floats(control.known)
         ax = plot.plot_estimates(names, estimate, low, high, 0, **look)
-        which = "Estimated mean outcomes" + ("" if categories is None else " of the best arm of each category")
-        dots = "" if categories is None else " The light strokes are the other arms."
+        which = "Estimated mean outcomes" + ("" if categories is None else " of the best option of each category")
+        dots = "" if categories is None else " The light strokes are the other options."
         base = "" if control is None else f' The dashed line is the control "{control.label}".'
         yield plot.as_png(ax), f"{which}{some}. {status.about_intervals}{dots}{base}"
     ax = plot.plot_shares(names, results, omega, of=status.results)
@@ -149,11 +149,13 @@ def _race_of_many(status: Status, definition: Definition, raced: Sequence[Check]
         status.delta,
         None,
         end_is=end,
-        account_is="account against the arm" if categories is None else "least account in the category",
+        account_is="account against the option" if categories is None else "least account in the category",
     )
-    caption = f"The race, {every}: an arm is {end} when the account against it reaches the line."
+    caption = f"The race, {every}: an option is {end} when the account against it reaches the line."
     if categories is not None:
-        caption = f"The race, {every}: all of its arms are {end} when the least account against them reaches the line."
+        caption = (
+            f"The race, {every}: all of its options are {end} when the least account against them reaches the line."
+        )
     return plot.as_png(ax), caption + _doubt(status)
 
 
@@ -190,7 +192,7 @@ def _others(status: Status, names: Sequence[str]) -> list[list[float]]:
 def _words(status: Status, rows: int) -> tuple[str, str]:
     """Returns words for the lines of a picture, and words to add if rows do not show all arms or categories."""
     if status.categories is None:
-        return f"the {rows} arms that lack most", f", for {rows} of {len(status.arms):,} arms"
+        return f"the {rows} options that lack most", f", for {rows} of {len(status.arms):,} options"
     if rows == len(status.categories):
         return "a line per category", ""
     return f"the {rows} categories that lack most", f", for {rows} of {len(status.categories):,} categories"

@@ -164,7 +164,7 @@ class Report:
             instance = document["instance"]
             for name in ("labels", "categories"):
                 if isinstance(instance.get(name), list):
-                    instance[name] = f"{len(instance[name]):,}, in the table of arms"
+                    instance[name] = f"{len(instance[name]):,}, in the table of options"
         return document
 
     def _categories(self) -> str:
@@ -172,12 +172,14 @@ class Report:
             return ""
         content = categories_of(self.status)
         shown = table(*content) if len(content.rows) <= MANY_ARMS else paged(*content)
-        words = "* has the arm recommended. " if self.status.best is not None else ""
+        words = "* has the option recommended. " if self.status.best is not None else ""
         if self.status.candidates:
-            words += "May be best: how many of its arms may be the best. "
-        words += "Its best: the arm with the best estimate of those that may be best; estimate and interval are of it."
+            words += "May be best: how many of its options may be the best. "
+        words += (
+            "Its best: the option with the best estimate of those that may be best; estimate and interval are of it."
+        )
         if self.status.candidates:
-            words += " Least account: the account against the arm that is furthest from being out."
+            words += " Least account: the account against the option that is furthest from being out."
         return "<h2>Categories</h2>\n" + shown + paragraph(words)
 
     def _rows(self, made: Callable[[Status, Sequence[ArmStatus]], TextTable]) -> str:
@@ -192,12 +194,12 @@ class Report:
         status = self.status
         words = ["The best estimate first."]
         if self._many and status.candidates:
-            words = ["First the recommended arm, then those that may be best, then the others, by their estimates."]
+            words = ["First the recommended option, then those that may be best, then the others, by their estimates."]
         if status.best is not None:
             words.append(f"* is the answer{'' if status.state == 'decided' else ' as it would be now'}.")
         words.append(
-            "An estimate can differ from the average of the arm's results, because it also uses the results of "
-            + ("neighbours in the graph." if status.categories is None else "other arms of its category.")
+            "An estimate can differ from the average of the option's results, because it also uses the results of "
+            + ("neighbours in the graph." if status.categories is None else "other options of its category.")
         )
         words.append(status.about_intervals)
         return " ".join(words)
@@ -218,12 +220,12 @@ class Report:
     def _asked(self) -> Iterable[tuple[str, str]]:
         status, problem = self.status, self.definition.instance.problem
         extreme = "largest" if status.goal == "max" else "least"
-        yield "question", f"which of {problem.n_arms:,} arms has the {extreme} mean outcome?"
+        yield "question", f"which of {problem.n_arms:,} options has the {extreme} mean outcome?"
         yield "risk delta", f"{status.delta:g}"
         yield "tolerance", f"{problem.tolerance:g}"
         graph = f"{in_words(problem.graph.n_edges, 'edge')}, {in_words(problem.graph.n_components, 'component')}"
         if (found := status.categories) is not None:
-            graph = f"{len(found):,} categor{'y' if len(found) == 1 else 'ies'}, whose arms are alike"
+            graph = f"{len(found):,} categor{'y' if len(found) == 1 else 'ies'}, whose options are alike"
         yield "graph", graph
         yield "smoothness R", _smoothness(problem)
         yield "noise", problem.noise.described()
@@ -233,24 +235,24 @@ class Report:
     def _known(self) -> Iterable[tuple[str, str]]:
         status = self.status
         yield "state", status.state
-        yield "best arm" + ("" if status.state == "decided" else " so far"), status.best or "-"
+        yield "best option" + ("" if status.state == "decided" else " so far"), status.best or "-"
         waiting = f", {status.unweighed:,} of them not yet processed" if status.unweighed else ""
         yield "results", f"{status.results:,}{waiting}"
         if status.candidates is not None and status.state != "inconsistent":
             few = len(status.candidates) <= MOST_NAMED
-            yield "may be best", ", ".join(status.candidates) if few else f"{len(status.candidates):,} arms"
+            yield "may be best", ", ".join(status.candidates) if few else f"{len(status.candidates):,} options"
         if status.control is not None:
             yield f'against "{status.control}"', status.compared
         yield "evidence", status.evidence
         yield "do the data agree with R?", status.agreement
         if status.state == "running":
-            unknown = "not known yet, or arms look tied"
+            unknown = "not known yet, or options look tied"
             yield "trials to come (forecast)", unknown if status.remaining is None else f"about {status.remaining:,.0f}"
 
     def _came(self) -> Iterable[tuple[str, str]]:
         yield "created", as_time(self.created)
         if self.status.joined:
-            yield "arms", self.status.joined
+            yield "options", self.status.joined
         if self.first is not None and self.last is not None:
             yield "results told", f"{as_time(self.first)} to {as_time(self.last)}"
         yield "tickets", ", ".join(f"{count:,} {what}" for what, count in self.tickets.items())

@@ -30,9 +30,9 @@ def _contradicted(status: Status) -> str:
     after = in_words(status.stopped_at or 0, "result")
     if status.candidates == ():
         return (
-            f"Every arm is eliminated after {after}, which has probability at most {status.delta:g} if all hypotheses "
-            "hold. Nothing is decided: perhaps outcomes change with time, or the noise is larger than promised. Find "
-            "out why, and start a new study."
+            f"Every option is eliminated after {after}, which has probability at most {status.delta:g} if all "
+            "hypotheses hold. Nothing is decided: perhaps outcomes change with time, or the noise is larger than "
+            "promised. Find out why, and start a new study."
         )
     return (
         f"The data contradict {_smoothness(status)}. This was found after {after}; if R were right, it would happen "
@@ -44,7 +44,7 @@ def _contradicted(status: Status) -> str:
 def _decided(status: Status) -> str:
     after = in_words(status.stopped_at or 0, "result")
     extreme = "largest" if status.goal == "max" else "least"
-    of_left = " of the arms not withdrawn" if status.risk > status.delta else ""
+    of_left = " of the options not withdrawn" if status.risk > status.delta else ""
     within = f", or is within {status.tolerance:g} of it" if status.tolerance else ""
     risk = f"The probability that this is wrong is at most {status.risk:g}."
     if not status.proved:
@@ -62,7 +62,7 @@ def _running(status: Status) -> str:
         waits = "they are being processed." if status.unweighed else "the first trials are not complete yet."
         return f"{after}: {waits}"
     if status.candidates is not None:
-        after += f": {len(status.candidates):,} of {len(status.arms):,} arms may be the best"
+        after += f": {len(status.candidates):,} of {len(status.arms):,} options may be the best"
     now = f'{after}. The answer would be "{status.best}" now.'
     if status.computing:
         return f"{now} How many more trials are needed is being computed."
@@ -78,7 +78,7 @@ def _ended(status: Status) -> str:
     when = "with the budget" if by_budget else f"on {in_full(status.until or '')}"
     ended = f"{how} {when}, after {in_words(status.results, 'result')}, without a decision."
     if status.best is None:
-        return f"{ended} There is no estimate to recommend an arm by."
+        return f"{ended} There is no estimate to recommend an option by."
     left = "" if status.candidates is None else f" {_left(status, status.candidates)}"
     next_best = _next_best(status)
     if next_best is None:
@@ -122,7 +122,7 @@ def _overtakes(status: Status, arm: ArmStatus) -> bool:
 def _left(status: Status, candidates: tuple[str, ...]) -> str:
     names = ", ".join(f'"{label}"' for label in candidates) if len(candidates) <= MOST_NAMED else "see below"
     return (
-        f"{len(candidates):,} of {len(status.arms):,} arms may be the best ({names}); the probability that none of "
+        f"{len(candidates):,} of {len(status.arms):,} options may be the best ({names}); the probability that none of "
         f"them is, is at most {status.risk:g}."
     )
 
@@ -162,7 +162,7 @@ def advice_of(status: Status) -> Iterator[str]:
             f"spectralbai study withdraw {shlex.quote(status.name)} {shlex.quote(arm.label)}"
         )
     if len(failing) > MOST_NAMED:
-        yield f"So did trials of {in_words(len(failing) - MOST_NAMED, 'other arm')}."
+        yield f"So did trials of {in_words(len(failing) - MOST_NAMED, 'other option')}."
 
 
 def evidence_of(status: Status) -> str:
@@ -170,13 +170,13 @@ def evidence_of(status: Status) -> str:
     if status.consistent is False:
         return "nothing is claimed"
     if status.statistic is None:
-        return "no arm can be better by more than the tolerance"
+        return "no option can be better by more than the tolerance"
     if status.candidates is None:
         if status.threshold is None:
             return "nothing is proved yet"
         return f"{status.statistic:.4g}, needed {status.threshold:.4g}"
     withdrawn = sum(arm.withdrawn for arm in status.arms)
-    out = f"{len(status.arms) - len(status.candidates) - withdrawn:,} of {len(status.arms):,} arms are out"
+    out = f"{len(status.arms) - len(status.candidates) - withdrawn:,} of {len(status.arms):,} options are out"
     if withdrawn:
         out += f", {withdrawn:,} withdrawn"
     beaten = sum(status.account(arm) == "beaten" for arm in status.arms)

@@ -191,7 +191,7 @@ class Status:
             if arm.joined_at is not None:
                 times.setdefault(arm.joined_at, []).append(arm.label)
         return "; ".join(
-            (", ".join(labels) if len(labels) <= MOST_NAMED else f"{len(labels):,} arms")
+            (", ".join(labels) if len(labels) <= MOST_NAMED else f"{len(labels):,} options")
             + f" joined after {in_words(results, 'result')}"
             for results, labels in times.items()
         )
@@ -291,7 +291,7 @@ class Status:
 
     def about(self, shown: Sequence[ArmStatus]) -> str:
         """Returns a sentence that says which of all arms are shown."""
-        of_all = f"{len(shown):,} of {len(self.arms):,} arms"
+        of_all = f"{len(shown):,} of {len(self.arms):,} options"
         if len(self.arms) <= MANY_ARMS:
             return f"{of_all}, those with the best estimates."
         which = "the best estimates"
@@ -315,7 +315,7 @@ class Status:
             return "The data contradict R, and nothing is claimed about the means."
         if not self.proved:
             return "This rule has no intervals."
-        return "There are no intervals yet: betting has them from the first result on, mixture once one arm leads."
+        return "There are no intervals yet: betting has them from the first result on, mixture once one option leads."
 
     @property
     def compared(self) -> str:

@@ -39,7 +39,18 @@ def categories_of(status: Status) -> TextTable:
 
     raced = bool(status.candidates)
     of_race, account = (("may be best",), ("least account",)) if raced else ((), ())
-    headings = ("category", "arms", *of_race, "results", "share", "next", "its best", "estimate", "interval", *account)
+    headings = (
+        "category",
+        "options",
+        *of_race,
+        "results",
+        "share",
+        "next",
+        "its best",
+        "estimate",
+        "interval",
+        *account,
+    )
     return TextTable(headings, tuple(tuple(cells(category)) for category in status.categories or ()))
 
 
@@ -70,7 +81,7 @@ def arms_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> TextTabl
 
     raw = ("raw rate",) if counted else ("results", "raw mean")
     raw = raw if status.categories is None else ("category", *raw)
-    headings = ("arm", *raw, "estimate", "interval", "share", "next", "pending", *(("account",) if raced else ()))
+    headings = ("option", *raw, "estimate", "interval", "share", "next", "pending", *(("account",) if raced else ()))
     return TextTable(headings, tuple(tuple(cells(arm)) for arm in (status.ranked if arms is None else arms)))
 
 
@@ -99,7 +110,7 @@ def comparisons_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> T
         yield each.verdict(status.goal)
 
     unit = "difference, % points" if status.rates else "difference"
-    headings = ("arm", "estimate", unit, "its interval", "lift", "its interval", "for sure")
+    headings = ("option", "estimate", unit, "its interval", "lift", "its interval", "for sure")
     return TextTable(headings, tuple(tuple(cells(arm)) for arm in (status.ranked if arms is None else arms)))
 
 

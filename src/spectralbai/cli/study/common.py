@@ -28,7 +28,7 @@ StorageUrl = Annotated[
     ),
 ]
 Control = Annotated[
-    str | None, Option(help="Compare every arm with this one: difference and lift, with limits.", metavar="LABEL")
+    str | None, Option(help="Compare every option with this one: difference and lift, with limits.", metavar="LABEL")
 ]
 Json = Annotated[bool, Option("--json", help="Print JSON.")]
 

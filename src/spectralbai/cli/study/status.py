@@ -25,10 +25,12 @@ MOST_CATEGORIES = 30
 def status(
     name: Name,
     control: Control = None,
-    every: Annotated[bool, Option("--all", help="Show all arms, even if there are more than 100.")] = False,
-    category: Annotated[str | None, Option(help="Show the arms of this category, all of them.", metavar="NAME")] = None,
+    every: Annotated[bool, Option("--all", help="Show all options, even if there are more than 100.")] = False,
+    category: Annotated[
+        str | None, Option(help="Show the options of this category, all of them.", metavar="NAME")
+    ] = None,
     search: Annotated[
-        str | None, Option(help="Show the arms with this in their labels, all of them.", metavar="TEXT")
+        str | None, Option(help="Show the options with this in their labels, all of them.", metavar="TEXT")
     ] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
@@ -40,7 +42,7 @@ def status(
     """
     chosen = category is not None or search is not None
     if every and chosen:
-        raise InvalidInput("--all shows all arms; leave it out, or leave out --category and --search")
+        raise InvalidInput("--all shows all options; leave it out, or leave out --category and --search")
     with open_study(name, storage) as study, progress("processing results"):
         seen = study.status(control)
     arms = seen.select(category, search) if chosen or every else seen.top
@@ -54,7 +56,7 @@ def status(
         *_evidence(seen),
         *(() if search is not None else _categories(seen, category, every)),
         "",
-        filled(arms_of(seen, arms)) if arms else f'no arm has "{search}" in its label',
+        filled(arms_of(seen, arms)) if arms else f'no option has "{search}" in its label',
         *_not_shown(seen, arms, chosen),
         *(_compared(seen, arms) if arms else ()),
         *_pending(seen),
@@ -70,7 +72,7 @@ def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
     if as_json:
         print_json([asdict(each) for each in found])
         return
-    table = study_table("study", "arms", "goal", "delta", "results", "state", "best so far", "created")
+    table = study_table("study", "options", "goal", "delta", "results", "state", "best so far", "created")
     for each in found:
         numbers = (str(each.n_arms), each.goal, f"{each.delta:g}", f"{each.results:,}")
         table.add_row(each.name, *numbers, each.state, each.best or "", each.created)
@@ -108,7 +110,7 @@ def _not_shown(status: Status, arms: Sequence[ArmStatus], chosen: bool) -> Itera
         return
     yield ""
     if chosen:
-        yield f"{len(arms):,} of {len(status.arms):,} arms; to see all: --all"
+        yield f"{len(arms):,} of {len(status.arms):,} options; to see all: --all"
     else:
         ways = "--search TEXT or --all" if status.categories is None else "--category NAME, --search TEXT or --all"
         yield f"{status.about(arms)} To see others: {ways}"
@@ -126,7 +128,7 @@ def _compared(status: Status, arms: Sequence[ArmStatus]) -> Iterator[str | Table
 
 def _pending(status: Status) -> Iterator[str | Table]:
     if status.pending:
-        table = study_table("pending ticket", "arm", "worker", "expires")
+        table = study_table("pending ticket", "option", "worker", "expires")
         for ticket in status.pending[:20]:
             each = ticket.as_dict()
             table.add_row(each["ticket"], each["label"], each["worker"], each["expires"])

@@ -150,7 +150,7 @@ def shares(
 
     columns = [[*split], [f"{share:.1%}" for share in split.values()], [f"{count:,}" for count in whole]]
     shown = columns if whole else columns[:2]
-    print_plain(filled(TextTable(("arm", "share", "visitors")[: len(shown)], tuple(zip(*shown, strict=True)))))
+    print_plain(filled(TextTable(("option", "share", "visitors")[: len(shown)], tuple(zip(*shown, strict=True)))))
 
 
 def _whole(split: list[float], n: int) -> list[int]:

@@ -1,3 +1,0 @@
-from spectralbai.cli import main
-
-main()
