@@ -96,7 +96,7 @@ class Page:
         for node in nodes:
             role, name = (node.get(key, {}).get("value", "") for key in ("role", "name"))
             has = {each["name"]: each["value"].get("value") for each in node.get("properties", [])}
-            used = has.get("focusable") or role in ("dialog", "image", "img", "progressbar", "region", "table")
+            used = has.get("focusable") or role in ("dialog", "image", "img", "meter", "region", "table")
             if node.get("ignored") or role in ("RootWebArea", "main"):
                 continue
             if used and not name.strip():

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from typing import Any
 
+import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
 import spectralbai as sb
-from spectralbai.service import models
+from spectralbai.journal.entries import Check
+from spectralbai.service import models, tells
+from spectralbai.service.routes.views import _rivals
+from spectralbai.study.upkeep import Upkeep
 from tests.study.contract import CLICKS, LABELS, MEANS, SCORES, drive
 
 TABLE = "label,milligrams,form\nplacebo,0,pill\n10 mg,10,pill\n20 mg,20,syrup\n40 mg,40,syrup\n"
@@ -121,6 +127,34 @@ def catalogue(categories: int, each: int) -> sb.Instance:
     return sb.Instance(
         sb.Problem.bounded(graph, [0.01] * categories, binary=True), labels=[f"item {n}" for n in range(len(names))]
     )
+
+
+def test_who_tells_does_not_wait_until_rules_that_take_long_are_read(
+    http: TestClient, studies: sb.Studies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tells, "PATIENCE", 0.01)
+    read, released = Upkeep._advance, threading.Event()
+
+    def slowly(*arguments: Any) -> None:
+        assert released.wait(30)
+        read(*arguments)
+
+    monkeypatch.setattr(Upkeep, "_advance", slowly)
+    study = studies.create("slow", SCORES)
+    results = [{"ticket": each.id, "outcome": 0.5} for each in study.ask(3)]
+    assert http.post("/api/studies/slow/tell", json={"results": results}).json() == {"recorded": 3, "known": 0}
+    assert http.get("/api/studies/slow/status").json()["best"] is None
+    released.set()
+    while http.get("/api/studies/slow/status").json()["best"] is None:
+        time.sleep(0.01)
+
+
+def test_of_many_arms_the_history_has_those_that_are_hardest_to_beat() -> None:
+    lacking = np.arange(200.0) % 150
+    lacking[149] = 0.0
+    chosen = _rivals((Check(10, 148, 1.0, 3.0, tuple(range(200)), tuple(lacking)),), 200)
+    assert chosen == list(range(128, 148))
+    assert _rivals((), 200) == list(range(20))
 
 
 def test_of_thousands_of_arms_history_and_graph_have_the_categories(http: TestClient, studies: sb.Studies) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
+from spectralbai import SpectralRace
 from spectralbai.report.tables import comparisons_of
 from spectralbai.service.access import Access, TokenFile
 from spectralbai.service.sample import RATES, sample_instance
@@ -127,9 +129,15 @@ def test_refusals_of_a_plan_are_said_in_words(page: Page, live: str) -> None:
     page.open(f"{live}/#/new")
     page.click("button", "Show the plan")
     page.shows(".refused", "Choose or paste a table of options first.")
+    page.fill("#arms", "dose,form\na,pill\nb,syrup\n")
+    page.click("button", "Show the plan")
+    page.shows(".refused", "Choose a column of numbers to compare by")
     page.fill("#arms", "dose,mg\na,1\na,2\n")
     page.click("button", "Show the plan")
-    page.until(lambda: "a" in page.text(".refused") and "first" not in page.text(".refused"), "a refusal")
+    page.shows(".refused", "Say by how much options that are alike differ at most")
+    page.fill("#step", "0.1")
+    page.click("button", "Show the plan")
+    page.shows(".refused", 'the label "a" is taken by line 2')
     assert [each for each in page.complaints() if "422" not in each] == []  # the browser notes every refusal
 
 
@@ -325,6 +333,7 @@ def test_tokens(page: Page, studies: sb.Studies, serve: Serve, tmp_path: Path) -
     tokens.revoke(tokens.tokens[1].id)
     page.js("location.hash = '#/'")
     page.shows("h1", "Log in")
+    page.shows("#notices", "The token is no longer valid.")
     assert [each for each in page.complaints() if "401" not in each] == []
 
 
@@ -369,6 +378,53 @@ def test_two_thousand_options(page: Page, live: str, studies: sb.Studies) -> Non
     assert len(page.all(".graph circle")) == 20
 
 
+def test_a_page_does_not_wait_for_what_takes_long(
+    page: Page, live: str, studies: sb.Studies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = studies.create("slow", sample_instance(), 0.05)
+    work(study, 60)
+    done, remaining = threading.Event(), SpectralRace.remaining
+    monkeypatch.setattr(
+        SpectralRace, "remaining", lambda *arguments: (done.wait(60), remaining(*arguments))[1], raising=True
+    )
+    page.open(at(live, "slow"))
+    page.shows(".figures", "being computed")
+    page.shows(".verdict", "How many more trials are needed is being computed.")
+    page.fill("#find", "a")
+    page.shows("#announcer", "found")
+    page.until(lambda: page.all(".race path.line"), "lines")
+    done.set()
+    page.until(lambda: "being computed" not in page.text(".verdict") + page.text(".figures"), "the forecast")
+
+
+def test_a_withdrawn_option_no_longer_races_and_a_contradicted_study_takes_no_options(
+    page: Page, live: str, studies: sb.Studies
+) -> None:
+    path = sb.Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
+    study = studies.create("race", sb.Instance(sb.Problem(path, 1.0), labels=["one", "two", "three", "four"]), 0.05)
+    tell(study, 60, [0.0, 0.1, 0.2, 0.3])
+    best = study.status().best
+    gone = next(label for label in ("one", "two") if label != best)
+    study.withdraw(gone)
+    page.open(at(live, "race"))
+    page.until(lambda: page.all(".race .end-name"), "names of lines")
+    assert gone not in [each.text for each in page.all(".race .end-name")]
+    rough = studies.create("rough", sb.Instance(sb.Problem(path, 1e-4, sigma=0.1)), 0.05)
+    tell(rough, 600, [0.0, 1.0, 0.0, 1.0])
+    assert rough.status().state == "inconsistent"
+    page.open(at(live, "rough"))
+    page.shows(".verdict", "The data contradict R")
+    assert page.js("return [...document.querySelectorAll('.actions button')].filter((b) => b.disabled).length") == 2
+
+
+def tell(study: sb.Study, most: int, means: list[float]) -> None:
+    """Tells results with these means, and noise of 0.1, until the study is over, at most so many."""
+    rng = np.random.default_rng(1)
+    told = 0
+    while told < most and (tickets := study.ask(20)):
+        told += study.tell_many([(each, means[each.arm] + 0.1 * rng.standard_normal()) for each in tickets])
+
+
 def test_keyboard_alone(page: Page, live: str, studies: sb.Studies) -> None:
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
@@ -393,15 +449,19 @@ def test_keyboard_alone(page: Page, live: str, studies: sb.Studies) -> None:
     assert focused() == "pages"
     press(Keys.ENTER)
     page.until(lambda: page.all(".race path.line"), "lines")
+    assert focused().startswith("pages")  # the title, so that screen readers say it
     page.js("document.querySelector('.race').focus()")
     press(Keys.ARROW_LEFT)
     page.shows(".race .tooltip", "after")
+    page.shows("#announcer", "after")
     press(Keys.ESCAPE)
     assert page.js("return document.querySelector('.race .tooltip').hidden")
     page.js("document.querySelector('.actions .danger').focus()")
     press(Keys.ENTER)
     page.shows("dialog", "Stop this study?")
     assert focused() == "Cancel"
+    described = "return document.getElementById(document.querySelector('dialog').getAttribute('aria-describedby'))"
+    assert "It cannot be started again" in page.js(f"{described}.textContent")
     press(Keys.ESCAPE)
     page.until(lambda: focused() == "Stop the study", "the focus where it was")
     page.js("document.querySelector('#theme').focus()")

@@ -7,6 +7,7 @@ Each request is still recorded completely or not at all, refused separately, and
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import deque
 from collections.abc import Sequence
@@ -15,6 +16,10 @@ from typing import Any
 from spectralbai.errors import SpectralBAIError
 from spectralbai.service.shelf import Shelf
 
+LOG = logging.getLogger(__name__)
+PATIENCE = 1.0
+"""Seconds that an answer waits for rules that its results made due, so that a status asked for next knows what they
+say. With thousands of connected options they take longer, and nobody shall wait for that."""
 MOST_AT_ONCE = 64
 """Most requests that share a transaction."""
 
@@ -68,13 +73,19 @@ class Tells:
                 batch.answer = answer
                 batch.woken.set()
 
-        try:
-            batches = [batch.results for batch in together]
-            self._shelf.use(name, lambda study: study.tell_batches(batches, acknowledge))
-        except BaseException as error:
-            acknowledge([error] * len(together))
-            if not isinstance(error, SpectralBAIError):
-                raise
+        def tell() -> None:
+            try:
+                batches = [batch.results for batch in together]
+                self._shelf.use(name, lambda study: study.tell_batches(batches, acknowledge))
+            except BaseException as error:
+                if first.answer is not None and not isinstance(error, SpectralBAIError):
+                    LOG.exception('reading the rules of the study "%s" failed', name)
+                acknowledge([error] * len(together))
+
+        thread = threading.Thread(target=tell)
+        thread.start()
+        first.woken.wait()
+        thread.join(PATIENCE)
 
     def _pass_on(self, name: str) -> None:
         """Wakes the next waiting request, which tells all that wait, while this one may still have to read rules."""

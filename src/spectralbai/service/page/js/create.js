@@ -165,10 +165,21 @@ export function createView() {
     refused.hidden = true;
     if (!table.text().trim()) return refuse("Choose or paste a table of options first.", table.input);
     if (delta.number() === null) return refuse("The risk of a wrong answer is missing; 0.05 is usual.", delta.input);
+    const body = asked();
+    if (body.features === "")
+      return refuse(
+        "Choose a column of numbers to compare by, or say in another way which options are alike.",
+        alike.element.querySelector("input"),
+      );
+    if (body.step === null && body.guess === null)
+      return refuse(
+        "Say by how much options that are alike differ at most, or choose a column with guesses of the mean outcomes.",
+        step.input,
+      );
     show.disabled = true;
     show.textContent = "Planning ...";
     try {
-      planned = await post("/api/plan", asked());
+      planned = await post("/api/plan", body);
       showPlan();
     } catch (error) {
       refuse(error.message, show);

@@ -13,10 +13,16 @@ export function confirm({ title, body, action, danger = false, focus = null, typ
   const heading = el("h2", { id: "dialog-title" }, title);
   const field = el("input", { type: "text", id: "typed", autocomplete: "off", spellcheck: "false", dir: "auto" });
   const asked = el("div", { class: "field" }, el("label", { for: "typed" }, "Type its name to confirm"), field);
-  const parts = typed === null ? body : [...body, asked];
-  const form = el("form", { method: "dialog" }, heading, ...parts, refused, el("p", { class: "buttons" }, no, yes));
+  const form = el(
+    "form",
+    { method: "dialog" },
+    heading,
+    el("div", { id: "dialog-body", class: "dialog-body" }, body),
+    typed === null ? null : asked,
+    refused, el("p", { class: "buttons" }, no, yes),
+  );
   const ready = () => typed === null || field.value.trim() === typed.trim();
-  const dialog = el("dialog", { "aria-labelledby": "dialog-title" }, form);
+  const dialog = el("dialog", { "aria-labelledby": "dialog-title", "aria-describedby": "dialog-body" }, form);
   no.addEventListener("click", () => dialog.close());
   form.addEventListener("submit", async (event) => {
     event.preventDefault();

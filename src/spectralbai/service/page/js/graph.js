@@ -11,7 +11,11 @@ const MOST_BUBBLES = 300;
 const MANY_EDGES = 1000; // of which each is fainter, so that the colours of options are seen
 
 export function graphPart(onChoose) {
-  const frame = el("div", { class: "frame graph", tabindex: "0", role: "img", "aria-label": "The graph" });
+  const frame = el(
+    "div",
+    { class: "frame graph", tabindex: "0", role: "img", "aria-label": "The graph" },
+    el("p", { class: "empty" }, "The graph is being drawn."),
+  );
   const buttons = [
     ["+", "Zoom in", 1.4],
     ["−", "Zoom out", 1 / 1.4],

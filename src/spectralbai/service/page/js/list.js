@@ -107,6 +107,7 @@ export function listView() {
     }
     setText(options, count(each.n_arms));
     setText(results, count(each.results));
+    setAttribute(results, "data-unit", each.results === 1 ? "result" : "results");
     const shownBest = each.best ?? "";
     if (best.shown !== shownBest) {
       best.shown = shownBest;

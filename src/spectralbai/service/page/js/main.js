@@ -6,7 +6,7 @@ import { el } from "./dom.js";
 import { joinView } from "./join.js";
 import { listView } from "./list.js";
 import { loginView, showSession } from "./login.js";
-import { attempt, clearNotices } from "./notices.js";
+import { attempt, clearNotices, notice } from "./notices.js";
 import { studyView } from "./study.js";
 
 const main = document.getElementById("main");
@@ -42,7 +42,10 @@ function route(first = false) {
   }
   if (!first) {
     scrollTo(0, 0);
-    (shown.focus ?? main).focus({ preventScroll: true });
+    // Screen readers say what has the focus: the name of the view.
+    const title = main.querySelector("h1");
+    title?.setAttribute("tabindex", "-1");
+    (shown.focus ?? title ?? main).focus({ preventScroll: true });
   } else shown.focus?.focus();
 }
 
@@ -55,8 +58,11 @@ async function start() {
 }
 
 addEventListener("hashchange", () => route());
-addEventListener("login-needed", () => {
-  if (session.access !== "none") start();
+addEventListener("login-needed", async () => {
+  if (session.access === "none") return;
+  session.access = "none"; // several requests may be refused at once
+  await start();
+  if (session.access === "none") notice("The token is no longer valid. Log in with another one.");
 });
 document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();

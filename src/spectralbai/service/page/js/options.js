@@ -2,7 +2,8 @@
 
 import { mayWrite, READ_ONLY } from "./api.js";
 import { el, label, reconcile, setAttribute, setText, svg } from "./dom.js";
-import { count, share } from "./format.js";
+import { count, share, things } from "./format.js";
+import { announce } from "./notices.js";
 
 const PAGE = 25;
 const WIDTH = 150;
@@ -19,7 +20,7 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
     el("label", { for: "category", class: "unseen" }, "Category"),
     category,
   );
-  const found = el("p", { class: "muted", role: "status" });
+  const found = el("p", { class: "muted" });
   const raw = el("th", { scope: "col", role: "columnheader", class: "number" }, "Results");
   const account = el("th", { scope: "col", role: "columnheader" }, "Account against it");
   const head = [
@@ -67,10 +68,12 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
     pager,
   );
   let timer = 0;
+  let asked = false; // whether somebody waits for what a search finds
   let shownCategories = "";
 
   function ask(change) {
     Object.assign(query, { after: 0 }, change);
+    asked = true;
     onQuery();
   }
 
@@ -93,10 +96,12 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
     none.hidden = rows.length > 0;
     table.hidden = rows.length === 0;
     const filtered = query.search || query.category;
-    setText(
-      found,
-      filtered ? `${count(status.arms_found)} of ${count(status.n_arms)} options` : `${count(status.n_arms)} in all`,
-    );
+    const words = filtered
+      ? `${count(status.arms_found)} of ${count(status.n_arms)} options`
+      : `${count(status.n_arms)} in all`;
+    setText(found, words);
+    if (asked) announce(filtered ? `${words} found` : `All ${things(status.n_arms, "option")}`);
+    asked = false;
     waiting.hidden = !status.computing || status.arms.some((arm) => arm.estimate !== null);
     pager.hidden = status.arms_found <= PAGE;
     setText(where, `${count(query.after + 1)} to ${count(query.after + rows.length)} of ${count(status.arms_found)}`);

@@ -17,7 +17,13 @@ export function progressPart() {
   const risk = figure("Risk of an error");
   const bar = el(
     "div",
-    { class: "meter", role: "progressbar", "aria-label": "Results, of all that are expected or allowed" },
+    {
+      class: "meter",
+      role: "meter", // screen readers say every change of a progress bar
+      "aria-label": "Results, of all that are expected or allowed",
+      "aria-valuemin": 0,
+      "aria-valuemax": 100,
+    },
     el("span", { class: "done" }),
     el("span", { class: "mark", hidden: true }),
   );

@@ -2,6 +2,7 @@
 
 import { el, label, svg } from "./dom.js";
 import { count, plain, things, ticks } from "./format.js";
+import { announce } from "./notices.js";
 import { tooltip } from "./tooltip.js";
 
 const HEIGHT = 362;
@@ -66,9 +67,9 @@ export function racePart() {
   }
 
   function paint(width) {
-    const named = lines.filter((line) => line.out === null).slice(0, MOST_NAMED);
+    const named = lines.filter(races).slice(0, MOST_NAMED);
     const longest = Math.max(0, ...named.map((line) => line.name.length));
-    const room = width > 520 && named.length ? Math.min(LABEL_WIDTH, 34 + 7 * longest) : 0;
+    const room = width > 520 && named.length ? Math.min(LABEL_WIDTH, 40 + 8 * longest) : 0;
     const [left, right] = [MARGIN.left, width - MARGIN.right - room];
     const most = Math.max(...history.samples, 1);
     const lowest = Math.min(0, ...lines.flatMap((line) => line.points.map(([, value]) => value)));
@@ -106,7 +107,7 @@ export function racePart() {
       if (line.out !== null) line.path.style.opacity = String(faded(line.out, most));
       made.append(line.path);
       const [at, value] = line.points.at(-1);
-      if (line.out === null)
+      if (races(line))
         made.append(svg("circle", { cx: x(history.samples[at]), cy: y(value), r: 3, class: `end ${line.look}` }));
     }
     if (room) made.append(...names(named, right, room, y));
@@ -184,6 +185,7 @@ export function racePart() {
     const now = chosen ? points.findIndex((at) => at >= chosen.at) : points.length - 1;
     const at = Math.max(0, Math.min(points.length - 1, (now < 0 ? points.length - 1 : now) + step[1]));
     show(line, points[at]);
+    announce(tip.text());
   });
 
   return { element, update, close: () => observer.disconnect() };
@@ -207,7 +209,8 @@ function linesOf(history, status) {
         points.push([at, history.needed - row[place]]);
       }
     });
-    if (points.length) lines.push({ name, points, out, look: "grey" });
+    const withdrawn = history.kind === "arms" && status.candidates !== null && !status.candidates.includes(name);
+    if (points.length) lines.push({ name, points, out, withdrawn, look: "grey" });
   });
   lines.sort((a, b) =>
     (a.out ?? Infinity) === (b.out ?? Infinity)
@@ -215,13 +218,16 @@ function linesOf(history, status) {
       : (b.out ?? Infinity) - (a.out ?? Infinity),
   );
   lines
-    .filter((line) => line.out === null)
+    .filter(races)
     .slice(0, COLOURS)
     .forEach((line, place) => {
       line.look = `colour-${place}`;
     });
   return lines;
 }
+
+/** Whether a rival is neither out nor withdrawn. */
+const races = (line) => line.out === null && !line.withdrawn;
 
 /** Those that are out for longer are fainter. */
 const faded = (out, most) => 0.25 + 0.5 * (out / most);

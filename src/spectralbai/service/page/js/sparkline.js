@@ -1,7 +1,7 @@
 // How far a study is, in a small picture: how much of their way to the line the accounts have come, on average.
 
 import { svg } from "./dom.js";
-import { count } from "./format.js";
+import { things } from "./format.js";
 
 const WIDTH = 120;
 const HEIGHT = 28;
@@ -27,7 +27,7 @@ export function sparkline(history, results) {
   const words =
     last === undefined
       ? "No accounts yet"
-      : `After ${count(last[0])} results accounts have come ${Math.round(100 * last[1])} % of their way, on average`;
+      : `After ${things(last[0], "result")} accounts have come ${Math.round(100 * last[1])} % of their way, on average`;
   const picture = svg(
     "svg",
     {

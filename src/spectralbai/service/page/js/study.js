@@ -161,9 +161,14 @@ export function studyView(name) {
     document.title = `${name}: ${word} - spectralbai`;
     const running = status.state === "running";
     stop.disabled = !mayWrite() || !running;
-    const over = status.state === "ended";
-    join.disabled = !mayWrite() || over;
-    join.title = !mayWrite() ? READ_ONLY : over ? "The study has ended." : "Let options join this study";
+    const over =
+      status.state === "ended"
+        ? "The study has ended."
+        : status.consistent === false || status.state === "inconsistent"
+          ? "The data contradict R, so that no option can join."
+          : "";
+    join.disabled = !mayWrite() || over !== "";
+    join.title = !mayWrite() ? READ_ONLY : over || "Let options join this study";
     erase.disabled = !mayWrite();
     erase.title = mayWrite() ? "Delete this study for good" : READ_ONLY;
     stop.title = !mayWrite() ? READ_ONLY : running ? "End this study by hand" : "It is not running.";

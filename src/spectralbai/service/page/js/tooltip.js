@@ -15,6 +15,7 @@ export function tooltip(frame) {
       box.style.left = `${Math.max(4, Math.min(left, width - box.offsetWidth - 4))}px`;
       box.style.top = `${Math.max(4, Math.min(y - box.offsetHeight / 2, frame.clientHeight - box.offsetHeight - 4))}px`;
     },
+    text: () => [...box.children].map((each) => each.textContent).join(" "),
     hide() {
       box.hidden = true;
     },
