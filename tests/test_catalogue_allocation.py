@@ -9,7 +9,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.allocation.catalogue import entropy_bound, layout_of, shift_bound
-from spectralbai.allocation.category_responses import Answers, Layout, pooled, respond
+from spectralbai.allocation.category_responses import Alternatives, Layout, pooled, respond
 from spectralbai.allocation.category_system import System
 from spectralbai.checks import Indices, Vector
 from spectralbai.responder import Responder
@@ -19,11 +19,11 @@ def layout(problem: sb.Problem, mu: Vector) -> tuple[Responder, Indices, Layout]
     """Returns the responder of a problem, its arms in the order of the solver, and how they lie there."""
     responder = Responder(problem, mu, int(np.argmax(mu)))
     assert responder.catalogue is not None
-    order, found = layout_of(responder, responder.catalogue)
+    order, found = layout_of(responder)
     return responder, order, found
 
 
-def cold(found: Layout, u: Vector) -> Answers:
+def cold(found: Layout, u: Vector) -> Alternatives:
     """Returns the best responses without a guess."""
     n = found.rivals.size
     return respond(found, u, np.zeros(n), np.zeros((n, 9)), np.zeros((n, 9)))

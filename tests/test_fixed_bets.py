@@ -33,7 +33,7 @@ def test_a_few_steps_come_near_the_best_value_and_no_step_loses(kind: str) -> No
     needs = np.random.default_rng(1).uniform(1, 5, responder.mu.size)
     needs[[responder.best, 5, 9]] = 0
     racing = needs > 0
-    best = search(responder, 1e-4, 60, needs=needs).ceiling.value
+    best = search(responder, 1e-4, 60, needs=needs).ceiling
     omega, before, promised = opening_allocation(responder), 0.0, 0.0
     for _ in range(6):
         value = float((responder.respond(omega).cost[racing] / needs[racing]).min())

@@ -99,8 +99,8 @@ def test_a_plan_fills_the_accounts_as_soon_as_an_optimiser_can(needs: list[int],
         found = search(responder.renumbered(), 1e-4, 60, needs=responder.components.ordered(need))
         omega = responder.components.restored(found.best.omega)
         value = float((responder.components.restored(found.best.cost)[racing] / need[racing]).min())
-        assert found.ceiling.value >= value * (1 - 1e-9)
-        assert found.ceiling.value <= value * (1 + 2e-4)
+        assert found.ceiling >= value * (1 - 1e-9)
+        assert found.ceiling <= value * (1 + 2e-4)
     reached = responder.respond(omega).cost[racing] / need[racing]
     assert omega.min() >= 0 and omega.sum() == pytest.approx(1)
     assert reached.min() == pytest.approx(value, rel=1e-6)

@@ -59,8 +59,7 @@ def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
 def closest_smooth(
     problem: Problem, counts: Vector, means: Vector, decomposition: Callable[[], Decomposition]
 ) -> Vector:
-    """Returns the result of `estimate` for values already checked; the decomposition for `counts` is computed only if
-    it is needed."""
+    """Returns the result of `estimate` for checked values; the decomposition is computed only if it is needed."""
     if (counts > 0).all() and problem.smooth(means):
         return means
     catalogue = Catalogue.of(problem)

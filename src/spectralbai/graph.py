@@ -190,9 +190,8 @@ class Graph:
         neighbors = usual_neighbors(n_arms) if neighbors is None else check_integer("neighbors", neighbors, 1)
         if neighbors >= n_arms:
             raise InvalidInput(f"`neighbors` must be below the number of arms {n_arms}, got {neighbors}; lower it")
-        points = np.ldexp(
-            points, -int(np.frexp(np.abs(points).max())[1])
-        )  # exact, and squared distances can no longer overflow
+        # Exact, and squared distances can no longer overflow.
+        points = np.ldexp(points, -int(np.frexp(np.abs(points).max())[1]))
         distances, nearest = cKDTree(points).query(points, k=neighbors + 1)
         joined: dict[tuple[int, int], float] = {}
         for a in range(n_arms):
@@ -207,8 +206,7 @@ class Graph:
 
     @classmethod
     def from_networkx(cls, graph: nx.Graph[Any], weight: str = "weight") -> Graph:
-        """Returns the graph of an undirected networkx graph, with arms in the order of its nodes; missing weights are
-        1."""
+        """Returns the graph of an undirected networkx graph, arms in the order of its nodes; missing weights are 1."""
         if not hasattr(graph, "is_directed"):
             raise InvalidInput(
                 f"`graph` must be a networkx Graph, got {type(graph).__name__}; use Graph.from_edges or "

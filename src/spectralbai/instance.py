@@ -71,8 +71,7 @@ class Instance:
         object.__setattr__(self, "labels", tuple(names))
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the instance in the JSON format spectralbai-instance/2, or /1 if that is enough; `from_dict` restores
-        it exactly."""
+        """Returns the instance in format spectralbai-instance/2, or /1 if that is enough; `from_dict` restores it."""
         problem = self.problem
         graph, noise = problem.graph.as_dict(), problem.noise.as_dict()
         radii = plain(problem.radii)
@@ -89,8 +88,7 @@ class Instance:
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Instance:
-        """Returns the instance of a JSON document of format spectralbai-instance/1 or /2; error messages name the JSON
-        path."""
+        """Returns the instance of a document spectralbai-instance/1 or /2; error messages name the JSON path."""
         _check_keys(d)
         n_arms = check_integer("$.n_arms", d["n_arms"], 2)
         graph = _graph_from(d, n_arms)

@@ -155,8 +155,7 @@ class Problem:
         return bool((now <= then).all())
 
     def check_extends(self, before: Problem) -> None:
-        """Raises InvalidInput unless this problem is `before` with new arms at the end, and the same noise and
-        tolerance."""
+        """Raises InvalidInput unless this is `before` with new arms at the end, and the same noise and tolerance."""
         if self.n_arms <= before.n_arms:
             raise InvalidInput(
                 f"`problem` must have more than the present {before.n_arms} arms, got {self.n_arms}; put new ones last"
@@ -211,17 +210,13 @@ class Problem:
 
     def room_for(self, mu: Vector) -> float | Vector:
         """Returns R, raised to S(mu) if mu is rougher than R only because of rounding errors."""
-        if isinstance(self.R, float):
-            smoothness = self.graph.roughness(mu)
-            return smoothness if self.R < smoothness <= self.R * (1 + ROUNDING) else self.R
-        rough, R = self.roughness(mu), self.R
-        return np.where((rough > R) & (rough <= R * (1 + ROUNDING)), rough, R)
+        rough, radii = self.roughness(mu), self.radii
+        raised = np.where((rough > radii) & (rough <= radii * (1 + ROUNDING)), rough, radii)
+        return raised if self.by_component else float(raised[0])
 
     def smooth(self, mu: Vector) -> bool:
         """Whether S(mu) <= R, up to rounding errors."""
-        if isinstance(self.R, float):
-            return self.graph.roughness(mu) <= self.R * (1 + ROUNDING)
-        return bool((self.roughness(mu) <= self.R * (1 + ROUNDING)).all())
+        return bool((self.roughness(mu) <= self.radii * (1 + ROUNDING)).all())
 
     def best_arm(self, mu: Vector) -> int:
         """Returns the best arm; with tolerance 0 it must be unique."""

@@ -46,8 +46,7 @@ class Responder:
     def __init__(
         self, problem: Problem, mu: Vector, best: int, sigma: Vector | None = None, radii: Vector | None = None
     ) -> None:
-        """`sigma` and `radii` (in the form of `Components.radii`), if given, replace those of the problem; plans use
-        this with estimated values."""
+        """`sigma` and `radii` (as `Components.radii`), if given, replace those of the problem: plans estimate them."""
         self.problem = problem
         self.mu = mu
         self.sigma = problem.sigma if sigma is None else sigma
@@ -57,10 +56,6 @@ class Responder:
             self.radii = radii
         self.noise = problem.noise
         self.catalogue = Catalogue.of(problem)
-        if self.catalogue is None:
-            self.components = Components.from_problem(problem)
-            if radii is None:
-                self.radii = self.components.effective(problem.room_for(mu))
 
     @cached_property
     def components(self) -> Components:
@@ -104,7 +99,7 @@ class Responder:
         if self.components.in_order:
             return self
         other = copy(self)
-        other.components = self.components.renumbered
+        other.components, other.radii = self.components.renumbered, self.radii
         other.mu = self.components.ordered(self.mu)
         other.sigma = self.components.ordered(self.sigma)
         other.best = int(self.components.position[self.best])

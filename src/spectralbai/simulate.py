@@ -112,10 +112,8 @@ def watch(
     mu = check_vector("mu", mu, problem.n_arms)  # may be rougher than R, to simulate what a wrong R leads to
     max_samples = check_integer("max_samples", max_samples, 1)
     draw = problem.noise.draws(mu, noise)
-    rng, choices = (
-        np.random.default_rng(seed),
-        np.random.default_rng((seed, 1)),
-    )  # the first is for outcomes, the second for randomised policies
+    # The first is for outcomes, the second for randomised policies.
+    rng, choices = np.random.default_rng(seed), np.random.default_rng((seed, 1))
     state = policy.init()
     with one_thread():
         while state.samples < max_samples:
@@ -128,20 +126,8 @@ def watch(
         seen = policy.verdict(state, index)
         status: RunStatus = "decided" if seen.decided else "truncated" if seen.consistent else "inconsistent"
         correct = bool(mu[seen.arm] >= mu.max() - problem.tolerance)
-        runs.append(
-            Run(
-                status,
-                seen.stopped_at or state.samples,
-                seen.arm,
-                correct,
-                state.counts,
-                rule,
-                delta,
-                seen.proved,
-                seed,
-                seen.candidates,
-            )
-        )
+        answer = status, seen.stopped_at or state.samples, seen.arm, correct
+        runs.append(Run(*answer, state.counts, rule, delta, seen.proved, seed, seen.candidates))
     return runs
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spectralbai.allocation.certificate import MARGIN, Certified, certified_upper
-from spectralbai.allocation.interior_point import Iterate, newton_step, opening_allocation
+from spectralbai.allocation.interior_point import BOUNDARY, Iterate, newton_step, opening_allocation
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.responder import Responder
 
@@ -31,8 +31,6 @@ ACCURACY = 1e-11
 """Relative accuracy at which that search ends."""
 WARM = 1e-4
 """How far that search moves back from the boundary when it starts from the best responses to another allocation."""
-BOUNDARY = 0.95
-"""Fraction of the way to the boundary that a step may go."""
 LARGEST_STACK = 2_000_000
 """Limit on the numbers in one stack of matrices: challengers are treated in groups to limit the memory used."""
 
@@ -43,15 +41,13 @@ class BinaryResponses(NamedTuple):
     omega: Vector
     lam: Matrix
     multipliers: Matrix
-    """Multipliers of the constraints: gamma of smoothness, once or twice, and nu of "the challenger beats the best
-    arm"."""
+    """Multipliers of the constraints: gamma of smoothness, once or twice, and nu of "the challenger wins"."""
     slacks: Matrix
     """Slacks of the same constraints."""
 
 
 def binary(responder: Responder, tol: float, max_iterations: int, start: Vector | None, enough: float) -> Certified:
-    """Returns an allocation with certified bounds of 1/T*, like `interior_point`, but for relative entropy
-    (theory 15.2)."""
+    """Returns an allocation with certified bounds of 1/T* for relative entropy (theory 15.2)."""
     game = BinaryGame.of(responder)
     omega = opening_allocation(responder) if start is None else 0.9 * start + 0.1 / start.size
     responses = game.respond(omega)

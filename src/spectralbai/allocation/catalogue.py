@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectralbai.allocation.category_responses import Answers, Layout, entropies, pooled, respond
+from spectralbai.allocation.category_responses import Alternatives, Layout, entropies, pooled, respond
 from spectralbai.allocation.category_system import System
 from spectralbai.allocation.certificate import MARGIN, Certified
 from spectralbai.allocation.closed_form import balance_leads
-from spectralbai.allocation.interior_point import BOUNDARY, RESIDUAL_SHARE
+from spectralbai.allocation.interior_point import BOUNDARY, RESIDUAL_SHARE, longest
 from spectralbai.checks import Indices, Vector
 from spectralbai.noise import SubGaussian
 from spectralbai.problem import Problem
@@ -31,8 +31,7 @@ EDGE = 1e-7
 """If the squared tolerance is at most this far (relatively) below the largest squared difference of two means that the
 category allows, the two count as equal."""
 FLOOR = 0.2
-"""Complementarity is not driven below this part of the gap asked for, as this would only make the system harder to
-solve."""
+"""Complementarity is not driven below this part of the gap asked for, to keep the system easy to solve."""
 
 
 class Point(NamedTuple):
@@ -48,14 +47,14 @@ class Point(NamedTuple):
     """Multipliers of u >= 0."""
 
 
-class Mixture(NamedTuple):
+class WeightedAlternatives(NamedTuple):
     """Alternatives with weights, from which an upper bound of 1/T* is computed (theory 4.3)."""
 
     order: Indices
     """The arms, in the order of the layout."""
     layout: Layout
     u: Vector
-    answers: Answers
+    closest: Alternatives
     weights: Vector
 
 
@@ -67,28 +66,23 @@ def catalogue(
     assert found is not None, "solve_allocation takes this solver for catalogues only"
     widest = 2 * float(found.room[found.of_arm[responder.best]])
     if not widest * (1 - EDGE) <= responder.tolerance**2 < widest:
-        return _search(responder, found, tol, max_iterations, start, enough)[0]
+        return _search(responder, tol, max_iterations, start, enough)[0]
     # Arms of the best arm's category can beat it by the tolerance, but only by a margin as small as rounding errors. So
     # the upper bound is computed without them, and the lower bound with all arms and a slightly smaller tolerance.
     upper = math.inf
     if found.n_categories > 1:
-        upper = _search(responder, found, tol, max_iterations, start, enough)[0].upper
+        upper = _search(responder, tol, max_iterations, start, enough)[0].upper
     easier = copy(responder)
     easier.tolerance = math.sqrt(widest * (1 - 2 * EDGE))
-    return _search(easier, found, tol, max_iterations, start, enough)[0]._replace(upper=upper)
+    return _search(easier, tol, max_iterations, start, enough)[0]._replace(upper=upper)
 
 
 def _search(
-    responder: Responder,
-    found: Catalogue,
-    tol: float,
-    max_iterations: int,
-    start: Vector | None = None,
-    enough: float = 0.0,
-) -> tuple[Certified, Mixture]:
+    responder: Responder, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0
+) -> tuple[Certified, WeightedAlternatives]:
     """Returns the result of `catalogue`, without arms of the best arm's category that can hardly beat it by the
     tolerance, and what the upper bound was computed from."""
-    order, layout = layout_of(responder, found)
+    order, layout = layout_of(responder)
     noise = responder.sigma[order] ** 2
     n, rivals = order.size, layout.rivals
     zeros = np.zeros((rivals.size, 9))
@@ -100,63 +94,62 @@ def _search(
     else:
         omega = 0.9 * start[order] + 0.1 / n
     u = 1.3 * omega / noise
-    answers = respond(layout, u, np.zeros(rivals.size), zeros, zeros)
-    scale = float(answers.value.min()) / 1.3  # values are in units of this
+    closest = respond(layout, u, np.zeros(rivals.size), zeros, zeros)
+    scale = float(closest.value.min()) / 1.3  # values are in units of this
     # Start on the central path: p_i w_i and u_a z_a all equal, and stationary on average.
-    w = 1 - scale / answers.value
-    level = float(noise @ u) / ((scale / answers.value / w).sum() + n)
+    w = 1 - scale / closest.value
+    level = float(noise @ u) / ((scale / closest.value / w).sum() + n)
     point = Point(u, w, level / w, level / u)
     lower, upper, best, iteration = -math.inf, math.inf, u, 0
-    mixture = Mixture(order, layout, u, answers, point.p)
+    mixture = WeightedAlternatives(order, layout, u, closest, point.p)
     while True:
         iteration += 1
-        f = answers.value / scale
+        f = closest.value / scale
         if not f.min() > 0:  # no more progress in floating point: return the best found, with its bounds
             break
         total = float(noise @ point.u)
-        value = float(answers.value.min() / total) * (1 - n * 1e-16)
+        value = float(closest.value.min() / total) * (1 - n * 1e-16)
         if value > lower:
             lower, best = value, point.u
         weights = point.p / f**2
-        slope, bend = pooled(layout, point.u, answers, weights)
-        ceiling = _ceiling(layout, point.u, answers, weights, noise)
+        ceiling = _ceiling(layout, point.u, closest, weights, noise)
         if ceiling < upper:
-            upper, mixture = ceiling, Mixture(order, layout, point.u, answers, weights)
+            upper, mixture = ceiling, WeightedAlternatives(order, layout, point.u, closest, weights)
         if iteration >= max_iterations or upper <= max(lower * (1 + 0.99 * tol), enough):
             break
         try:
-            point = _step(layout, point, answers, scale, noise, slope / scale, bend / scale, FLOOR * tol * total)
+            point = _step(layout, point, closest, scale, noise, FLOOR * tol * total)
         except np.linalg.LinAlgError:
             break
-        answers = respond(layout, point.u, answers.push, answers.there, answers.home)
+        closest = respond(layout, point.u, closest.push, closest.there, closest.home)
     share = np.empty(n)
     share[order] = noise * best
     return Certified(share / share.sum(), lower, upper, iteration), mixture
 
 
-def _alone(order: Indices, layout: Layout, noise: Vector) -> tuple[Certified, Mixture]:
+def _alone(order: Indices, layout: Layout, noise: Vector) -> tuple[Certified, WeightedAlternatives]:
     """Returns the result of `_search` if every category has one arm, by the closed form."""
     rivals, best = layout.rivals, layout.best
     omega = np.zeros(order.size)
     lead = (layout.tolerance - layout.mu[rivals]) ** 2
     omega[best], omega[rivals], _ = balance_leads(lead, noise[rivals], float(noise[best]))
     u, zeros = omega / noise, np.zeros((rivals.size, 9))
-    answers = respond(layout, u, np.zeros(rivals.size), zeros, zeros)
-    weights = noise[rivals] * (u[rivals] / answers.push) ** 2
+    closest = respond(layout, u, np.zeros(rivals.size), zeros, zeros)
+    weights = noise[rivals] * (u[rivals] / closest.push) ** 2
     share = np.empty(order.size)
     share[order] = omega / omega.sum()
-    lower = float(answers.value.min() / omega.sum()) * (1 - order.size * 1e-16)
-    found = Certified(share, lower, _ceiling(layout, u, answers, weights, noise), 1)
-    return found, Mixture(order, layout, u, answers, weights)
+    lower = float(closest.value.min() / omega.sum()) * (1 - order.size * 1e-16)
+    found = Certified(share, lower, _ceiling(layout, u, closest, weights, noise), 1)
+    return found, WeightedAlternatives(order, layout, u, closest, weights)
 
 
-def _ceiling(layout: Layout, u: Vector, answers: Answers, weights: Vector, noise: Vector) -> float:
+def _ceiling(layout: Layout, u: Vector, closest: Alternatives, weights: Vector, noise: Vector) -> float:
     """Returns an upper bound of 1/T*: the largest slope of a mixture of feasible alternatives (theory 4.3)."""
-    weights = np.where(answers.feasible, weights, 0.0)
+    weights = np.where(closest.feasible, weights, 0.0)
     total = float(weights.sum())
     if total == 0:
         return math.inf
-    slope, _ = pooled(layout, u, answers, weights)
+    slope, _ = pooled(layout, u, closest, weights)
     return float((slope / noise).max() / total) * (1 + 100 * MARGIN)
 
 
@@ -173,17 +166,17 @@ def entropy_bound(problem: Problem, mu: Vector) -> float:
     between = (rates + rates[best]) / 2
     gaussian = replace(problem, noise=SubGaussian.of((high - low) * np.sqrt(between * (1 - between)), problem.n_arms))
     responder = Responder(gaussian, mu, best)
-    assert responder.catalogue is not None
     with one_thread():
-        order, layout, u, answers, weights = _search(responder, responder.catalogue, 1e-2, 60)[1]
-        weights = np.where(answers.feasible, weights, 0.0)
-        slope, total = entropies(layout, u, answers, weights, rates[order], high - low)
+        order, layout, u, closest, weights = _search(responder, 1e-2, 60)[1]
+        weights = np.where(closest.feasible, weights, 0.0)
+        slope, total = entropies(layout, u, closest, weights, rates[order], high - low)
     return float(slope.max() / total) * (1 + 100 * MARGIN) if total > 0 else math.inf
 
 
-def layout_of(responder: Responder, found: Catalogue) -> tuple[Indices, Layout]:
-    """Returns the arms in a new order and their layout: the best arm's category (home), then categories of one arm,
-    then the others."""
+def layout_of(responder: Responder) -> tuple[Indices, Layout]:
+    """Returns the arms in a new order and their layout: home first, then categories of one arm, then the others."""
+    found = responder.catalogue
+    assert found is not None, "there are catalogues only"
     of_arm, home = found.of_arm, int(found.of_arm[responder.best])
     rank = np.lexsort((np.arange(found.n_categories), found.sizes > 1, np.arange(found.n_categories) != home))
     place = np.empty(rank.size, dtype=np.intp)
@@ -199,48 +192,34 @@ def layout_of(responder: Responder, found: Catalogue) -> tuple[Indices, Layout]:
     return order, Layout(mu, best, responder.tolerance, offsets, category, found.room[rank], np.flatnonzero(can_win))
 
 
-def _step(
-    layout: Layout,
-    point: Point,
-    answers: Answers,
-    scale: float,
-    noise: Vector,
-    slope: Vector,
-    bend: Vector,
-    least: float,
-) -> Point:
+def _step(layout: Layout, point: Point, closest: Alternatives, scale: float, noise: Vector, least: float) -> Point:
     """Returns the next point: Mehrotra's predictor and corrector (17.13-17.15)."""
     u, w, p, z = point
-    f = answers.value / scale
+    f = closest.value / scale
+    slope, bend = (each / scale for each in pooled(layout, u, closest, p / f**2))
     steep = (2 * p / f**3 + p / w / f**4) / scale**2
-    system = System(layout, u, answers, z / u + bend, p / f**2 / scale, steep)
+    system = System(layout, u, closest, z / u + bend, p / f**2 / scale, steep)
     size = u.size + w.size
     gap = float(p @ w + u @ z) / size
     stationarity = noise - slope - z
     infeasible = 1 - 1 / f - w
     residual = (max(0.0, float((1 / f - 1).max())) + float(u @ np.abs(stationarity))) / size
-    target_w, target_z, longest = -p * w, -u * z, 0.0
+    target_w, target_z, furthest = -p * w, -u * z, 0.0
     for corrector in (False, True):
         pull = (target_w - p * infeasible) / w
         d_u = system.solve(system.back(pull / f**2) / scale + target_z / u - stationarity)
         d_w = system.along(d_u) / f**2 / scale + infeasible
         d_p = (target_w - p * d_w) / w
         d_z = (target_z - z * d_u) / u
-        longest = min(_longest(u, d_u), _longest(w, d_w), _longest(p, d_p), _longest(z, d_z))
+        furthest = min(longest(u, d_u), longest(w, d_w), longest(p, d_p), longest(z, d_z))
         if not corrector:
-            step = min(1.0, longest)
+            step = min(1.0, furthest)
             ahead = float((p + step * d_p) @ (w + step * d_w) + (u + step * d_u) @ (z + step * d_z)) / size
             centre = max(gap * min(1.0, ahead / gap) ** 2, RESIDUAL_SHARE * residual, least / size)
             target_w = centre - p * w - d_p * d_w
             target_z = centre - u * z - d_u * d_z
-    step = min(1.0, BOUNDARY * longest)
+    step = min(1.0, BOUNDARY * furthest)
     return Point(u + step * d_u, w + step * d_w, p + step * d_p, z + step * d_z)
-
-
-def _longest(x: Vector, dx: Vector) -> float:
-    """Returns the longest step that keeps x + step dx non-negative."""
-    falls = dx < 0
-    return float((x[falls] / -dx[falls]).min()) if falls.any() else math.inf
 
 
 def shift_bound(problem: Problem, mu: Vector, answers: Indices) -> float:

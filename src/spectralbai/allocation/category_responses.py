@@ -59,7 +59,7 @@ class Side(NamedTuple):
     spread: float
 
 
-class Answers(NamedTuple):
+class Alternatives(NamedTuple):
     """The closest alternatives of all challengers."""
 
     push: Vector
@@ -155,9 +155,8 @@ def _dual(u: Vector, mu: Vector, room: float, up: int, down: int, s: float, side
 
 
 @njit
-def respond(layout: Layout, u: Vector, push: Vector, there: Matrix, home: Matrix) -> Answers:
-    """Returns the best responses to weights u = omega / sigma^2 > 0 (17.9-17.11); `push`, `there` and `home` are
-    guesses of them, or zeros."""
+def respond(layout: Layout, u: Vector, push: Vector, there: Matrix, home: Matrix) -> Alternatives:
+    """Returns the best responses to weights u = omega / sigma^2 > 0 (17.9-17.11), from guesses of them, or zeros."""
     mu, best, tolerance, offsets, category, room, rivals = layout
     n = rivals.size
     pushes, value, feasible = np.empty(n), np.empty(n), np.empty(n, dtype=np.bool_)
@@ -213,22 +212,22 @@ def respond(layout: Layout, u: Vector, push: Vector, there: Matrix, home: Matrix
         for part in range(9):
             ours[row, part] = here[part]
             theirs[row, part] = other[part]
-    return Answers(pushes, theirs, ours, value, feasible)
+    return Alternatives(pushes, theirs, ours, value, feasible)
 
 
 @njit
-def pooled(layout: Layout, u: Vector, answers: Answers, weights: Vector) -> tuple[Vector, Vector]:
+def pooled(layout: Layout, u: Vector, closest: Alternatives, weights: Vector) -> tuple[Vector, Vector]:
     """Returns sum_i weights_i d^i, times the variances, and the diagonal of -sum_i weights_i L_uu (2.5, 17.12)."""
     mu, best, _, offsets, category, _, rivals = layout
     slope, bend = np.zeros(u.size), np.zeros(u.size)
     for row in range(rivals.size):
-        i, s = rivals[row], answers.push[row]
+        i, s = rivals[row], closest.push[row]
         for side in range(2):
             c = 0 if side == 0 else category[i]
             if side == 1 and c == 0:
                 break
-            k = answers.home[row, 0] if side == 0 else answers.there[row, 0]
-            x = answers.home[row, 1] if side == 0 else answers.there[row, 1]
+            k = closest.home[row, 0] if side == 0 else closest.there[row, 0]
+            x = closest.home[row, 1] if side == 0 else closest.there[row, 1]
             for a in range(offsets[c], offsets[c + 1]):
                 if k == 0.0 and a != i and a != best:
                     continue
@@ -246,7 +245,7 @@ def pooled(layout: Layout, u: Vector, answers: Answers, weights: Vector) -> tupl
 
 @njit
 def entropies(
-    layout: Layout, u: Vector, answers: Answers, weights: Vector, rates: Vector, width: float
+    layout: Layout, u: Vector, closest: Alternatives, weights: Vector, rates: Vector, width: float
 ) -> tuple[Vector, float]:
     """Returns sum_i weights_i kl(rates_a, rates of the alternative i), and the sum of the weights used.
 
@@ -259,14 +258,14 @@ def entropies(
     for row in range(rivals.size):
         if weights[row] == 0.0:
             continue
-        i, s = rivals[row], answers.push[row]
+        i, s = rivals[row], closest.push[row]
         allowed = True
         for side in range(2):
             c = 0 if side == 0 else category[i]
             if side == 1 and c == 0:
                 break
-            k = answers.home[row, 0] if side == 0 else answers.there[row, 0]
-            x = answers.home[row, 1] if side == 0 else answers.there[row, 1]
+            k = closest.home[row, 0] if side == 0 else closest.there[row, 0]
+            x = closest.home[row, 1] if side == 0 else closest.there[row, 1]
             for a in range(offsets[c], offsets[c + 1]):
                 fall = k * (mu[a] - x)
                 if a == i:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from spectralbai.allocation.category_responses import Answers, Layout
+from spectralbai.allocation.category_responses import Alternatives, Layout
 from spectralbai.checks import Indices, Matrix, Vector
 
 ACCURACY = 1e-8
@@ -80,10 +80,10 @@ def _own(u: Vector | float, mu: Vector | float, side: Matrix, push: Vector, sign
     return -sign * fall * r, e * raised, np.where(k > 0, price, 0.0), slope
 
 
-def _second(answers: Answers) -> Matrix:
+def _second(closest: Alternatives) -> Matrix:
     """Returns the second derivatives (challengers, 5, 5) of the Lagrangians in push, levels and prices (17.12)."""
-    matrix = np.zeros((answers.push.size, 5, 5))
-    for side, level, price in ((answers.there, LEVEL_THERE, PRICE_THERE), (answers.home, LEVEL_HOME, PRICE_HOME)):
+    matrix = np.zeros((closest.push.size, 5, 5))
+    for side, level, price in ((closest.there, LEVEL_THERE, PRICE_THERE), (closest.home, LEVEL_HOME, PRICE_HOME)):
         k, _, heavy, cross, bend, push_level, push_price, push_push, _ = side.T
         tight = k > 0
         matrix[:, PUSH, PUSH] += push_push
@@ -94,6 +94,22 @@ def _second(answers: Answers) -> Matrix:
     return matrix
 
 
+class _Part(NamedTuple):
+    """The arms of a block, their challengers, and the directions that these share."""
+
+    arms: slice
+    rows: slice
+    """The challengers, as rows of the alternatives."""
+    challengers: Indices
+    """The same, as arms of the block."""
+    basis: Matrix
+    """B (arms, directions)."""
+    shared: Matrix
+    """Coefficients of the challengers' derivatives along B: (challengers, directions, 6)."""
+    home: Matrix
+    """The same along the directions at home; none for the block at home, where these are among the shared ones."""
+
+
 class _Block:
     """Some arms and their challengers: a category, all single arms except the best one, or home.
 
@@ -101,26 +117,14 @@ class _Block:
     t = B' du and q, the force along B, solve a small system (17.15).
     """
 
-    def __init__(
-        self,
-        challengers: Indices,
-        basis: Matrix,
-        inverse: Vector,
-        along: Matrix,
-        shared: Matrix,
-        home: Matrix,
-        left: Matrix,
-        extra: Matrix | float = 0.0,
-    ) -> None:
-        """Prepares the small system. `challengers` are arms of the block, and `inverse` is E. The coefficients of their
-        derivatives are `shared` (n, r, 6) along B and `home` (n, h, 6) along the directions at home; for the block at
-        home these are among the shared ones. `left` (n, 6, 6) is M~, and `along` (n, 6) is M~ o / D. `extra` is the
-        curvature that other blocks add along B."""
-        r = basis.shape[1]
-        self.inverse = inverse
-        both = np.concatenate([shared, home], axis=1)
+    def __init__(self, part: _Part, inverse: Vector, along: Matrix, left: Matrix, extra: Matrix | float = 0.0) -> None:
+        """Prepares the small system. `inverse` is E, `left` (challengers, 6, 6) is M~, and `along` (challengers, 6) is
+        M~ o / D. `extra` is the curvature that other blocks add along B."""
+        self.part, self.inverse = part, inverse
+        basis, r = part.basis, part.basis.shape[1]
+        both = np.concatenate([part.shared, part.home], axis=1)
         rates = np.zeros((inverse.size, both.shape[1]))
-        rates[challengers] = np.einsum("ngv,nv->ng", both, along)
+        rates[part.challengers] = np.einsum("ngv,nv->ng", both, along)
         curvature = np.tensordot(both @ left, both, ((0, 2), (0, 2)))
         rate, self.rate_home = rates[:, :r], rates[:, r:]
         scaled = self.inverse[:, None] * basis
@@ -149,44 +153,36 @@ class _Block:
         return self.inverse * rhs - self.outer @ y - self.rate_home @ t_home, y[:r]
 
 
-class _Part(NamedTuple):
-    """The arms of a block, their challengers as rows of the answers, and the directions that these share."""
-
-    arms: slice
-    rows: slice
-    basis: Matrix
-    coefficients: Matrix
-    """(challengers, directions, 6)."""
-
-
 class System:
     """The linear system of a step, in the weights u of all arms."""
 
-    def __init__(self, layout: Layout, u: Vector, answers: Answers, diagonal: Vector, weight: Vector, steep: Vector):
+    def __init__(
+        self, layout: Layout, u: Vector, closest: Alternatives, diagonal: Vector, weight: Vector, steep: Vector
+    ):
         """Prepares the matrix diag(diagonal) + sum_i weight_i L_uy L_yy^-1 L_yu + sum_i steep_i L_u L_u' (17.14)."""
         mu, best, rivals = layout.mu, layout.best, layout.rivals
         n, end, mates = rivals.size, int(layout.offsets[1]), int(np.searchsorted(rivals, layout.offsets[1]))
         at_home, away = [PUSH, LEVEL_HOME, PRICE_HOME, SLOPE], [PUSH, LEVEL_THERE, PRICE_THERE, SLOPE]
         own = np.zeros((n, 6))
-        for rows, side, columns in ((slice(mates), answers.home, at_home), (slice(mates, n), answers.there, away)):
+        for rows, side, columns in ((slice(mates), closest.home, at_home), (slice(mates, n), closest.there, away)):
             i = rivals[rows]
-            own[rows, columns] = np.array(_own(u[i], mu[i], side[rows], answers.push[rows], 1.0)).T
+            own[rows, columns] = np.array(_own(u[i], mu[i], side[rows], closest.push[rows], 1.0)).T
 
-        shared = _Shared.of(u[:end], mu[:end], answers.home[:, 0], answers.home[:, 1], diagonal[:end])
+        shared = _Shared.of(u[:end], mu[:end], closest.home[:, 0], closest.home[:, 1], diagonal[:end])
         unit = np.zeros((end, 1))
         unit[best] = math.sqrt(diagonal[best])
         home = np.zeros((n, shared.basis.shape[1] + 1, 6))  # the last direction at home is the best arm
         home[:, :-1, at_home[1:]] = shared.coefficients
-        home[:, -1, at_home] = np.array(_own(u[best], mu[best], answers.home, answers.push, -1.0)).T / unit[best]
+        home[:, -1, at_home] = np.array(_own(u[best], mu[best], closest.home, closest.push, -1.0)).T / unit[best]
         if shared.full:
             home[np.arange(mates), rivals[:mates]] += own[:mates] / np.sqrt(diagonal[rivals[:mates]])[:, None]
             own[:mates] = 0.0
-        self.parts = []
+        parts = []
         alone = int((np.diff(layout.offsets[1:]) == 1).sum())
         starts = np.concatenate([[end] * (alone > 0), layout.offsets[1 + alone :]]).astype(np.intp)
         for low, high in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
             arms, rows = slice(low, high), slice(low + mates - end, high + mates - end)
-            k, x = answers.there[rows, 0], answers.there[rows, 1]
+            k, x = closest.there[rows, 0], closest.there[rows, 1]
             there = _Shared.of(u[arms], mu[arms], k, x, diagonal[arms])
             coefficients = np.zeros((k.size, there.basis.shape[1], 6))
             coefficients[:, :, away[1:]] = there.coefficients
@@ -194,12 +190,13 @@ class System:
                 here = np.arange(k.size)
                 coefficients[here, here] += own[rows] / np.sqrt(diagonal[arms])[:, None]
                 own[rows] = 0.0
-            self.parts.append(_Part(arms, rows, there.basis, coefficients))
-        self.parts.append(_Part(slice(end), slice(mates), np.hstack([shared.basis, unit]), home[:mates]))
+            parts.append(_Part(arms, rows, rivals[rows] - low, there.basis, coefficients, home[rows]))
+        basis, nothing = np.hstack([shared.basis, unit]), np.zeros((mates, 0, 6))
+        last = _Part(slice(end), slice(mates), rivals[:mates], basis, home[:mates], nothing)
         self.rivals, self.own, self.home, self.diagonal = rivals, own, home, diagonal
 
         second = np.zeros((n, 6, 6))
-        second[:, :5, :5] = _second(answers) / weight[:, None, None]
+        second[:, :5, :5] = _second(closest) / weight[:, None, None]
         second[:, 5, 5] = 1 / steep
         self.middle = _inverse(second)
         free = diagonal[rivals]
@@ -207,17 +204,9 @@ class System:
         along = np.einsum("nvw,nw->nv", left, own) / free[:, None]
         inverse = 1 / diagonal
         inverse[rivals] = 1 / (free + np.einsum("nv,nvw,nw->n", own, self.middle, own))
-        self.blocks: list[_Block] = []
-        curvature: Matrix | float = 0.0
-        for part in self.parts:
-            arms, rows = part.arms, part.rows
-            last = arms.start is None
-            outside = np.zeros((mates, 0, 6)) if last else home[rows]
-            where = rivals[rows] - (0 if last else arms.start)
-            pieces = where, part.basis, inverse[arms], along[rows], part.coefficients, outside, left[rows]
-            self.blocks.append(_Block(*pieces, curvature if last else 0.0))
-            if not last:
-                curvature = curvature + self.blocks[-1].curvature
+        self.away = [_Block(part, inverse[part.arms], along[part.rows], left[part.rows]) for part in parts]
+        curvature = sum((block.curvature for block in self.away), start=0.0)
+        self.at_home = _Block(last, inverse[:end], along[:mates], left[:mates], curvature)
 
     def solve(self, rhs: Vector) -> Vector:
         """Returns the solution du."""
@@ -228,13 +217,12 @@ class System:
 
     def _solve(self, rhs: Vector) -> Vector:
         q = np.zeros(self.home.shape[1])
-        for part, block in zip(self.parts[:-1], self.blocks[:-1], strict=True):
-            q += block.pull_home(rhs[part.arms])
-        du = np.empty(rhs.size)
-        home = self.parts[-1].arms
-        du[home], t = self.blocks[-1].solve(rhs[home], np.zeros(0), q)
-        for part, block in zip(self.parts[:-1], self.blocks[:-1], strict=True):
-            du[part.arms], _ = block.solve(rhs[part.arms], t)
+        for block in self.away:
+            q += block.pull_home(rhs[block.part.arms])
+        du, home = np.empty(rhs.size), self.at_home.part.arms
+        du[home], t = self.at_home.solve(rhs[home], np.zeros(0), q)
+        for block in self.away:
+            du[block.part.arms], _ = block.solve(rhs[block.part.arms], t)
         return du
 
     def product(self, du: Vector) -> Vector:
@@ -252,21 +240,21 @@ class System:
 
     def _along(self, du: Vector) -> Matrix:
         """Returns (L_yu, L_u) du of each challenger."""
-        *parts, at_home = self.parts
+        at_home = self.at_home.part
         change: Matrix = self.own * du[self.rivals][:, None]
         change += np.einsum("nhv,h->nv", self.home, at_home.basis.T @ du[at_home.arms])
-        for part in parts:
-            change[part.rows] += np.einsum("nrv,r->nv", part.coefficients, part.basis.T @ du[part.arms])
+        for part in (block.part for block in self.away):
+            change[part.rows] += np.einsum("nrv,r->nv", part.shared, part.basis.T @ du[part.arms])
         return change
 
     def _back(self, weights: Matrix) -> Vector:
         """Returns sum_i (L_uy, L_u) weights_i."""
-        *parts, at_home = self.parts
+        at_home = self.at_home.part
         total = np.zeros(self.diagonal.size)
         total[self.rivals] = (self.own * weights).sum(axis=1)
         total[at_home.arms] += at_home.basis @ np.einsum("nhv,nv->h", self.home, weights)
-        for part in parts:
-            total[part.arms] += part.basis @ np.einsum("nrv,nv->r", part.coefficients, weights[part.rows])
+        for part in (block.part for block in self.away):
+            total[part.arms] += part.basis @ np.einsum("nrv,nv->r", part.shared, weights[part.rows])
         return total
 
 

@@ -1,5 +1,4 @@
-"""Bounds of 1/T* that hold in floating point, from any allocation and any mixture of alternatives
-(theory, section 4)."""
+"""Bounds of 1/T* that hold in floating point, from any allocation and any alternatives (theory, section 4)."""
 
 from __future__ import annotations
 
@@ -96,8 +95,7 @@ def feasible_gradients(responses: Responses) -> Matrix:
 
 
 def certified_upper(gradients: Matrix, p: Vector) -> float:
-    """Returns max_a (sum_i p_i d^i)_a, an upper bound of 1/T* for any mixture p of feasible alternatives
-    (theory 4.3)."""
+    """Returns max_a (sum_i p_i d^i)_a, an upper bound of 1/T* for any weights p of feasible alternatives (4.3)."""
     usable = (p > 0) & np.isfinite(gradients).all(axis=1)
     if not usable.any():
         return float("inf")

@@ -68,35 +68,26 @@ def curvature_kernel(
         for k in range(nodes.size):
             count = 0
             for i in live:
-                hat = 0.0  # piecewise linear hat function of node k at the price
-                if price[i] <= 0.0:
-                    continue
-                if price[i] == nodes[k]:
-                    hat = 1.0
-                elif price[i] < nodes[k] and k > 0 and price[i] > nodes[k - 1]:
-                    hat = (price[i] - nodes[k - 1]) / (nodes[k] - nodes[k - 1])
-                elif price[i] > nodes[k] and k + 1 < nodes.size and price[i] < nodes[k + 1]:
-                    hat = (nodes[k + 1] - price[i]) / (nodes[k + 1] - nodes[k])
+                hat = _hat(price[i], nodes, k)
                 if hat > 0.0:
-                    for a in range(low, high):
-                        share[count, a - low] = np.sqrt(hat * p[i]) * e[i, a]
+                    share[count] = np.sqrt(hat * p[i]) * e[i, low:high]
                     count += 1
-            block = basis[low:high, low:high].copy()
-            scaled = np.empty((high - low, high - low))
-            for a in range(high - low):
-                for j in range(high - low):
-                    scaled[a, j] = block[a, j] / (theta[low + j] + 2.0 * nodes[k] * rough[low + j])
-            part = share[:count].copy()
-            inverse = scaled @ block.T
-            outer = part.T @ part
-            for a in range(high - low):
-                for j in range(high - low):
-                    hessian[low + a, low + j] += inverse[a, j] * outer[a, j]
+            block, part = basis[low:high, low:high].copy(), share[:count].copy()
+            inverse = (block / (theta[low:high] + 2.0 * nodes[k] * rough[low:high])) @ block.T
+            hessian[low:high, low:high] += inverse * (part.T @ part)
 
-    # Subtract the directions in which the constraints do not let lam move.
+    fixed = _fixed(p, best, e, shared, moves, factors)
+    left: Matrix = hessian - fixed.T @ fixed
+    return left
+
+
+@njit
+def _fixed(p: Vector, best: int, e: Matrix, shared: bool, moves: Moves, factors: Factors) -> Matrix:
+    """Returns, as rows, the directions in which the constraints do not let lam move, scaled for the Hessian."""
+    basis, offsets = factors.basis, factors.offsets
     rows = np.flatnonzero(p > 0.0)  # skipping the other arms pays only if there are many of them
-    if 4 * rows.size > 3 * n_arms:
-        rows = np.arange(n_arms)
+    if 4 * rows.size > 3 * p.size:
+        rows = np.arange(p.size)
     if shared:
         directions = _held(rows, p, best, moves, factors)
     else:
@@ -108,10 +99,22 @@ def curvature_kernel(
         moved = directions[:, low:high].copy() @ basis[low:high, low:high].copy().T
         for row in range(directions.shape[0]):
             i = rows[row // each]
-            for a in range(low, high):
-                fixed[row, a] = moved[row, a - low] * e[i, a] * np.sqrt(max(p[i], 0.0))
-    left: Matrix = hessian - fixed.T @ fixed
-    return left
+            fixed[row, low:high] = moved[row] * e[i, low:high] * np.sqrt(max(p[i], 0.0))
+    return fixed
+
+
+@njit
+def _hat(price: float, nodes: Vector, k: int) -> float:
+    """Returns the piecewise linear hat function of node k at the price; 0 for prices that are not positive."""
+    if price <= 0.0:
+        return 0.0
+    if price == nodes[k]:
+        return 1.0
+    if price < nodes[k] and k > 0 and price > nodes[k - 1]:
+        return float((price - nodes[k - 1]) / (nodes[k] - nodes[k - 1]))
+    if price > nodes[k] and k + 1 < nodes.size and price < nodes[k + 1]:
+        return float((nodes[k + 1] - price) / (nodes[k + 1] - nodes[k]))
+    return 0.0
 
 
 @njit

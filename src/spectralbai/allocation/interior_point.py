@@ -7,9 +7,10 @@ Newton's method takes ten to thirty steps without a first guess on most instance
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spectralbai.allocation.certificate import MARGIN, Certified, certified_lower, certified_upper, feasible_gradients
 from spectralbai.allocation.curvature import NODE_RATIO, Moves, curvature_kernel
@@ -48,21 +49,16 @@ class Iterate(NamedTuple):
     """Multiplier of sum(omega) = 1."""
 
 
-class Ceiling(NamedTuple):
-    """An upper bound of 1/T*, without allowance for rounding errors, and what it was computed from."""
-
-    value: float
-    responses: Responses
-    mixture: Vector
-    """Weights of all arms as challengers, (n_arms,); 0 for those that do not count."""
-
-
 class Found(NamedTuple):
-    """The result of a search: the best allocation and the least upper bound found, without allowance for rounding
-    errors."""
+    """The best allocation and the least upper bound that a search found, without allowance for rounding."""
 
     best: Responses
-    ceiling: Ceiling
+    ceiling: float
+    """The upper bound of 1/T*."""
+    highest: Responses
+    """The responses that it was computed from."""
+    mixture: Vector
+    """The weights of all arms as challengers in it, (n_arms,); 0 for those that do not count."""
     iterations: int
 
 
@@ -74,10 +70,11 @@ def interior_point(
     `start` is a guess of the allocation. The search also ends once `upper` is at most `enough`: the caller knows a
     better value then.
     """
+    first = None if start is None else responder.respond(0.9 * start + 0.1 / start.size)
     # The search gets a smaller gap, because the certificate adds an allowance for rounding errors.
-    best, ceiling, iterations = search(responder, max(0.99 * tol - 4 * MARGIN, 0.0), max_iterations, start, enough)
-    upper = certified_upper(feasible_gradients(ceiling.responses), ceiling.mixture[ceiling.responses.challengers])
-    return Certified(best.omega, certified_lower(best), upper, iterations)
+    found = search(responder, max(0.99 * tol - 4 * MARGIN, 0.0), max_iterations, first, enough)
+    upper = certified_upper(feasible_gradients(found.highest), found.mixture[found.highest.challengers])
+    return Certified(found.best.omega, certified_lower(found.best), upper, found.iterations)
 
 
 def opening(responder: Responder) -> Responses:
@@ -97,23 +94,17 @@ def search(
     responder: Responder,
     tol: float,
     max_iterations: int,
-    start: Vector | None = None,
+    first: Responses | None = None,
     enough: float = 0.0,
     needs: Vector | None = None,
-    first: Responses | None = None,
 ) -> Found:
     """Returns the best allocation found, like `interior_point` but without a certificate, which is faster.
 
     `needs` (in component order) scales the challengers: the search maximises the minimum of f_i(omega) / needs_i over
-    challengers with positive needs, and values and bounds are those of this scaled problem. `first` is
-    `opening(responder)`, if the caller has it already.
+    challengers with positive needs, and values and bounds are those of this scaled problem. `first` holds the best
+    responses to start from, by default `opening(responder)`.
     """
-    if first is not None:
-        responses = first
-    elif start is None:
-        responses = opening(responder)
-    else:
-        responses = responder.respond(0.9 * start + 0.1 / start.size)
+    responses = opening(responder) if first is None else first
     needs = np.ones(responder.mu.size) if needs is None else needs
     rows = responses.challengers
     rows = rows[needs[rows] > 0]
@@ -132,7 +123,7 @@ def search(
     )
     weights = np.zeros(responder.mu.size)
     weights[rows] = mixture
-    return Found(best.responses(responder), Ceiling(ceiling, highest.responses(responder), weights), iterations)
+    return Found(best.responses(responder), ceiling, highest.responses(responder), weights, iterations)
 
 
 class _Game(NamedTuple):
@@ -221,16 +212,9 @@ def _iterate(
 @njit
 def _cut(game: _Game, found: Answers, p: Vector) -> _Cuts:
     """Returns the values and the upper bound at the allocation of these responses."""
-    rows, need, sigma = game.rows, game.need, game.sigma
-    n_arms = sigma.size
-    cost = np.empty(rows.size)
-    gradient = np.empty((rows.size, n_arms))
-    mixture = np.empty(rows.size)
-    for k in range(rows.size):
-        cost[k] = found.cost[rows[k]] / need[k]
-        mixture[k] = p[k] / cost[k] ** 2
-        for a in range(n_arms):
-            gradient[k, a] = 0.5 * (found.gap[rows[k], a] / sigma[a]) ** 2 / need[k]
+    cost, apart = found.cost[game.rows] / game.need, found.gap[game.rows] / game.sigma
+    gradient = 0.5 * (apart * apart) / game.need.reshape(-1, 1)
+    mixture = p / (cost * cost)
     mixture /= mixture.sum()
     return _Cuts(cost, gradient, cost.min(), cost.max(), mixture, (mixture @ gradient).max())
 
@@ -239,9 +223,8 @@ def _cut(game: _Game, found: Answers, p: Vector) -> _Cuts:
 def _step(point: Iterate, answered: _Answered, cuts: _Cuts, game: _Game) -> tuple[Iterate, _Answered]:
     """Returns the next iterate, and the best responses to its allocation."""
     question, before, found = game.question, answered.factors, answered.found
-    p = np.zeros(game.sigma.size)
-    for k in range(game.rows.size):
-        p[game.rows[k]] = point.p[k] * (game.scale / cuts.cost[k]) ** 2 / game.need[k]
+    p, ratio = np.zeros(game.sigma.size), game.scale / cuts.cost
+    p[game.rows] = point.p * (ratio * ratio) / game.need
     moves = Moves(found.gamma, found.nu, found.coef)
     e = found.gap / game.sigma**2
     hessian = curvature_kernel(p, NODE_RATIO, question.best, e, question.radii.size == 1, moves, before)
@@ -260,10 +243,7 @@ def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) ->
     """
     omega, s, w, p, z, eta = point
     n_cuts, size = gradient.shape
-    descent = np.empty((n_cuts, size))  # -gradient of 1/f_i
-    for i in range(n_cuts):
-        for a in range(size):
-            descent[i, a] = gradient[i, a] / f[i] ** 2
+    descent = gradient / (f * f).reshape(-1, 1)  # -gradient of 1/f_i
     drift = p @ descent
     if np.isnan(eta):
         eta = float((drift + z) @ omega)
@@ -276,22 +256,13 @@ def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) ->
     # Eliminating p, z, w and s leaves a positive definite system in omega. Eliminating s first centres the rows.
     ratio = p / w
     mean = ratio @ descent / ratio.sum()
-    stacked = np.empty((2 * n_cuts, size))
-    for i in range(n_cuts):
-        for a in range(size):
-            descent[i, a] -= mean[a]
-            stacked[i, a] = descent[i, a] * np.sqrt(ratio[i])
-            stacked[n_cuts + i, a] = gradient[i, a] * np.sqrt(2.0 * p[i] / f[i] ** 3)
-    normal = hessian + stacked.T @ stacked
-    for a in range(size):
-        normal[a, a] += z[a] / omega[a]
-    units = np.empty(size)
-    for a in range(size):
-        units[a] = 1.0 / np.sqrt(normal[a, a] * (1.0 + 1e-13))
-    for a in range(size):
-        for j in range(size):
-            normal[a, j] *= units[a] * units[j]
-        normal[a, a] = 1.0
+    descent -= mean
+    curved = gradient * np.sqrt(2.0 * p / (f * f * f)).reshape(-1, 1)
+    stacked = np.concatenate((descent * np.sqrt(ratio).reshape(-1, 1), curved))
+    normal = hessian + stacked.T @ stacked + np.diag(z / omega)
+    units: Vector = 1.0 / np.sqrt(np.diag(normal) * (1.0 + 1e-13))
+    normal *= units.reshape(-1, 1) * units
+    np.fill_diagonal(normal, 1.0)
     factor = np.linalg.cholesky(normal)
     by_eta = units * _solve(factor, units)
 
@@ -306,16 +277,16 @@ def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) ->
         d_w = descent @ d_omega + mean @ d_omega + d_s + infeasible
         d_p = target_w / w - ratio * d_w
         d_z = (target_z - z * d_omega) / omega
-        longest = min(min(_longest(omega, d_omega), _longest(w, d_w)), min(_longest(p, d_p), _longest(z, d_z)))
+        furthest = min(min(longest(omega, d_omega), longest(w, d_w)), min(longest(p, d_p), longest(z, d_z)))
         if corrector == 0:
-            step = min(1.0, longest)
+            step = min(1.0, furthest)
             ahead = ((p + step * d_p) @ (w + step * d_w) + (omega + step * d_omega) @ (z + step * d_z)) / (
                 n_cuts + size
             )
             centre = max(gap * min(1.0, ahead / gap) ** 2, RESIDUAL_SHARE * residual)
             target_w = centre - p * w - d_p * d_w
             target_z = centre - omega * z - d_omega * d_z
-    step = min(1.0, BOUNDARY * longest)
+    step = min(1.0, BOUNDARY * furthest)
     omega = omega + step * d_omega
     return Iterate(
         omega / omega.sum(), s + step * d_s, w + step * d_w, p + step * d_p, z + step * d_z, eta + step * d_eta
@@ -323,7 +294,7 @@ def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) ->
 
 
 @njit
-def _solve(factor: Matrix, rhs: Vector) -> Vector:
+def _solve(factor: NDArray[Any], rhs: Vector) -> Vector:
     """Returns the solution of C C' x = rhs for a lower triangular C."""
     x = rhs.copy()
     for a in range(x.size):
@@ -338,7 +309,7 @@ def _solve(factor: Matrix, rhs: Vector) -> Vector:
 
 
 @njit
-def _longest(x: Vector, dx: Vector) -> float:
+def longest(x: Vector, dx: Vector) -> float:
     """Returns the longest step that keeps x + step dx non-negative."""
     step = np.inf
     for j in range(x.size):

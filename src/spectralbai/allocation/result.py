@@ -13,6 +13,8 @@ from spectralbai.decimals import percent
 from spectralbai.documents import plain
 
 AllocationStatus = Literal["certified", "unfinished"]
+KEYS = ("best", "omega", "characteristic_time", "lower", "upper", "gap", "status", "iterations", "solver")
+"""What a document holds of an allocation."""
 MOST_ROWS = 30
 """Number of arms that a notebook shows."""
 
@@ -63,19 +65,7 @@ class Allocation:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the allocation, JSON-ready."""
-        document: dict[str, Any] = plain(
-            {
-                "best": self.best,
-                "omega": self.omega,
-                "characteristic_time": self.characteristic_time,
-                "lower": self.lower,
-                "upper": self.upper,
-                "gap": self.gap,
-                "status": self.status,
-                "iterations": self.iterations,
-                "solver": self.solver,
-            }
-        )
+        document: dict[str, Any] = plain({key: getattr(self, key) for key in KEYS})
         return document
 
     def _repr_html_(self) -> str:

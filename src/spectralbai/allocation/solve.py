@@ -58,8 +58,7 @@ SOLVERS: dict[str, Solver | None] = {
 }
 """The solvers by name; `_chosen` says which one "auto" takes."""
 MOST_ANSWERS = 5
-"""With a tolerance and many arms, how many right answers are tried besides the best arm; the others are only
-bounded."""
+"""With a tolerance and many arms, how many right answers besides the best arm are tried, not only bounded."""
 LEAST_LEAD = 1e-75
 """Least lead of the best arm, in units of the largest sigma: a square of its square must not be rounded to 0."""
 EQUAL = 1e-13
@@ -113,6 +112,13 @@ def solve_allocation(
     if problem.rigid:
         return _solve_quotient(problem, mu, tol, solver, max_iterations)
     chosen = _chosen(problem, solver)
+    if max_iterations is not None:
+        chosen = replace(chosen, max_iterations=max_iterations)
+    return _solve_answers(problem, mu, tol, chosen, guess)
+
+
+def _solve_answers(problem: Problem, mu: Vector, tol: float, solver: Solver, start: Vector | None) -> Allocation:
+    """Returns the allocation for the best arm or, with a tolerance, for the right answer that is easiest to prove."""
     best = problem.best_arm(mu)
     lead = float(mu[best] - np.delete(mu, best).max()) + problem.tolerance
     if lead < LEAST_LEAD * problem.sigma.max():
@@ -120,18 +126,18 @@ def solve_allocation(
             f"`mu` must have a best arm that leads by {LEAST_LEAD:g} sigma or more, tolerance included, got {lead:g} "
             f"at arm {best}; squares of less are too small for floating-point arithmetic"
         )
-    allocation = _solve_for(problem, mu, best, tol, chosen, max_iterations, guess, enough=0.0)
+    allocation = _solve_for(problem, mu, best, tol, solver, start, enough=0.0)
     # With a tolerance other answers are right too, and one of them may be easier to prove.
     # An answer exactly at the limit of the tolerance never is.
     right = np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9))
     right = right[right != best]
     left_out = 0.0
-    if problem.n_arms > MANY_ARMS and chosen.by_category:
+    if problem.n_arms > MANY_ARMS and solver.by_category:
         right = right[np.argsort(-mu[right], kind="stable")]
         left_out = shift_bound(problem, mu, right[MOST_ANSWERS:])
         right = right[:MOST_ANSWERS]
     for other in right:
-        rival = _solve_for(problem, mu, int(other), tol, chosen, max_iterations, guess, enough=allocation.lower)
+        rival = _solve_for(problem, mu, int(other), tol, solver, start, enough=allocation.lower)
         allocation = _better(allocation, rival, tol)
     if left_out > allocation.upper:
         allocation = replace(allocation, upper=left_out, status="unfinished")
@@ -162,18 +168,11 @@ def _chosen(problem: Problem, solver: str | Solver) -> Solver:
 
 
 def _solve_for(
-    problem: Problem,
-    mu: Vector,
-    best: int,
-    tol: float,
-    solver: Solver,
-    max_iterations: int | None,
-    start: Vector | None,
-    enough: float,
+    problem: Problem, mu: Vector, best: int, tol: float, solver: Solver, start: Vector | None, enough: float
 ) -> Allocation:
     """Returns the allocation for one answer; stops early once its value is known to be below `enough`."""
     responder = Responder(problem, mu, best)
-    limit = solver.max_iterations if max_iterations is None else max_iterations
+    limit = solver.max_iterations
     with one_thread():
         if problem.tolerance > 0 and not solver.by_category and not problem.unstructured:
             responder = _without_doubtful(responder)

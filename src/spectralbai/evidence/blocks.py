@@ -15,8 +15,7 @@ from spectralbai.evidence.memory import Memory
 
 @dataclass(frozen=True, eq=False)
 class Data(Memory):
-    """Counts, sums and sums of squares of results for each arm, after a common origin is subtracted from each
-    outcome."""
+    """Counts, sums and sums of squares of each arm's results, after a common origin is subtracted from them."""
 
     kind: ClassVar[str] = "data"
 

@@ -29,8 +29,7 @@ def register_noise(kind: str, read: Reader) -> None:
 
 
 def noise_from_dict(d: Mapping[str, Any], n_arms: int) -> Noise:
-    """Returns the noise of an instance file, Gaussian with sigma = 1 if none of the keys is there; other keys are
-    ignored."""
+    """Returns the noise of an instance file, Gaussian with sigma = 1 without any of the keys; others are ignored."""
     if "noise" in d:
         for key in KEYS:
             if key in d:

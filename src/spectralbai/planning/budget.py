@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -76,7 +76,7 @@ class Budget:
             "source": self.source,
             "instance": self.instance.as_dict(),
             "smallest_tolerance": {f"{p:g}": self.smallest_tolerance(p) for p in PROBABILITIES},
-            "curve": [{"tolerance": c.tolerance, "runs": c.runs, "decided": c.decided} for c in self.curve],
+            "curve": [asdict(each) for each in self.curve],
             "candidates": list(self.candidates),
         }
 

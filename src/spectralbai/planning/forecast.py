@@ -40,8 +40,7 @@ class Forecast:
     """T*. For scores in a range, it is computed for Gaussian outcomes with the standard deviation of the pilot, or with
     half of the range."""
     lower_bound: float
-    """Number of samples that every method of this risk needs on average; NaN for scores in a range, where no bound is
-    known."""
+    """Number of samples that every method of this risk needs on average; NaN for scores in a range."""
     runs: int = 0
     mean: float = math.nan
     mean_low: float = math.nan
@@ -67,21 +66,10 @@ class Forecast:
         took = Spread.of([each.tau for each in runs])
         decided = [each for each in runs if each.status == "decided"]
         errors = sum(not each.correct for each in decided)
-        low = took.mean - took.half_width
-        return cls(
-            delta,
-            characteristic,
-            bound,
-            len(runs),
-            took.mean,
-            low if math.isnan(low) else max(low, 0.0),
-            took.mean + took.half_width,
-            took.q05,
-            took.median,
-            took.q95,
-            errors,
-            len(runs) - len(decided),
-        )
+        interval = max(took.mean - took.half_width, 0.0), took.mean + took.half_width
+        quantiles = took.q05, took.median, took.q95
+        undecided = len(runs) - len(decided)
+        return cls(delta, characteristic, bound, len(runs), took.mean, *interval, *quantiles, errors, undecided)
 
 
 def rule_of_thumb(problem: Problem, delta: float, time: float) -> float:
@@ -135,8 +123,7 @@ def race(
     longest: int,
     noise: Drawing | None,
 ) -> Iterator[Run]:
-    """Returns an iterator over the runs with these numbers, on the signals in turn; runs do not depend on the
-    executor."""
+    """Returns an iterator over the runs with these numbers, the same for every executor, on the signals in turn."""
     seeds = [seed_of(seed, number) for number in numbers]
     means = [signals[number % len(signals)] for number in numbers]
     spread = executor.map if executor is not None else map

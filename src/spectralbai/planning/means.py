@@ -37,8 +37,7 @@ class Means:
 
     @classmethod
     def of(cls, instance: Instance, arms: ArrayLike | None, outcomes: ArrayLike | None, seed: int) -> Means:
-        """Returns the means of past observations, smoothed to R, if there are any; else those of the instance; else
-        random signals."""
+        """Returns the means of past observations, smoothed to R; else those of the instance; else random signals."""
         if arms is not None or outcomes is not None:
             pilot = Pilot.of(instance, arms, outcomes)
             return cls("observations", (pilot.mu,), pilot)

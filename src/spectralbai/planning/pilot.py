@@ -1,5 +1,4 @@
-"""Estimates from past observations: means, sigma, roughness, the spread of scores, and which other means are
-plausible."""
+"""Estimates from past observations: means, sigma, roughness, spread of scores, and which other means are plausible."""
 
 from __future__ import annotations
 
@@ -148,8 +147,7 @@ def _allowed(problem: Problem, mu: Vector) -> Vector:
 
 
 def _spread(problem: Problem, mu: Vector, sigma: SigmaEstimate) -> float | None:
-    """Returns the standard deviation of scores in a range, if it is smaller than for outcomes at the ends; else
-    None."""
+    """Returns the standard deviation of scores in a range; None if outcomes at the ends have no larger one."""
     if problem.outcome_range is None or problem.noise.divergence is not None or sigma.sigma == 0:
         return None
     low, high = problem.outcome_range

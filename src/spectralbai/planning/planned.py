@@ -34,6 +34,11 @@ MARGINS = (0.6, 1.5)
 """How inexact the rule of thumb may be, as factors."""
 CALIBRATED = (0.8, 1.25)
 """How inexact it may be after scaling to simulated races at the estimated means."""
+KEYS = (
+    *("delta", "source", "instance", "signals", "with_graph", "without_graph", "saving", "advice"),
+    *("by_delta", "by_R", "by_tolerance", "pilot", "range"),
+)
+"""What a document holds of a plan."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +133,7 @@ class Plan:
         return ""
 
     def _repr_html_(self) -> str:
-        """Returns what a notebook shows: the advice, and the trials to expect with and without the graph and at other
-        risks."""
+        """Returns what a notebook shows: the advice, and the expected trials, also without graph or at other risks."""
         rows = [("with the graph", self.with_graph), ("without it", self.without_graph)]
         rows += [
             (f"with the graph, delta = {each.delta:g}", each) for each in self.by_delta if each.delta != self.delta
@@ -139,23 +143,8 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """Returns everything, JSON-ready; missing numbers are None."""
-        document: dict[str, Any] = plain(
-            {
-                "delta": self.delta,
-                "source": self.source,
-                "instance": self.instance.as_dict(),
-                "signals": self.signals,
-                "with_graph": self.with_graph,
-                "without_graph": self.without_graph,
-                "saving": self.saving,
-                "advice": self.advice,
-                "by_delta": self.by_delta,
-                "by_R": self.by_R,
-                "by_tolerance": self.by_tolerance,
-                "pilot": None if self.pilot is None else self.pilot.as_dict(),
-                "range": self.range,
-            }
-        )
+        parts = {"instance": self.instance.as_dict(), "pilot": None if self.pilot is None else self.pilot.as_dict()}
+        document: dict[str, Any] = plain({key: parts.get(key, getattr(self, key)) for key in KEYS})
         return document
 
 
@@ -204,14 +193,9 @@ def plan(
     if means.pilot is None:
         means.check_told_apart(problem, instance.labels)
     deltas = (delta, *(each for each in DELTAS if each != delta))
-    radii = [(factor, factor * problem.R) for factor in R_FACTORS] if np.isfinite(problem.radii).any() else []
-    tolerances = sorted({problem.tolerance, *(share * means.spread for share in TOLERANCE_SHARES)})
-    if problem.n_arms > MANY_ARMS:  # computing the effect of other choices would take too long
-        radii, tolerances = [], []
-    other_R = [(factor if isinstance(R, np.ndarray) else R, replace(problem, R=R)) for factor, R in radii]
-    other_tolerance = [(each, replace(problem, tolerance=each)) for each in tolerances]
+    other_R, other_tolerance = _other_choices(problem, means.spread)
     fewer = min(runs, BATCH)
-    most = (len(deltas) + 1) * runs + (len(radii) + len(tolerances)) * fewer
+    most = (len(deltas) + 1) * runs + (len(other_R) + len(other_tolerance)) * fewer
     races = _Races(means, seed, executor, on_run, most)
     # The pulls of a race depend on the risk.
     ours = [races.forecast(SpectralRace, problem, each, runs) for each in deltas]
@@ -233,6 +217,17 @@ def plan(
         pilot=means.pilot,
         range=None if means.pilot is None else _range(means.pilot, problem, ours[0]),
     )
+
+
+def _other_choices(problem: Problem, spread: float) -> tuple[list[tuple[float, Problem]], list[tuple[float, Problem]]]:
+    """Returns the values of R (or factors, if there are several R) and of the tolerance whose effect a plan shows, with
+    the problems that have them; none for many arms, because it would take too long."""
+    if problem.n_arms > MANY_ARMS:
+        return [], []
+    radii = [(factor, factor * problem.R) for factor in R_FACTORS] if np.isfinite(problem.radii).any() else []
+    other_R = [(factor if isinstance(R, np.ndarray) else R, replace(problem, R=R)) for factor, R in radii]
+    tolerances = sorted({problem.tolerance, *(share * spread for share in TOLERANCE_SHARES)})
+    return other_R, [(each, replace(problem, tolerance=each)) for each in tolerances]
 
 
 @dataclass(eq=False)
@@ -293,8 +288,7 @@ class _Races:
 
 
 def _range(pilot: Pilot, problem: Problem, ours: Forecast) -> Range:
-    """Returns the range of the expected number of samples: by the rule of thumb, scaled to the races if there are
-    any."""
+    """Returns the range of the expected number of samples: the rule of thumb, scaled to the races, if any."""
     scale, margins = 1.0, MARGINS
     if ours.runs:
         scale = ours.mean / rule_of_thumb(problem, ours.delta, pilot.time)

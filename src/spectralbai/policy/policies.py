@@ -128,8 +128,7 @@ class TopTwo(Policy):
 
 @dataclass(frozen=True, eq=False)
 class LUCB(Policy):
-    """LUCB, which ignores the graph. Its intervals are the anytime Gaussian ones of theory 8.1, so that its risk is
-    proved."""
+    """LUCB, which ignores the graph, with the intervals of theory 8.1, so that its risk is proved."""
 
     ignores_graph: ClassVar[bool] = True
 

@@ -86,23 +86,11 @@ class Policy(Schedule):
                 "without the arm, its component would have no arm to try, and it has no result that is seen yet; tell "
                 "the first trial of the arm before you withdraw it"
             )
-        kept = tuple(block for block in state.blocks if arm not in block.arms)
-        informing = state.informing
-        for block in state.blocks:
-            if arm in block.arms:
-                informing = informing + block.results.padded(self.problem.n_arms)
         memories = {name: rule.withdraw(self._memory(state, name), arm) for name, rule in self._rules.items()}
         sampling = self.sampling.without(state.sampling, arm)
         best = state.best if state.best != arm else int(left[0])
-        state = replace(
-            state,
-            blocks=kept,
-            informing=informing,
-            stopping=memories,
-            sampling=sampling,
-            withdrawn=withdrawn,
-            best=best,
-        )
+        state = self._keeping(state, [block for block in state.blocks if arm not in block.arms])
+        state = replace(state, stopping=memories, sampling=sampling, withdrawn=withdrawn, best=best)
         if self.has_estimate(state):
             standing = tuple(watch.settled and (watch.arm != arm or not watch.consistent) for watch in state.watches)
             state = self._reread(state, standing)
@@ -158,18 +146,9 @@ class Policy(Schedule):
             name: rule.join(self._memory(state, name), self.problem, self.earlier[-1])
             for name, rule in self._rules.items()
         }
-        informing = state.informing.padded(n_arms)
-        blocks = []
-        for block in state.blocks:
-            if kept is None or block.number in kept:
-                blocks.append(block)
-            else:
-                informing = informing + block.results.padded(n_arms)
         state = replace(
-            state,
+            self._keeping(state, [block for block in state.blocks if kept is None or block.number in kept]),
             data=state.data.padded(n_arms),
-            informing=informing,
-            blocks=tuple(blocks),
             sampling=self.sampling.join(state.sampling, n_arms),
             stopping=memories,
             watches=tuple(Watch(watch.arm) for watch in state.watches),
@@ -178,6 +157,14 @@ class Policy(Schedule):
         if self.has_estimate(state):
             state = self._reread(state)
         return self._opened(state)
+
+    def _keeping(self, state: State, kept: list[Block]) -> State:
+        """Returns the state in which only these open blocks stay open; the results of the others only inform."""
+        informing = state.informing.padded(self.problem.n_arms)
+        for block in state.blocks:
+            if block not in kept:
+                informing = informing + block.results.padded(self.problem.n_arms)
+        return replace(state, informing=informing, blocks=tuple(kept))
 
     def ask(
         self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None

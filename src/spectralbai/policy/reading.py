@@ -40,8 +40,7 @@ class RuleReader:
     """Interval that the means are known to lie in, if any, for the rule mixture; by default the range of
     `Problem.bounded`."""
     watching: tuple[tuple[str | StoppingRule[Any], float], ...] = ()
-    """More (rule, delta) pairs that are read on the same pulls; pulling goes on until all have decided or found a
-    contradiction."""
+    """More (rule, delta) pairs that are read on the same pulls; pulling goes on until all have stopped."""
     sampling: SamplingRule[Any] = field(kw_only=True)
     """The sampling rule."""
     earlier: tuple[Problem, ...] = field(default=(), kw_only=True)
@@ -81,11 +80,10 @@ class RuleReader:
     @cached_property
     def _watched(self) -> tuple[tuple[StoppingRule[Any], float], ...]:
         """All (rule, delta) pairs: first (`stopping`, `delta`), then those of `watching`."""
-
-        def rule_of(given: str | StoppingRule[Any]) -> StoppingRule[Any]:
-            return RULES[given] if isinstance(given, str) else given
-
-        pairs = [(rule_of(given), delta) for given, delta in ((self.stopping, self.delta), *self.watching)]
+        pairs = [
+            (RULES[given] if isinstance(given, str) else given, delta)
+            for given, delta in ((self.stopping, self.delta), *self.watching)
+        ]
         named: dict[str, StoppingRule[Any]] = {}
         for rule, _ in pairs:
             if named.setdefault(rule.name, rule) != rule:  # a state stores the memories of rules by name
@@ -157,8 +155,7 @@ class RuleReader:
         return replace(state, best=evidence.best, watches=watches, sampling=plan)
 
     def _when_opened(self, block: Block, state: State) -> Evidence:
-        """Returns the evidence for a block that was opened before arms joined, with the problem at its opening and with
-        its results."""
+        """Returns the evidence for a block opened before arms joined: its results, and the problem at its opening."""
         problem = next(each for each in self.earlier if each.n_arms == block.n_arms)
         return Evidence(problem, block.data.plus(block.arms, block.outcomes), block.best, state.origin)
 
@@ -174,19 +171,7 @@ class RuleReader:
     def _verdicts(self, state: State) -> Readings:
         samples = state.samples
         return tuple(
-            Verdict(
-                seen.decided,
-                seen.arm,
-                seen.statistic,
-                seen.threshold,
-                samples,
-                seen.stopped_at,
-                seen.consistent,
-                rule.proved,
-                seen.candidates,
-                seen.doubted,
-                seen.lacking,
-            )
+            Verdict(decided=seen.decided, samples=samples, proved=rule.proved, **vars(seen))
             for seen, (rule, _) in zip(state.watches, self._watched, strict=True)
         )
 

@@ -71,8 +71,7 @@ class Schedule(RuleReader):
         return self._read(replace(state, data=state.data.plus(block.arms, block.outcomes)), block)
 
     def _opened(self, state: State) -> State:
-        """Returns the state with at least one open block, unless all rules have stopped; states written by an earlier
-        version have none."""
+        """Returns the state with an open block, unless all rules have stopped; states of earlier versions have none."""
         return state if state.blocks else self.open(state)
 
     def _first_pulls(self, issued: Vector, withdrawn: tuple[int, ...] = ()) -> Indices:

@@ -86,10 +86,7 @@ class State:
     @property
     def counts(self) -> Vector:
         """Results received per arm."""
-        counts: Vector = self.data.counts
-        for part in self._unseen:
-            counts = counts + part.counts
-        return counts
+        return self.received.counts
 
     @property
     def samples(self) -> int:
@@ -100,15 +97,9 @@ class State:
     @property
     def received(self) -> Data:
         """All results received, also those that are still sealed: for display and for plans, not for decisions."""
-        data = self.data
-        for part in self._unseen:
-            data = data + part
-        return data
-
-    @property
-    def _unseen(self) -> list[Data]:
         sealed = [block.results.padded(self.n_arms) for block in self.blocks]
-        return [*sealed, self.informing] if self.informing.samples else sealed
+        unseen = [*sealed, self.informing] if self.informing.samples else sealed
+        return sum(unseen, start=self.data)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the state in JSON-ready form; floats survive the round trip exactly."""
@@ -127,13 +118,10 @@ class State:
             "stopping": {name: memory.as_dict() for name, memory in self.stopping.items()},
             "watches": [
                 {
-                    "arm": w.arm,
+                    **vars(w),
                     "statistic": _as_json(w.statistic),
                     "threshold": _as_json(w.threshold),
-                    "stopped_at": w.stopped_at,
-                    "consistent": w.consistent,
                     "candidates": None if w.candidates is None else run_lengths.as_json(w.candidates),
-                    "doubted": w.doubted,
                     "lacking": None if w.lacking is None else run_lengths.as_json(w.lacking),
                 }
                 for w in self.watches

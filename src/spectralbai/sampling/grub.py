@@ -1,5 +1,4 @@
-"""GRUB: eliminates arms whose confidence interval (with the graph) is below that of another arm, and pulls the most
-uncertain of the rest."""
+"""GRUB: eliminates arms whose interval (with the graph) is below another one, and pulls the most uncertain other."""
 
 from __future__ import annotations
 

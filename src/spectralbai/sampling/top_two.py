@@ -1,5 +1,4 @@
-"""T3C, a top-two rule: it pulls a leader drawn by Thompson sampling, or the challenger with the least evidence against
-it."""
+"""T3C, a top-two rule: it pulls a leader drawn by Thompson sampling, or the challenger that is least refuted."""
 
 from __future__ import annotations
 

@@ -72,8 +72,7 @@ def floor(n_arms: int, samples: int) -> float:
 
 @njit
 def project_on_floor(omega: Vector, epsilon: float) -> Vector:
-    """Returns the point of {omega >= epsilon, sum = 1} closest to omega in sup-norm: max(omega - c, epsilon)
-    (theory 7.2)."""
+    """Returns the point of {omega >= epsilon, sum = 1} closest in sup-norm: max(omega - c, epsilon) (theory 7.2)."""
     ordered = np.sort(omega)[::-1]
     # If the m largest entries stay above the floor, c = (their sum + (K - m) epsilon - 1) / m. The right m is the
     # largest one for which they do.

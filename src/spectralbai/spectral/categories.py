@@ -18,8 +18,7 @@ from spectralbai.graph import Categories
 from spectralbai.problem import Problem
 
 MANY_ARMS = 200
-"""Without a graph, closed forms are used for more arms than this; with fewer, results stay the same as in earlier
-versions."""
+"""Without a graph, closed forms are used for more arms than this; with fewer, results stay as they were."""
 ROOT_STEPS = 100
 """Limit on the steps of a root search; Newton's method needs about six."""
 ROOMS = (1e-200, 1e200)

@@ -81,11 +81,6 @@ class Components:
         return self.radii if shared else _radii(R, self.whole, self.sizes)
 
     @cached_property
-    def of_edge(self) -> Indices:
-        """Component of each edge."""
-        return np.repeat(np.arange(self.n_components), np.diff(self.edge_offsets))
-
-    @cached_property
     def sizes(self) -> Indices:
         """Number of arms of each component."""
         return np.diff(self.offsets)

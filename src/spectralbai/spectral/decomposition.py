@@ -19,7 +19,7 @@ from spectralbai.problem import Problem
 from spectralbai.spectral import secular
 from spectralbai.spectral.components import Components
 from spectralbai.spectral.large_components import diagonalise_all
-from spectralbai.spectral.secular import Answers, Factors, Question
+from spectralbai.spectral.secular import Factors, Question
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,20 +100,20 @@ class Decomposition:
         return float(secular.misfit(radii, self.components.ordered(means), self.factors))
 
     def roughness(self, means: Vector, radii: Vector) -> Vector:
-        """Returns the least S of means at cost 0, which is S(means) if every arm has weight: one number for each of
-        `radii`."""
+        """Returns, for each of `radii`, the least S of means at cost 0: S(means) if every arm has weight."""
         return secular.roughness(radii, self.components.ordered(means), self.factors)
 
     def respond(
         self, means: Vector, best: int, radii: Vector, tolerance: float, start: Matrix | None = None
     ) -> Responses:
-        """Returns the best responses of all challengers of `best`; `start` (n_arms, 2) holds guesses of their
-        gammas."""
+        """Returns the best responses of all challengers of `best`; `start` (n_arms, 2) guesses their gammas."""
         to = self.components
         question = Question(int(to.position[best]), radii, tolerance, to.ordered(means))
         guesses = np.zeros((means.size, 2)) if start is None else to.ordered(start)
         found = secular.respond_all(question, self.factors, guesses)
-        return Responses.of(self, means, best, question, found)
+        gamma, nu, coef, cost = map(to.restored, (found.gamma, found.nu, found.coef, found.cost))
+        gap = to.restored(found.gap, axes=2)
+        return Responses(self, means, best, radii, tolerance, gamma, nu, coef, gap, cost, found.misfit, found.rests)
 
     def respond_pairs(self, means: Vector, best: int, R: float, tolerance: float) -> tuple[Vector, Vector]:
         """Returns (cost, misfit) of each challenger if only its component and that of `best` count (theory 6.8).
@@ -156,27 +156,6 @@ class Responses:
     rests: Vector
     """Price of smoothness of the closest smooth means in each component. If each component has an R, this is also the
     price in components that a challenger does not move."""
-
-    @classmethod
-    def of(
-        cls, decomposition: Decomposition, means: Vector, best: int, question: Question, found: Answers
-    ) -> Responses:
-        """Returns the best responses that the kernel found, with arms in their own order again."""
-        to = decomposition.components
-        return cls(
-            decomposition=decomposition,
-            means=means,
-            best=best,
-            radii=question.radii,
-            tolerance=question.tolerance,
-            gamma=to.restored(found.gamma),
-            nu=to.restored(found.nu),
-            coef=to.restored(found.coef),
-            gap=to.restored(found.gap, axes=2),
-            cost=to.restored(found.cost),
-            misfit=found.misfit,
-            rests=found.rests,
-        )
 
     @property
     def omega(self) -> Vector:

@@ -55,15 +55,34 @@ class Answers(NamedTuple):
     """Their price in each component."""
 
 
+class Span(NamedTuple):
+    """The coordinates that move in a search for one price of smoothness: all of them, or those of one component."""
+
+    R: float
+    y: Vector
+    theta: Vector
+    rough: Vector
+    q: Vector
+    """Coordinates of e_best - e_i: of e_best alone, or of -e_i, if the two are in different components."""
+    coef: Vector
+    """Coordinates of the alternative, the unknowns."""
+
+
 @njit
-def secular(
-    gamma: float, y: Vector, theta: Vector, rough: Vector, q: Vector, offset: float, coef: Vector
-) -> tuple[float, float, float]:
+def _within(whole: Span, R: float, low: int, high: int) -> Span:
+    """Returns the coordinates from `low` to `high` - 1 as a span."""
+    _, y, theta, rough, q, coef = whole
+    return Span(R, y[low:high], theta[low:high], rough[low:high], q[low:high], coef[low:high])
+
+
+@njit
+def secular(gamma: float, span: Span, offset: float) -> tuple[float, float, float]:
     """Returns (S, dS/dgamma, nu) of the minimiser of the Lagrangian at `gamma`, its coordinates in `coef`.
 
     It minimises 1/2 theta.(coef - y/theta)^2 + gamma rough.coef^2 subject to q.coef + offset <= 0 (theory 3.4-3.6). At
     gamma = 0, coordinates with theta = 0 are arbitrary; the limit gamma -> 0+ is returned, the least rough minimiser.
     """
+    _, y, theta, rough, q, coef = span
     gain = 0.0  # q' M^-1 q
     lead = offset  # how much lam0 violates the constraint
     free = 0.0  # q' L^-1 q over coordinates that change the roughness but not the cost
@@ -109,21 +128,37 @@ def secular(
 
 
 @njit
-def solve_secular(
-    start: float, R: float, y: Vector, theta: Vector, rough: Vector, q: Vector, offset: float, coef: Vector
-) -> tuple[float, float]:
+def next_price(gamma: float, low: float, high: float, smooth: float, slope: float, R: float, zero: bool) -> float:
+    """Returns the price to try next, between `low` and `high`, where S at `gamma` is `smooth` with derivative `slope`.
+
+    It is a step of Newton's method on 1/sqrt(S) - 1/sqrt(R), which is nearly linear in gamma (theory 3.8); if that
+    leaves the bracket, a price inside, or 0 if `zero` says that it was not tried yet.
+    """
+    guess = gamma + 2.0 * smooth * (np.sqrt(smooth / R) - 1.0) / -slope if slope < 0.0 else np.nan
+    if low < guess < high:
+        return guess
+    if low == 0.0 and zero:
+        return 0.0
+    if np.isinf(high):
+        return max(low * 16.0, np.finfo(np.float64).tiny)
+    return float(np.sqrt(low) * np.sqrt(high)) if low > 0.0 else high / 16.0
+
+
+@njit
+def solve_secular(start: float, span: Span, offset: float) -> tuple[float, float]:
     """Returns (gamma, nu) of the minimiser with S <= R, its coordinates in `coef`; `start` is a guess of gamma.
 
-    Newton's method on 1/sqrt(S) - 1/sqrt(R), which is nearly linear in gamma, kept inside a bracket (theory 3.8).
+    The steps are those of `next_price`, kept inside a bracket.
     """
+    R = span.R
     if R == 0.0:
-        smooth, _, nu = secular(0.0, y, theta, rough, q, offset, coef)
-        return (0.0, nu) if smooth == 0.0 else (np.inf, secular(np.inf, y, theta, rough, q, offset, coef)[2])
+        smooth, _, nu = secular(0.0, span, offset)
+        return (0.0, nu) if smooth == 0.0 else (np.inf, secular(np.inf, span, offset)[2])
     low, high = 0.0, np.inf
     gamma = start
     tried_zero = False
     for _ in range(ROOT_STEPS):
-        smooth, slope, nu = secular(gamma, y, theta, rough, q, offset, coef)
+        smooth, slope, nu = secular(gamma, span, offset)
         if gamma == 0.0:
             tried_zero = True
             if smooth <= R:
@@ -141,19 +176,10 @@ def solve_secular(
             high = gamma
         if abs(smooth - R) <= 4e-15 * R or high <= low * (1.0 + 4e-16):
             break
-        guess = gamma + 2.0 * smooth * (np.sqrt(smooth / R) - 1.0) / -slope if slope < 0.0 else np.nan
-        if low < guess < high:
-            if guess == gamma:
-                break
-            gamma = guess
-        elif low == 0.0 and not tried_zero:
-            gamma = 0.0
-        elif np.isinf(high):
-            gamma = low * 16.0
-        elif low == 0.0:
-            gamma = high / 16.0
-        else:
-            gamma = np.sqrt(low) * np.sqrt(high)
+        guess = next_price(gamma, low, high, smooth, slope, R, not tried_zero)
+        if guess == gamma:
+            break
+        gamma = guess
     return gamma, nu
 
 
@@ -189,25 +215,15 @@ def centre_means(
 
 @njit
 def rest(radii: Vector, y: Vector, theta: Vector, rough: Vector, offsets: Indices, coef: Vector) -> Vector:
-    """Returns the price of smoothness of each component at the closest means with S <= R, whose coordinates go to
-    `coef`."""
+    """Returns the price in each component at the closest means with S <= R, whose coordinates go to `coef`."""
     gamma = np.zeros(offsets.size - 1)
+    whole = Span(radii[0], y, theta, rough, np.zeros(y.size), coef)
     if radii.size == 1:
-        gamma[:] = solve_secular(0.0, radii[0], y, theta, rough, np.zeros(y.size), -1.0, coef)[0]
+        gamma[:] = solve_secular(0.0, whole, -1.0)[0]
         return gamma
     for c in range(gamma.size):
-        low, high = offsets[c], offsets[c + 1]
-        if high - low > 1:
-            gamma[c] = solve_secular(
-                0.0,
-                radii[c],
-                y[low:high],
-                theta[low:high],
-                rough[low:high],
-                np.zeros(high - low),
-                -1.0,
-                coef[low:high],
-            )[0]
+        if offsets[c + 1] - offsets[c] > 1:
+            gamma[c] = solve_secular(0.0, _within(whole, radii[c], offsets[c], offsets[c + 1]), -1.0)[0]
     return gamma
 
 
@@ -221,9 +237,8 @@ def project(radii: Vector, mu: Vector, factors: Factors) -> Vector:
     lam = basis @ coef
     for c in range(offsets.size - 1):
         for a in range(offsets[c], offsets[c + 1]):
-            lam[a] = (
-                mu[a] if gamma[c] == 0.0 and u[a] > 0.0 else (lam[a] + centre[c]) + mu[0]
-            )  # means that are smooth enough are returned exactly, without rounding errors
+            # Means that are smooth enough are returned exactly, without rounding errors.
+            lam[a] = mu[a] if gamma[c] == 0.0 and u[a] > 0.0 else (lam[a] + centre[c]) + mu[0]
     return lam
 
 
@@ -243,34 +258,21 @@ def roughness(radii: Vector, mu: Vector, factors: Factors) -> Vector:
     u, basis, theta, rough, offsets, _ = factors
     y = centre_means(mu, u, basis, theta, offsets)[2]
     smooth = np.zeros(radii.size)
+    whole = Span(radii[0], y, theta, rough, np.zeros(mu.size), np.zeros(mu.size))
     for c in range(radii.size):
         low, high = (0, mu.size) if radii.size == 1 else (offsets[c], offsets[c + 1])
-        none = np.zeros(high - low)
-        smooth[c] = secular(0.0, y[low:high], theta[low:high], rough[low:high], none, -1.0, none.copy())[0]
+        smooth[c] = secular(0.0, _within(whole, radii[c], low, high), -1.0)[0]
     return smooth
 
 
-class Side(NamedTuple):
-    """One of the two components that move if the challenger is not in the best arm's component."""
-
-    R: float
-    y: Vector
-    theta: Vector
-    rough: Vector
-    q: Vector
-    """Coordinates of e_best, or of -e_i."""
-    coef: Vector
-    """Coordinates of the alternative, the unknowns. They start at those of the closest means with S <= R."""
-
-
 @njit
-def move(side: Side, nu: float, start: float) -> tuple[float, float, float]:
+def move(span: Span, nu: float, start: float) -> tuple[float, float, float]:
     """Returns (gamma, q.coef, -d(q.coef)/dnu) of the minimiser of cost + nu q.coef with S <= R, its coordinates in
     `coef` (theory 16.3, 16.4); nu > 0, and `start` is a guess of gamma.
 
     1/sqrt(S) is concave in gamma here, so all Newton iterates after the first are on the left of the root.
     """
-    R, y, theta, rough, q, coef = side
+    R, y, theta, rough, q, coef = span
     low, high = 0.0, np.inf
     gamma = start if np.isfinite(start) else 0.0
     for _ in range(ROOT_STEPS):
@@ -302,17 +304,18 @@ def move(side: Side, nu: float, start: float) -> tuple[float, float, float]:
             high = gamma
         if abs(smooth - R) <= 4e-15 * R or high <= low * (1.0 + 4e-16):
             break
-        guess = gamma + 2.0 * smooth * (np.sqrt(smooth / R) - 1.0) / -slope if slope < 0.0 else np.nan
-        if low < guess < high:
-            if guess == gamma:
-                break
-            gamma = guess
-        elif low == 0.0 and gamma > 0.0:
-            gamma = 0.0
-        elif np.isinf(high):
-            gamma = max(low * 16.0, np.finfo(np.float64).tiny)
-        else:
-            gamma = np.sqrt(low) * np.sqrt(high) if low > 0.0 else high / 16.0
+        guess = next_price(gamma, low, high, smooth, slope, R, gamma > 0.0)
+        if guess == gamma:
+            break
+        gamma = guess
+    along, gain = _moved(span, nu, gamma)
+    return gamma, along, gain
+
+
+@njit
+def _moved(span: Span, nu: float, gamma: float) -> tuple[float, float]:
+    """Returns (q.coef, -d(q.coef)/dnu) of the minimiser at its price `gamma`, its coordinates in `coef`."""
+    _, y, theta, rough, q, coef = span
     along = gain = cross = bend = 0.0
     for j in range(y.size):
         den = theta[j] + (2.0 * gamma * rough[j] if rough[j] > 0.0 else 0.0)  # gamma may be inf
@@ -325,12 +328,12 @@ def move(side: Side, nu: float, start: float) -> tuple[float, float, float]:
             bend += push * push / den
     if gamma > 0.0 and bend > 0.0:
         gain = max(gain - cross * cross / bend, q[0] * q[0] / theta[0])
-    return gamma, along, gain
+    return along, gain
 
 
 @njit
 def meet(
-    home: Side, away: Side, offset: float, rests: tuple[float, float], start: Vector
+    home: Span, away: Span, offset: float, rests: tuple[float, float], start: Vector
 ) -> tuple[float, float, float]:
     """Returns (gamma, gamma, nu) of the two components for lam_best + tolerance <= lam_i, coordinates in `coef`.
 
@@ -340,14 +343,14 @@ def meet(
     guesses of the two prices.
     """
     lead = offset
-    for side in (home, away):
-        for j in range(side.y.size):
-            lead += side.q[j] * side.coef[j]
+    for span in (home, away):
+        for j in range(span.y.size):
+            lead += span.q[j] * span.coef[j]
     if lead <= 0.0:
         return rests[0], rests[1], 0.0
-    for side in (home, away):
-        if side.theta[0] == 0.0:  # a component without weight: moving its level costs nothing
-            side.coef[0] = -lead / side.q[0]
+    for span in (home, away):
+        if span.theta[0] == 0.0:  # a component without weight: moving its level costs nothing
+            span.coef[0] = -lead / span.q[0]
             return rests[0], rests[1], 0.0
 
     # Moving arms without weight costs nothing, as long as S <= R.
@@ -384,55 +387,54 @@ def meet(
 
 
 @njit
-def _pressed(side: Side, gamma: float) -> tuple[float, float]:
+def _pressed(span: Span, gamma: float) -> tuple[float, float]:
     """Returns (q.coef at nu = 0, q' M^-1 q) at a given price of smoothness, the two parts of (3.5)."""
     along = gain = 0.0
-    for j in range(side.y.size):
-        den = side.theta[j] + (2.0 * gamma * side.rough[j] if side.rough[j] > 0.0 else 0.0)  # gamma may be inf
+    for j in range(span.y.size):
+        den = span.theta[j] + (2.0 * gamma * span.rough[j] if span.rough[j] > 0.0 else 0.0)  # gamma may be inf
         if den > 0.0:
-            along += side.q[j] * side.y[j] / den
-            gain += side.q[j] * side.q[j] / den
+            along += span.q[j] * span.y[j] / den
+            gain += span.q[j] * span.q[j] / den
     return along, gain
 
 
 @njit
-def _free_room(side: Side, rest: float) -> float:
+def _free_room(span: Span, rest: float) -> float:
     """Returns how far q.coef can fall by moving arms without weight, from the closest means with S <= R."""
     if rest > 0.0:
         return 0.0
     free = 0.0
     smooth = 0.0
-    for j in range(1, side.y.size):
-        smooth += side.rough[j] * side.coef[j] ** 2
-        if side.theta[j] == 0.0:
-            free += side.q[j] ** 2 / side.rough[j]
-    return float(np.sqrt(free * max(side.R - smooth, 0.0)))
+    for j in range(1, span.y.size):
+        smooth += span.rough[j] * span.coef[j] ** 2
+        if span.theta[j] == 0.0:
+            free += span.q[j] ** 2 / span.rough[j]
+    return float(np.sqrt(free * max(span.R - smooth, 0.0)))
 
 
 @njit
-def _move_freely(side: Side, by: float) -> None:
+def _move_freely(span: Span, by: float) -> None:
     """Lowers q.coef by moving arms without weight, at the least roughness."""
     if by == 0.0:
         return
     free = 0.0
-    for j in range(1, side.y.size):
-        if side.theta[j] == 0.0:
-            free += side.q[j] ** 2 / side.rough[j]
-    for j in range(1, side.y.size):
-        if side.theta[j] == 0.0:
-            side.coef[j] = -by * side.q[j] / (side.rough[j] * free)
+    for j in range(1, span.y.size):
+        if span.theta[j] == 0.0:
+            free += span.q[j] ** 2 / span.rough[j]
+    for j in range(1, span.y.size):
+        if span.theta[j] == 0.0:
+            span.coef[j] = -by * span.q[j] / (span.rough[j] * free)
 
 
 @njit
 def respond_all(question: Question, factors: Factors, start: Matrix) -> Answers:
     """Returns the best responses of every challenger from one decomposition; `start` holds guesses of their gammas."""
-    best, radii, tolerance, mu = question
+    best, radii, _, mu = question
     u, basis, theta, rough, offsets, component = factors
     n_arms = mu.size
     gamma = np.zeros((n_arms, 2))
     nu = np.zeros(n_arms)
     coef = np.zeros((n_arms, n_arms))
-    gap = np.zeros((n_arms, n_arms))
     cost = np.zeros(n_arms)
     centre, centred, y = centre_means(mu, u, basis, theta, offsets)
 
@@ -442,66 +444,79 @@ def respond_all(question: Question, factors: Factors, start: Matrix) -> Answers:
     rests = np.zeros(offsets.size - 1)
     if not one:
         rests = rest(radii, y, theta, rough, offsets, coef[best])
-    q = np.zeros(n_arms)  # coordinates of e_best - e_i
+    q = np.zeros(n_arms)
     for i in range(n_arms):
         away = component[i]
-        for j in range(n_arms):
-            q[j] = 0.0
-        offset = tolerance
-        if i == best:
-            offset = -1.0  # so that smoothness is the only constraint
-        elif home == away:
-            resistance = 0.0
-            for j in range(offsets[home] + 1, offsets[home + 1]):
-                q[j] = basis[best, j] - basis[i, j]
-                resistance += q[j] ** 2 / rough[j]
-            if tolerance > 0.0 and tolerance**2 >= R * resistance:
-                cost[i] = np.inf  # no smooth means separate the two arms by the tolerance (3.9)
-                continue
-        else:
-            offset += centre[home] - centre[away]
-            for j in range(offsets[home], offsets[home + 1]):
-                q[j] = basis[best, j]
-            for j in range(offsets[away], offsets[away + 1]):
-                q[j] = -basis[i, j]
+        offset = _constrain(i, question, factors, centre, R, q)
+        if np.isinf(offset):
+            cost[i] = np.inf
+            continue
+        whole = Span(R, y, theta, rough, q, coef[i])
         if one:
-            gamma[i, 0], nu[i] = solve_secular(start[i, 0], R, y, theta, rough, q, offset, coef[i])
+            gamma[i, 0], nu[i] = solve_secular(start[i, 0], whole, offset)
             gamma[i, 1] = gamma[i, 0]
             continue
         if i == best:
             gamma[i, :] = rests[home]
             continue
         coef[i] = coef[best]
-        low, high = offsets[home], offsets[home + 1]
+        here = _within(whole, R, offsets[home], offsets[home + 1])
         if home == away:
-            gamma[i, 0], nu[i] = solve_secular(
-                start[i, 0], R, y[low:high], theta[low:high], rough[low:high], q[low:high], offset, coef[i, low:high]
-            )
+            gamma[i, 0], nu[i] = solve_secular(start[i, 0], here, offset)
             gamma[i, 1] = gamma[i, 0]
             continue
-        here = Side(R, y[low:high], theta[low:high], rough[low:high], q[low:high], coef[i, low:high])
-        low, high = offsets[away], offsets[away + 1]
-        there = Side(radii[away], y[low:high], theta[low:high], rough[low:high], q[low:high], coef[i, low:high])
+        there = _within(whole, radii[away], offsets[away], offsets[away + 1])
         gamma[i, 0], gamma[i, 1], nu[i] = meet(here, there, offset, (rests[home], rests[away]), start[i])
     if one:
         rests[:] = gamma[best, 0]
-
-    for c in range(offsets.size - 1):
-        low, high = offsets[c], offsets[c + 1]
-        if high - low == 1:
-            for i in range(n_arms):
-                gap[i, low] = centred[low] - basis[low, low] * coef[i, low]
-        else:
-            moved = coef[:, low:high].copy() @ basis[low:high, low:high].copy().T
-            for i in range(n_arms):
-                for a in range(low, high):
-                    gap[i, a] = centred[a] - moved[i, a - low]
+    gap = _gaps(centred, coef, basis, offsets)
     for i in range(n_arms):
         for a in range(n_arms):
             cost[i] += 0.5 * u[a] * gap[i, a] ** 2
     misfit = cost[best]
     cost[best] = np.inf
     return Answers(gamma, nu, coef, gap, cost, misfit, rests)
+
+
+@njit
+def _constrain(i: int, question: Question, factors: Factors, centre: Vector, R: float, q: Vector) -> float:
+    """Returns how much means that are constant in each component violate lam_best + tolerance <= lam_i, and puts the
+    coordinates of e_best - e_i into `q`.
+
+    It is inf if no smooth means satisfy the constraint, and -1 for i = best: then smoothness is the only constraint.
+    """
+    best, _, tolerance, _ = question
+    _, basis, _, rough, offsets, component = factors
+    home, away = component[best], component[i]
+    q[:] = 0.0
+    if i == best:
+        return -1.0
+    if home == away:
+        resistance = 0.0
+        for j in range(offsets[home] + 1, offsets[home + 1]):
+            q[j] = basis[best, j] - basis[i, j]
+            resistance += q[j] ** 2 / rough[j]
+        return np.inf if tolerance > 0.0 and tolerance**2 >= R * resistance else tolerance  # (3.9)
+    for j in range(offsets[home], offsets[home + 1]):
+        q[j] = basis[best, j]
+    for j in range(offsets[away], offsets[away + 1]):
+        q[j] = -basis[i, j]
+    return float(tolerance + (centre[home] - centre[away]))
+
+
+@njit
+def _gaps(centred: Vector, coef: Matrix, basis: Matrix, offsets: Indices) -> Matrix:
+    """Returns means - lam for each row of coordinates, component by component."""
+    n_arms = centred.size
+    gap = np.zeros((n_arms, n_arms))
+    for c in range(offsets.size - 1):
+        low, high = offsets[c], offsets[c + 1]
+        if high - low == 1:
+            gap[:, low] = centred[low] - basis[low, low] * coef[:, low]
+        else:
+            moved = coef[:, low:high].copy() @ basis[low:high, low:high].copy().T
+            gap[:, low:high] = centred[low:high] - moved
+    return gap
 
 
 @njit
@@ -518,34 +533,29 @@ def respond_pairs(question: Question, factors: Factors) -> tuple[Vector, Vector]
     misfit = np.zeros(n_arms)
     centre, _, y = centre_means(mu, u, basis, theta, offsets)
     home = component[best]
-    home_size = offsets[home + 1] - offsets[home]
     for c in range(offsets.size - 1):
         low, high = offsets[c], offsets[c + 1]
-        size = home_size if c == home else home_size + high - low
-        kept = np.empty(size, dtype=np.intp)  # coordinates of the two components, the best arm's first
-        for j in range(home_size):
-            kept[j] = offsets[home] + j
-        for j in range(home_size, size):
-            kept[j] = low + j - home_size
-        y_kept, theta_kept, rough_kept = y[kept], theta[kept], rough[kept]
-        q = np.zeros(size)
-        coef = np.zeros(size)
-        gamma = solve_secular(0.0, R, y_kept, theta_kept, rough_kept, q, -1.0, coef)[0]
-        shared = _coordinate_cost(y_kept, theta_kept, coef)
+        kept = np.arange(offsets[home], offsets[home + 1])  # coordinates of the two components, the best arm's first
+        if c != home:
+            kept = np.concatenate((kept, np.arange(low, high)))
+        size = kept.size
+        span = Span(R, y[kept], theta[kept], rough[kept], np.zeros(size), np.zeros(size))
+        gamma = solve_secular(0.0, span, -1.0)[0]
+        shared = _coordinate_cost(span.y, span.theta, span.coef)
         for i in range(low, high):
             misfit[i] = shared
             if i == best:
                 continue
             resistance = 0.0
             for j in range(size):
-                q[j] = basis[best, kept[j]] - basis[i, kept[j]]
-                if c == home and rough_kept[j] > 0.0:
-                    resistance += q[j] ** 2 / rough_kept[j]
+                span.q[j] = basis[best, kept[j]] - basis[i, kept[j]]
+                if c == home and span.rough[j] > 0.0:
+                    resistance += span.q[j] ** 2 / span.rough[j]
             offset = tolerance + centre[home] - centre[c]
             if c == home and tolerance > 0.0 and tolerance**2 >= R * resistance:
                 continue
-            gamma = solve_secular(gamma, R, y_kept, theta_kept, rough_kept, q, offset, coef)[0]
-            cost[i] = _coordinate_cost(y_kept, theta_kept, coef)
+            gamma = solve_secular(gamma, span, offset)[0]
+            cost[i] = _coordinate_cost(span.y, span.theta, span.coef)
     return cost, misfit
 
 

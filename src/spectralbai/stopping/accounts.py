@@ -16,8 +16,7 @@ from spectralbai.checks import Indices, Mask, Matrix, Vector
 from spectralbai.evidence.memory import Memory
 
 INVESTED = 0.1
-"""Part of the cash that is moved into bets at every block. It is small, so that bets on a wrong early leader cost
-little."""
+"""Part of the cash that is moved into bets at every block. Small: bets on a wrong early leader cost little."""
 COMMON = 0.2
 """With a tolerance, the part of the moved cash that goes to bets at tolerance 0, which are valid for every leader."""
 HALF = math.log(2)
@@ -204,8 +203,7 @@ class Accounts(Memory):
     withdrawals: int = 0
     """How many arms were withdrawn so far."""
     R_since: int = 0
-    """The number of arms when the account against R last started anew, or 0: blocks opened with fewer arms tested
-    another R."""
+    """The number of arms when the account against R last started anew: earlier blocks tested another R."""
 
     def without(self, arm: int) -> Accounts:
         """Returns the accounts after an arm is withdrawn."""

@@ -1,5 +1,4 @@
-"""The betting rule, the default: proved for any sampling in blocks, with a threshold that does not grow with the
-arms."""
+"""The betting rule, the default: proved for any sampling in blocks; its threshold does not grow with the arms."""
 
 from __future__ import annotations
 
@@ -129,20 +128,12 @@ class BettingReading(Reading):
         return bool(self.accounts.R.bets[0] > -np.inf)
 
     def consistent(self, delta: float) -> bool:
-        """Whether R is not refuted and some candidate is left; if R holds, each fails with probability at most
-        delta."""
+        """Whether R is not refuted and a candidate is left; if R holds, each fails at risk delta."""
         goal = -math.log(delta)
         return bool(self.accounts.R.peak[0] < goal) and self.candidates(delta).size > 0
 
     def candidates(self, delta: float) -> Indices:
-        if delta not in self._left:
-            self._left[delta] = (self.accounts.arms.peak < -math.log(delta)).nonzero()[0]
-        return self._left[delta]
-
-    @cached_property
-    def _left(self) -> dict[float, Indices]:
-        """The candidates at each risk asked about so far."""
-        return {}
+        return np.flatnonzero(self.accounts.arms.peak < -math.log(delta))
 
     def recommended(self, delta: float) -> int:
         """Returns the most promising candidate."""
@@ -176,6 +167,11 @@ class LeaderReading(BettingReading):
 
     separable: Mask | CategoryRivals
 
+    @property
+    def _leaders(self) -> Leaders:
+        assert self.accounts.leaders is not None, "with a tolerance, leaders have accounts"
+        return self.accounts.leaders
+
     def decided(self, delta: float) -> bool:
         return self.consistent(delta) and self._winner(delta) is not None
 
@@ -188,14 +184,11 @@ class LeaderReading(BettingReading):
         rivals = self._rivals(leader)
         if not rivals.any():
             return math.inf, 0.0
-        leaders = self.accounts.leaders
-        assert leaders is not None
-        return float(leaders.wealth(leader)[1][rivals].min()), -math.log(delta)
+        return float(self._leaders.wealth(leader)[1][rivals].min()), -math.log(delta)
 
     def lacking(self, delta: float) -> Vector:
-        goal, leader, leaders = -math.log(delta), self.recommended(delta), self.accounts.leaders
-        assert leaders is not None
-        now, peak = leaders.wealth(leader)
+        goal, leader = -math.log(delta), self.recommended(delta)
+        now, peak = self._leaders.wealth(leader)
         return np.where((peak < goal) & self._rivals(leader), goal - now, 0.0)
 
     def _rivals(self, leader: int) -> Mask:
@@ -212,12 +205,10 @@ class LeaderReading(BettingReading):
 
     def _winner(self, delta: float) -> int | None:
         """Returns the most promising arm that has beaten all others, if there is one."""
-        leaders = self.accounts.leaders
-        assert leaders is not None
         left = np.flatnonzero(self.accounts.arms.left)
         hopeless = [b for b in left.tolist() if not self._rivals(b).any()] if self._may_be_alone(left) else []
-        beaten = leaders.peak >= -math.log(delta)
+        beaten = self._leaders.peak >= -math.log(delta)
         winners = [
-            int(b) for b, row in zip(leaders.leaders, beaten, strict=True) if row[self._rivals(int(b))].all()
+            int(b) for b, row in zip(self._leaders.leaders, beaten, strict=True) if row[self._rivals(int(b))].all()
         ] + hopeless
         return max(winners, key=lambda b: float(self.promise[b])) if winners else None

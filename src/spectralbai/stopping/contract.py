@@ -26,8 +26,7 @@ class StoppingRule(ABC, Generic[M]):
     """
 
     bets: ClassVar[bool] = False
-    """Whether the rule bets on blocks, so that pulls come in blocks whose results stay sealed until all have
-    arrived."""
+    """Whether the rule bets, so that pulls come in blocks, whose results stay sealed until all have arrived."""
     tests_R: ClassVar[bool] = False
     """Whether the rule tests if the data agree with R, once it has enough of them (see `Reading.tests_R`)."""
 

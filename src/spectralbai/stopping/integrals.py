@@ -6,9 +6,10 @@ only.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.compiled import njit
@@ -19,7 +20,7 @@ STIFFEST = 1e10
 from singular."""
 
 
-class Results(NamedTuple):
+class Measured(NamedTuple):
     """Results before or after the split: the weight of each arm and its mean; arms are in component order."""
 
     weights: Vector
@@ -63,14 +64,14 @@ def log_integrals(
     Member k is the posterior, given the results before the split, of a flat level and roughness precision kappa_k; its
     weight says how well kappa_k explains those results (theory 6.4-6.6).
     """
-    then = Results(components.ordered(before), components.ordered(means_before))
-    since = Results(components.ordered(u), components.ordered(means))
+    then = Measured(components.ordered(before), components.ordered(means_before))
+    since = Measured(components.ordered(u), components.ordered(means))
     edges = Edges(components.offsets, components.ends, components.weights, components.edge_offsets)
     return _log_integrals(then, since, Prior(R, *level, scales), edges)
 
 
 @njit
-def _log_integrals(then: Results, since: Results, prior: Prior, edges: Edges) -> Vector:
+def _log_integrals(then: Measured, since: Measured, prior: Prior, edges: Edges) -> Vector:
     n_components = edges.offsets.size - 1
     result = np.zeros(n_components)
     for c in range(n_components):
@@ -117,41 +118,36 @@ def _laplacian(c: int, edges: Edges) -> Matrix:
 
 @njit
 def _member(
-    kappa: float, centre: float, c: int, laplacian: Matrix, then: Results, since: Results, prior: Prior, edges: Edges
+    kappa: float, centre: float, c: int, laplacian: Matrix, then: Measured, since: Measured, prior: Prior, edges: Edges
 ) -> tuple[float, float]:
     """Returns, for one member of the prior of component c, the logs of its weight and of weight times integral."""
     _, precision, middle, _ = prior
     _, ends, weights, edge_offsets = edges
-    low = edges.offsets[c]
-    size = edges.offsets[c + 1] - low
-    before, means_before = then
-    u, means = since
+    low, high = edges.offsets[c], edges.offsets[c + 1]
+    size = high - low
+    before, means_before = then.weights[low:high], then.means[low:high]
+    u, means = since.weights[low:high], since.means[low:high]
     # before the split: evidence of kappa, and the posterior mean m
-    matrix = np.empty((size, size))
-    pull = np.empty(size)
+    matrix = kappa * laplacian
     for a in range(size):
-        for j in range(size):
-            matrix[a, j] = kappa * laplacian[a, j]
-        matrix[a, a] += before[low + a] + precision
-        pull[a] = before[low + a] * (means_before[low + a] - centre) + precision * (middle - centre)
+        matrix[a, a] += before[a] + precision
+    pull = before * (means_before - centre) + precision * (middle - centre)
     m, logdet = _solve_factored(np.linalg.cholesky(matrix), pull)
     fit = 0.0
     for a in range(size):
-        fit += (
-            before[low + a] * (means_before[low + a] - centre - m[a]) ** 2 + precision * (middle - centre - m[a]) ** 2
-        )
+        fit += before[a] * (means_before[a] - centre - m[a]) ** 2 + precision * (middle - centre - m[a]) ** 2
     for edge in range(edge_offsets[c], edge_offsets[c + 1]):
         fit += kappa * weights[edge] * (m[ends[edge, 0] - low] - m[ends[edge, 1] - low]) ** 2
     log_weight = 0.5 * (size - 1) * np.log(kappa) - 0.5 * logdet - 0.5 * fit
     # after the split: the integral of this member
     for a in range(size):
-        matrix[a, a] += u[low + a]
-        pull[a] += u[low + a] * (means[low + a] - centre)
+        matrix[a, a] += u[a]
+        pull[a] += u[a] * (means[a] - centre)
     lam, logdet_after = _solve_factored(np.linalg.cholesky(matrix), pull)
     fit = 0.0
     for a in range(size):
-        fit += u[low + a] * (means[low + a] - centre - lam[a]) ** 2
-        fit += (before[low + a] + precision) * (lam[a] - m[a]) ** 2
+        fit += u[a] * (means[a] - centre - lam[a]) ** 2
+        fit += (before[a] + precision) * (lam[a] - m[a]) ** 2
     for edge in range(edge_offsets[c], edge_offsets[c + 1]):
         a, b = ends[edge, 0] - low, ends[edge, 1] - low
         fit += kappa * weights[edge] * (lam[a] - m[a] - lam[b] + m[b]) ** 2
@@ -165,7 +161,7 @@ def _log_sum_exp(x: Vector) -> float:
 
 
 @njit
-def _solve_factored(factor: Matrix, rhs: Vector) -> tuple[Vector, float]:
+def _solve_factored(factor: NDArray[Any], rhs: Vector) -> tuple[Vector, float]:
     """Returns the solution of C C' x = rhs and log det(C C')."""
     x = rhs.copy()
     logdet = 0.0

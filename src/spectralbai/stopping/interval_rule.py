@@ -18,8 +18,7 @@ from spectralbai.stopping.reading import IntervalReading, Reading
 
 @dataclass(frozen=True)
 class Intervals(StoppingRule[Memory]):
-    """The rule of LUCB and GRUB: stops once the confidence interval of one arm is above all others, up to the
-    tolerance."""
+    """Stops once the confidence interval of one arm is above all others, up to the tolerance."""
 
     proved: bool = True
     with_graph: bool = field(kw_only=True)

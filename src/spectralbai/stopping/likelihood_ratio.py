@@ -60,8 +60,7 @@ class PrintedRule(StoppingRule[Memory]):
 
 
 def closest_cost(problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-    """Returns the cost per trial of the closest alternative to the means `mu` (theory 2.2), which is how fast
-    likelihood ratios grow."""
+    """Returns how fast likelihood ratios grow: the cost per trial of the closest alternative to `mu` (theory 2.2)."""
     return Responder(problem, mu, best).respond(allocation).value
 
 
@@ -73,4 +72,4 @@ def _without_graph(problem: Problem) -> Problem:
 def _plain_reading(evidence: Evidence, arm: int, statistic: Vector, iterated_logarithm: bool) -> Reading:
     t = evidence.samples
     penalty = math.log1p(math.log(t)) if iterated_logarithm else math.log(2 * t * (evidence.problem.n_arms - 1))
-    return LikelihoodReading(arm, statistic, np.full(statistic.size, penalty), np.zeros(statistic.size), 0.0, math.inf)
+    return LikelihoodReading.plain(arm, statistic, penalty)

@@ -85,11 +85,8 @@ class Mixture(StoppingRule[Split]):
     def read(self, memory: Split, evidence: Evidence) -> LikelihoodReading:
         responses, split = evidence.responses, memory.data
         if split is None or split.samples == evidence.samples:
-            rows = responses.challengers
-            statistic = responses.cost[rows] - responses.misfit
-            return LikelihoodReading(
-                evidence.best, statistic, np.full(rows.size, math.inf), np.zeros(rows.size), 0.0, math.inf
-            )
+            statistic = responses.cost[responses.challengers] - responses.misfit
+            return LikelihoodReading.plain(evidence.best, statistic, penalty=math.inf)
         problem, best = evidence.problem, evidence.best
         later = evidence.data.since(split)
         decomposition, means = decompose(problem, later.counts), later.means

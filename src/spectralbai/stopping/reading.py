@@ -75,6 +75,11 @@ class LikelihoodReading(Reading):
     region: Region | None = None
     """Where the true means lie, if the rule is proved and its prior is frozen."""
 
+    @classmethod
+    def plain(cls, arm: int, statistic: Vector, penalty: float) -> LikelihoodReading:
+        """Returns the reading with one penalty for all challengers, which does not test R."""
+        return cls(arm, statistic, np.full(statistic.size, penalty), np.zeros(statistic.size), 0.0, math.inf)
+
     @property
     def tests_R(self) -> bool:
         return self.region is not None and bool((self.region.decomposition.rough > 0).any())
