@@ -355,6 +355,12 @@ def test_version_and_help(run: Run) -> None:
     assert "Example" in run("solve", "--help").stdout
 
 
+@pytest.mark.parametrize("group", [(), ("study",), ("serve",), ("serve", "token")])
+def test_what_commands_do_is_said_in_a_line_each(group: tuple[str, ...], run: Run) -> None:
+    commands = run(*group, "--help").stdout.partition("Commands:\n")[2]
+    assert commands and "..." not in commands
+
+
 def test_the_help_of_solve_names_every_solver(run: Run) -> None:
     shown = run("solve", "--help").stdout
     assert [name for name in SOLVERS if name not in shown] == []

@@ -30,7 +30,7 @@ def compare(
     export: Annotated[Path | None, Option(help="Write every run to this CSV file too.", metavar="FILE")] = None,
     force: Force = False,
 ) -> None:
-    """Compares policies: samples, errors, and how far from the lower bound.
+    """Compares policies: samples, errors, ratio to the lower bound.
 
     All intervals have 95 % confidence: by Student's t for means, exact for error rates.
     """

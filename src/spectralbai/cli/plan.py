@@ -53,8 +53,10 @@ def plan(
     as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of tables.")] = False,
     force: Force = False,
 ) -> None:
-    """How many trials will this take, is the graph worth it, and what should R be? Or, with --budget, what can this
-    many trials find?
+    """Says how many trials to expect, and whether the graph helps.
+
+    It also says what other values of R, of the tolerance and of the risk would change; and with --budget, what this
+    many trials can find.
 
     The plan assumes the means of --observations, smoothed to R; else the guess "mu" in the file; else random smooth
     signals as rough as R allows. Expected trials come from simulated runs of the default rule.

@@ -30,7 +30,9 @@ def reproduce(
     out: Annotated[Path, Option(help=f"Directory for {TABLE_NAME} and {PICTURE_NAME}.", metavar="DIR")] = OUT,
     force: Force = False,
 ) -> None:
-    """The paper's experiment: what a tighter bound R on the roughness of the means saves.
+    """Runs the experiment of the paper, and draws its figure.
+
+    It shows what a tighter bound R on the roughness of the means saves.
 
     There are three arms with means 0.9, 0.5 and 0.6, the last two joined by an edge, and noise of standard deviation 1.
     The smaller R is, the more the graph helps. The race aims its samples at the arms not yet eliminated and stops by

@@ -114,7 +114,7 @@ def revoke(
 
 @token.command("list")
 def list_(tokens: Tokens = None, as_json: Json = False) -> None:
-    """Lists the tokens: their labels and rights, not the tokens themselves."""
+    """Lists the labels and rights of the tokens."""
     found = _tokens(tokens).tokens
     rows = [{"id": each.id, "label": each.label, "access": each.access, "created": each.created} for each in found]
     if as_json:

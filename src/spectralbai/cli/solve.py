@@ -49,7 +49,7 @@ def solve(
         int | None, Option(help="Most steps; the solver's own limit if not given.", metavar="N")
     ] = None,
 ) -> None:
-    """What the graph saves, and how to share the samples.
+    """Says what the graph saves, and how to share the samples.
 
     T_R* is the least expected number of samples per unit of log(1/delta) if the means are known to be smooth on the
     graph, T_inf* if the graph is ignored; both come with certified bounds. For scores in a range they are computed for

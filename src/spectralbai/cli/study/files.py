@@ -28,7 +28,10 @@ def report(
     as_json: Annotated[bool, Option("--json", help="Print JSON, and write no file.")] = False,
     force: Force = False,
 ) -> None:
-    """Writes the report of a study: one HTML page with pictures, to attach to a decision, and JSON."""
+    """Writes the report of a study: a page with pictures, and JSON.
+
+    The page is one HTML file, to attach to a decision.
+    """
     beside = out.with_suffix(".json") if out.name else out
     if not as_json and beside == out:
         raise InvalidInput(

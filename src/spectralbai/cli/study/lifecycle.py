@@ -56,10 +56,11 @@ def withdraw(
     storage: StorageUrl = None,
     as_json: Json = False,
 ) -> None:
-    """Takes an option out of a study, for example because it is out of stock or unsafe.
+    """Takes an option out of a study.
 
-    It is never tried again and never the answer; if it was the answer, the study goes on. The risk of all answers
-    together is then at most 2 delta, if options are not withdrawn because of their outcomes.
+    Do so if it is out of stock or unsafe, for example. It is never tried again and never the answer; if it was the
+    answer, the study goes on. The risk of all answers together is then at most 2 delta, if options are not withdrawn
+    because of their outcomes.
     """
     with open_study(name, storage) as study, progress("processing results"):
         new = study.withdraw(label)
