@@ -182,14 +182,16 @@ def _with_optimism(omega: Vector, outlook: Outlook, leader: int, racing: Mask) -
     as far as these exceed the leader's mean (13.2, 17.19)."""
     upper, level = outlook.hopes(leader)
     upper[~racing] = -np.inf
-    if isinstance(outlook, CatalogueOutlook):
-        rivals = np.argsort(-upper, kind="stable")[:HOPEFUL]
-    else:
-        rivals = np.array([first_largest(upper)])
-    rivals = rivals[upper[rivals] > level]
-    if rivals.size:
+    rivals: list[int] = []
+    for _ in range(HOPEFUL if isinstance(outlook, CatalogueOutlook) else 1):
+        rival = first_largest(upper)
+        if upper[rival] <= level:
+            break
+        rivals.append(rival)
+        upper[rival] = -np.inf
+    if rivals:
         omega = (1 - OPTIMISM) * omega
-        omega[rivals] += OPTIMISM / rivals.size
+        omega[rivals] += OPTIMISM / len(rivals)
     return omega
 
 
