@@ -2,7 +2,7 @@
 
 `python -m benchmarks.catalogue [--quick]` drives studies on SQLite with 20 categories, a lone best option at .9 and
 R_c = 1.5 S_c, from 500 to 20,001 options, each size in a process of its own; solves the allocation of catalogues of
-other shapes; and races the target instances.
+other shapes; and races the target instances and others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import math
 import resource
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
@@ -114,6 +116,56 @@ def race(size: int, spread: float, R: float | None, seed: int) -> tuple[int, boo
     return run.tau, run.correct, int((run.counts > 0).sum())
 
 
+def binary(levels: tuple[float, float], spread: float, lead: float, lone: bool) -> sb.Instance:
+    """Returns 20 categories of 50 options with binary outcomes; the best one, by `lead`, is inside one or alone."""
+    rng = np.random.default_rng(0)
+    labels = [f"category {c}" for c in range(CATEGORIES) for _ in range(50)] + ["alone"] * lone
+    mu = np.repeat(rng.uniform(*levels, CATEGORIES), 50) + spread * rng.standard_normal(CATEGORIES * 50)
+    mu = np.clip(mu, 0.002, 0.998)
+    best = mu.size if lone else int(rng.integers(mu.size))
+    others = np.delete(mu, best) if best < mu.size else mu
+    mu = np.insert(others, best, others.max() + lead)
+    graph = sb.Graph.from_categories(labels)
+    R = 1.5 * graph.roughness_by_component(mu)
+    return sb.Instance(sb.Problem.bounded(graph, R, low=0, high=1, binary=True), mu)
+
+
+def five_good() -> sb.Instance:
+    """Returns 20 categories of 50 options, five of them good, and the best option inside one of these."""
+    rng = np.random.default_rng(5)
+    level = np.concatenate([rng.uniform(0.2, 0.5, CATEGORIES - 5), np.linspace(0.55, 0.6, 5)])
+    mu = np.repeat(level, 50) + 0.01 * rng.standard_normal(CATEGORIES * 50)
+    mu[(CATEGORIES - 1) * 50 + 3] = 0.9
+    graph = sb.Graph.from_categories([f"category {c}" for c in range(CATEGORIES) for _ in range(50)])
+    return sb.Instance(sb.Problem(graph, 1.5 * graph.roughness_by_component(mu)), mu)
+
+
+OTHERS: dict[str, tuple[Callable[[], sb.Instance], float, range]] = {
+    "20 x 100, inside": (
+        partial(sb.instances.catalogue, 20, 100, lone_best=False, spread=0.003),
+        0.01,
+        range(100, 125),
+    ),
+    "20 x 50, inside": (partial(sb.instances.catalogue, 20, 50, lone_best=False), 0.01, range(20)),
+    "20 x 50, five good": (five_good, 0.01, range(32)),
+    "2,001 alone": (partial(sb.instances.catalogue, 2000, 1), 0.01, range(6)),
+    "binary, .02 to .06, inside": (partial(binary, (0.02, 0.06), 0.001, 0.03, False), 0.05, range(40)),
+    "binary, .2 to .6, inside": (partial(binary, (0.2, 0.6), 0.005, 0.2, False), 0.05, range(30)),
+    "binary, .02 to .06, alone": (partial(binary, (0.02, 0.06), 0.001, 0.03, True), 0.05, range(30)),
+    "binary, .2 to .6, alone": (partial(binary, (0.2, 0.6), 0.005, 0.2, True), 0.05, range(40)),
+}
+"""Other instances: how they are made, the risk, and the seeds of the runs."""
+
+
+def other_race(name: str, seed: int) -> tuple[int, bool]:
+    """Returns (samples, whether the answer is right) of one race on one of `OTHERS`."""
+    make, delta, _ = OTHERS[name]
+    made = make()
+    assert made.mu is not None
+    run = sb.simulate.run(sb.SpectralRace(made.problem, delta), made.mu, seed)
+    return run.tau, run.correct
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="up to 2,001 options, and few races")
@@ -192,6 +244,26 @@ def main() -> None:
             f"{error:,.0f}",
             str(sum(not right for _, right, _ in ended)),
             f"{np.mean([tried for _, _, tried in ended]):,.0f}",
+        )
+    console.print(table)
+
+    table = Table(title="other instances", box=None)
+    for name in ("instance", "bound, at least", "samples", "se", "wrong", "runs"):
+        table.add_column(name, justify="right")
+    for name, (make, delta, seeds) in OTHERS.items():
+        made = make()
+        assert made.mu is not None
+        tried = seeds[:2] if quick else seeds
+        with ProcessPoolExecutor(2, get_context("spawn")) as pool:
+            races = list(pool.map(other_race, [name] * len(tried), tried))
+        taus = np.array([tau for tau, _ in races])
+        table.add_row(
+            name,
+            f"{sb.lower_bound(made.problem, made.mu, delta):,.0f}",
+            f"{taus.mean():,.0f}",
+            f"{taus.std(ddof=1) / math.sqrt(taus.size):,.0f}",
+            str(sum(not right for _, right in races)),
+            str(taus.size),
         )
     console.print(table)
 

@@ -26,6 +26,8 @@ from spectralbai.evidence.outlook import CatalogueOutlook, Outlook
 from spectralbai.inputs.history import roughness_from
 from spectralbai.planning import plan
 from spectralbai.policy import State
+from spectralbai.sampling.contract import View
+from spectralbai.sampling.race import HOPEFUL, OPTIMISM, Racing
 from spectralbai.spectral import Catalogue, Duels, categories
 from spectralbai.stopping.accounts import Accounts
 from spectralbai.stopping.category_bets import CategoryTable
@@ -118,6 +120,22 @@ def test_a_duel_promises_no_more_than_the_closest_means_under_which_the_arm_is_b
             assert found.value[i] <= best * (1 + 1e-5) + 1e-6
             reached.append(found.value[i] / max(best, 1e-9))
     assert np.median(reached) > 0.7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_smooth_means_that_agree_with_the_results_put_an_arm_above_its_upper_bound(kind: str) -> None:
+    rng = np.random.default_rng(8)
+    problem, mu = drawn(kind, rng)
+    catalogue, u = catalogue_of(problem), weights_of(problem, rng)
+    means = np.where(u > 0, mu, 0.0)
+    found = catalogue.highest(u, means, catalogue.room, nats=8.0)
+    x = cp.Variable(8)
+    agree = [cp.sum_squares(cp.multiply(np.sqrt(u), means - x)) <= 2 * 8.0, *smooth(problem, x)]
+    most = np.array([cp.Problem(cp.Maximize(x[i]), agree).solve() for i in range(8)])
+    assert (found >= most - 1e-5 * (1 + np.abs(most))).all()
+    # An arm on its own has no other bound.
+    alone = np.bincount(problem.components)[problem.components] == 1
+    np.testing.assert_allclose(found[alone], most[alone], rtol=1e-4, atol=1e-4)
 
 
 def test_without_a_graph_a_duel_is_that_of_two_arms() -> None:
@@ -386,6 +404,36 @@ def test_the_best_of_a_catalogue_is_found(sizes: tuple[int, ...], inside: bool) 
     for seed in range(2):
         run = simulate.run(SpectralRace(problem, 0.01), mu, seed)
         assert run.status == "decided" and run.correct
+
+
+def test_the_race_looks_for_best_arms_that_use_all_the_room_of_their_category() -> None:
+    # Twenty arms of the second category have no results, and each of them alone may be above the first category.
+    problem = Problem(Graph.from_categories(["a"] * 50 + ["b"] * 50), [1e-4, 50 * 0.15])
+    counts, means, unseen = np.full(100, 400.0), np.repeat([0.3, 0.0], 50), np.arange(60, 80)
+    counts[unseen] = 0.0
+    view = View(Evidence(problem, Data(counts, counts * means, counts), 0, 0.0), (0.01,), np.full(100, 4.0))
+    rule = Racing()
+    omega = rule.plan(rule.start(problem), view).omega
+    sought = omega[unseen] > omega[unseen].min() + 0.9 * OPTIMISM / HOPEFUL
+    assert sought.sum() == HOPEFUL > 1
+    assert omega[unseen[sought]].sum() >= OPTIMISM
+
+
+def test_an_arm_with_few_results_has_the_variance_of_its_category() -> None:
+    counts = np.array([10.0, *[1.0] * 40, 1.0])
+    highs = np.zeros(42)
+    highs[[1, 2, 41]] = 1.0  # 2 of 40 results of the category, and the only one of the lone arm
+
+    def believed(labels: list[str]) -> Vector:
+        graph = Graph.from_categories(labels)
+        problem = Problem.bounded(graph, [1.0] * graph.n_components, 0, 1, binary=True)
+        return Outlook.on(Evidence(problem, Data(counts, highs, highs), 0, 0.0)).variances
+
+    together = believed(["leader", *["category"] * 40, "alone"])
+    apart = believed(["leader", *map(str, range(40)), "alone"])
+    assert together[1] < 0.5 * apart[1], "its success is one of few in its category"
+    assert together[3] == pytest.approx(together[1], rel=0.5)
+    assert together[41] == pytest.approx(apart[41], rel=0.2), "an arm on its own borrows nothing"
 
 
 def test_most_arms_of_a_large_catalogue_are_never_pulled() -> None:

@@ -6,6 +6,7 @@ is used for. Good beliefs only make decisions faster.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -29,6 +30,8 @@ EQUAL = 1e-9
 """Relative difference above which two numbers count as different."""
 DRAWS = 400
 """Number of draws from the posterior."""
+BORROWED = 20.0
+"""Number of results of the other arms of its category that an arm borrows when its variance is estimated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,6 +140,13 @@ class Outlook:
             variance[self.decomposition.diagonal(unknown.astype(np.float64)) > 0] = np.inf
         return self.decomposition.combine(y * self._inverse) + level, variance
 
+    def hopes(self, leader: int) -> tuple[Vector, float]:
+        """Returns an upper bound of the mean of each arm, and what it must exceed if the arm may be better than the
+        leader (theory 13.2)."""
+        mean, variance = self.posterior
+        upper: Vector = mean + np.sqrt(2 * math.log(max(self.evidence.samples, 2)) * variance)
+        return upper, float(mean[leader])
+
     @cached_property
     def draws(self) -> Matrix:
         """Means drawn from the graph posterior, minus the origin, shape (n_arms, DRAWS); the random numbers are
@@ -161,6 +171,21 @@ class CatalogueOutlook(Outlook):
     """Beliefs for arms in categories, from closed forms without matrices (theory, section 17)."""
 
     catalogue: Catalogue
+
+    @cached_property
+    def variances(self) -> Vector:
+        """The variance of one outcome of each arm. If it has to be estimated, an arm borrows results of the other arms
+        of its category, which are alike: one or two of its own say little (theory 17.20)."""
+        data, catalogue = self.evidence.data, self.catalogue
+
+        def others(x: Vector) -> Vector:
+            """Returns the sum of `x` over the other arms of each arm's category."""
+            return catalogue.total(x)[catalogue.of_arm] - x
+
+        number = others(data.counts)
+        part = np.minimum(number, BORROWED) / np.maximum(number, 1.0)
+        counts, sums, squares = (x + part * others(x) for x in (data.counts, data.sums, data.squares))
+        return self.problem.noise.variances(counts, sums, squares, self.evidence.origin, self.evidence.best)
 
     @cached_property
     def weights(self) -> Vector:
@@ -204,6 +229,11 @@ class CatalogueOutlook(Outlook):
     @cached_property
     def posterior(self) -> tuple[Vector, Vector]:
         return self.catalogue.posterior(self.weights, self.evidence.data.means)
+
+    def hopes(self, leader: int) -> tuple[Vector, float]:
+        # The posterior takes the arms of a category to differ alike; but one of them may use all of its room.
+        nats = 0.5 * math.log(max(self.evidence.samples, 2))
+        return self.catalogue.highest(self.weights, self.evidence.data.means, self.room, nats), float(self.mu[leader])
 
     @cached_property
     def draws(self) -> Matrix:

@@ -36,6 +36,8 @@ LARGE_STEPS, START_SHARE = 2, 0.3
 of even shares."""
 OPTIMISM = 0.15
 """Part of the pulls for the rival with the highest upper bound, as long as that bound exceeds the leader's mean."""
+HOPEFUL = 16
+"""In a catalogue this part is for this many rivals: arms of a category that have few results are all alike."""
 FLOOR_SHARE = 1 / 3
 """Every racing arm gets at least this part of the exploration floor of [GK16]."""
 RACE_SHARE = 0.03
@@ -84,7 +86,7 @@ class Racing(SamplingRule[RacePlan]):
             allowed = np.ones(needs.size, dtype=bool)
             allowed[list(view.withdrawn)] = False
             omega, gain, options = aim(outlook, leader, needs, allowed, samples, FLOOR_SHARE)
-            explored = _with_optimism(omega, outlook, leader, racing, samples)
+            explored = _with_optimism(omega, outlook, leader, racing)
         else:
             omega, gain = _aimed(outlook, leader, needs, memory.omega)
             options = view.problem.n_arms
@@ -164,7 +166,7 @@ def _aimed(outlook: Outlook, leader: int, needs: Vector, before: Vector | None =
 
 def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
     """Returns the allocation with extra shares for the most promising rival and for every racing arm (13.2, 13.3)."""
-    omega = _with_optimism(omega, outlook, leader, racing, samples)
+    omega = _with_optimism(omega, outlook, leader, racing)
     open_arms = np.array(racing)
     open_arms[leader] = True
     explored = np.array(omega)
@@ -175,16 +177,21 @@ def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, sample
     return explored
 
 
-def _with_optimism(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
-    """Returns the allocation with an extra share for the rival with the highest upper bound, if that exceeds the
-    leader's mean (13.2)."""
-    mean, variance = outlook.posterior
-    upper = mean + np.sqrt(2 * math.log(max(samples, 2)) * variance)
+def _with_optimism(omega: Vector, outlook: Outlook, leader: int, racing: Mask) -> Vector:
+    """Returns the allocation with an extra share for the rival with the highest upper bound, or several in a catalogue,
+    as far as these exceed the leader's mean (13.2, 17.19)."""
+    upper, level = outlook.hopes(leader)
     upper[~racing] = -np.inf
-    rival = first_largest(upper)
-    if upper[rival] > mean[leader]:
+    rivals: list[int] = []
+    for _ in range(HOPEFUL if isinstance(outlook, CatalogueOutlook) else 1):
+        rival = first_largest(upper)
+        if upper[rival] <= level:
+            break
+        rivals.append(rival)
+        upper[rival] = -np.inf
+    if rivals:
         omega = (1 - OPTIMISM) * omega
-        omega[rival] += OPTIMISM
+        omega[rivals] += OPTIMISM / len(rivals)
     return omega
 
 

@@ -140,6 +140,25 @@ class Catalogue:
             drawn: Vector = mean + np.sqrt(apart) * rng.standard_normal(u.size)
             yield drawn + shared * rng.standard_normal(self.n_categories)[self.of_arm]
 
+    def averages(self, v: Vector, room: Vector) -> tuple[Vector, Vector]:
+        """Returns the weight of each arm in the average of its category's results, and its margin: how far its mean can
+        be above the mean of that average (theory 17.2)."""
+        heavy = self.total(v)[self.of_arm]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = np.where(v > 0, v / heavy, 0.0)
+        margin = np.sqrt(room[self.of_arm] * np.maximum(1 - 2 * share + self.total(share**2)[self.of_arm], 0.0))
+        margin[share == 1] = 0.0
+        return share, margin
+
+    def highest(self, u: Vector, means: Vector, room: Vector, nats: float) -> Vector:
+        """Returns how high the mean of each arm can be, by its own results or by those of its category, whichever say
+        less; the results are believed up to this many `nats` (theory 17.19)."""
+        share, margin = self.averages(u, room)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            alone = np.where(u > 0, means + np.sqrt(2 * nats / u), np.inf)
+            together = self.total(share * means) + np.sqrt(2 * nats / self.total(u))
+        return np.minimum(alone, together[self.of_arm] + margin)
+
     def duels(self, v: Vector, nu: Vector, leader: int, tolerance: float, room: Vector) -> Duels:
         """Returns the best bets of a leader against every arm, for estimates `nu` (n_arms,) and weights `v` of results.
 
@@ -151,10 +170,8 @@ class Catalogue:
         heavy = self.total(v)
         with np.errstate(divide="ignore", invalid="ignore"):
             alone, together = 1 / v, (1 / heavy)[of_arm]
-            share = np.where(v > 0, v / heavy[of_arm], 0.0)
-            centre = self.total(share * nu)
-            margin = np.sqrt(room[of_arm] * np.maximum(1 - 2 * share + self.total(share**2)[of_arm], 0.0))
-        margin[share == 1] = 0.0
+        share, margin = self.averages(v, room)
+        centre = self.total(share * nu)
         home = of_arm[leader]
         value, lead, variance, own, mixture = np.zeros((5, nu.size))
         found = Duels(value, lead, variance, own, mixture, margin)
