@@ -141,7 +141,7 @@ def test_what_a_leader_proved_holds_for_that_leader_only() -> None:
 
     accounts = Accounts(Account.opened(3), Account.opened(1), poor)
     everyone = np.ones((3, 3), dtype=bool)
-    reading = LeaderReading(1, accounts, lambda: np.array([0.1, 0.8, 0.1]), everyone)
+    reading = LeaderReading(1, accounts, lambda: np.array([0.1, 0.8, 0.1]), everyone, lambda: np.zeros(3))
     assert reading.decided(0.05) and reading.recommended(0.05) == 0, "the arm that beat all, not the most promising"
     assert not reading.decided(1e-6) and reading.recommended(1e-6) == 1
     assert reading.lacking(0.05) is not None
@@ -154,9 +154,17 @@ def test_what_a_leader_proved_holds_for_that_leader_only() -> None:
 def test_nobody_needs_to_beat_an_arm_that_cannot_be_better_by_the_tolerance() -> None:
     accounts = Accounts(Account.opened(3), Account.opened(1), Leaders.opened(3))
     possible = np.array([[True, False, True], [False, True, False], [True, True, True]])
-    reading = LeaderReading(0, accounts, lambda: np.array([0.5, 0.3, 0.2]), possible)
+    reading = LeaderReading(0, accounts, lambda: np.array([0.5, 0.3, 0.2]), possible, lambda: np.zeros(3))
     assert reading.decided(0.1) and reading.recommended(0.1) == 1
     assert reading.least_beaten(0.1) == (math.inf, 0.0)
+
+
+def test_of_several_right_answers_the_one_with_the_best_estimate_is_given_not_the_one_least_known() -> None:
+    accounts = Accounts(Account.opened(3), Account.opened(1), Leaders.opened(3))
+    nobody = np.zeros((3, 3), dtype=bool)
+    chances, estimates = np.array([0.2, 0.1, 0.7]), np.array([0.4, 0.6, 0.5])
+    reading = LeaderReading(0, accounts, lambda: chances, nobody, lambda: estimates)
+    assert reading.decided(0.1) and reading.recommended(0.1) == 1
 
 
 def test_a_tolerance_that_smooth_means_just_reach_is_no_reason_to_go_on_for_ever() -> None:

@@ -45,7 +45,7 @@ def plot_graph(
     named: Sequence[int] = (),
     area_is: str = OPTIMAL,
     colour_is: str = r"mean $\mu$",
-    star_is: str = "best option",
+    star_is: str = "best arm",
 ) -> Axes:
     """Returns axes with the graph: an arm's colour is its mean, its area its share in `omega`; a star marks the best.
 

@@ -92,15 +92,19 @@ class TokenFile:
 
     def revoke(self, id_: str) -> Token:
         """Removes the token with that id or label, and returns what was stored about it."""
+        self._named(id_)  # before a lock is made, so that a refusal leaves nothing
         with self._changing():
-            found = [token for token in self.tokens if id_ in (token.id, token.label)]
-            if not found:
-                raise NotFound(
-                    f'there is no token "{id_}" in {self.file}; spectralbai serve token list shows those there'
-                )
-            if len(found) > 1:
-                raise InvalidInput(f'{len(found)} tokens have the label "{id_}"; give the id of one of them')
-            self._write(tuple(token for token in self.tokens if token is not found[0]))
+            found = self._named(id_)
+            self._write(tuple(token for token in self.tokens if token is not found))
+        return found
+
+    def _named(self, id_: str) -> Token:
+        """Returns what is stored about the token with that id or label."""
+        found = [token for token in self.tokens if id_ in (token.id, token.label)]
+        if not found:
+            raise NotFound(f'there is no token "{id_}" in {self.file}; spectralbai serve token list shows those there')
+        if len(found) > 1:
+            raise InvalidInput(f'{len(found)} tokens have the label "{id_}"; give the id of one of them')
         return found[0]
 
     @contextmanager

@@ -101,7 +101,8 @@ class Betting(StoppingRule[Accounts]):
         outlook = Outlook.on(evidence)
         if evidence.problem.tolerance == 0:
             return EliminationReading(evidence.best, memory, lambda: outlook.mu)
-        return LeaderReading(evidence.best, memory, lambda: outlook.chances, separable(evidence.problem))
+        possible = separable(evidence.problem)
+        return LeaderReading(evidence.best, memory, lambda: outlook.chances, possible, lambda: outlook.mu)
 
 
 def _padded(values: Vector, n_arms: int) -> Vector:
@@ -166,6 +167,8 @@ class LeaderReading(BettingReading):
     """
 
     separable: Mask | CategoryRivals
+    estimates: Callable[[], Vector]
+    """Returns the estimates of all means."""
 
     @property
     def _leaders(self) -> Leaders:
@@ -204,11 +207,14 @@ class LeaderReading(BettingReading):
         return not isinstance(rivals, CategoryRivals) or not (rivals.of_arm[left] != rivals.of_arm[left[0]]).any()
 
     def _winner(self, delta: float) -> int | None:
-        """Returns the most promising arm that has beaten all others, if there is one."""
+        """Returns the arm with the best estimate of those that have beaten all others, if there are any.
+
+        The probability of being best would favour arms about which little is known.
+        """
         left = np.flatnonzero(self.accounts.arms.left)
         hopeless = [b for b in left.tolist() if not self._rivals(b).any()] if self._may_be_alone(left) else []
         beaten = self._leaders.peak >= -math.log(delta)
         winners = [
             int(b) for b, row in zip(self._leaders.leaders, beaten, strict=True) if row[self._rivals(int(b))].all()
         ] + hopeless
-        return max(winners, key=lambda b: float(self.promise[b])) if winners else None
+        return winners[first_largest(self.estimates()[winners])] if winners else None

@@ -68,7 +68,7 @@ export function progressPart() {
     const { budget, until } = status;
     const expected = running && status.remaining !== null ? status.results + status.remaining : null;
     const whole = budget ?? expected;
-    bar.hidden = whole === null || whole === 0;
+    bar.hidden = !whole && !running; // while the study runs it keeps its place, so that nothing below it moves
     const part = whole ? Math.min(1, status.results / whole) : 0;
     bar.firstChild.style.width = `${100 * part}%`;
     setAttribute(bar, "aria-valuenow", Math.round(100 * part));
@@ -81,6 +81,7 @@ export function progressPart() {
         `${count(status.results)} of a budget of ${count(budget)} trials (${share(status.results / budget)}).`,
       );
     else if (expected !== null) parts.push(`${share(part)} of the trials expected at the present estimate.`);
+    else if (running) parts.push(`How many trials are needed is ${unknown(status)}.`);
     if (!mark.hidden) parts.push("The mark is where the decision is expected.");
     if (until !== null)
       parts.push(
