@@ -111,12 +111,17 @@ class Outlook:
     def growth(self, leader: int, allocation: Vector) -> Vector:
         """Returns how much evidence against each challenger of a leader one pull by this allocation brings if the
         estimate is right, in nats; inf for challengers that cannot win."""
-        known = self.__dict__.get("_grown")  # a forecast asks again and again while results of a block arrive
-        if known is None or known[0] != leader or known[1] is not allocation:
-            responder = Responder(self.problem, self.mu, leader, self.sigma, self.radii)
-            known = self.__dict__["_grown"] = leader, allocation, responder.respond(allocation).cost
-        cost: Vector = known[2]
+        known, cost = self._growths.get(leader, (None, np.empty(0)))
+        if known is not allocation:
+            cost = Responder(self.problem, self.mu, leader, self.sigma, self.radii).respond(allocation).cost
+            self._growths[leader] = allocation, cost
         return cost
+
+    @cached_property
+    def _growths(self) -> dict[int, tuple[Vector, Vector]]:
+        """By leader, the allocation that `growth` was last asked for, and the answer: a forecast asks again and again
+        while results of a block arrive."""
+        return {}
 
     @cached_property
     def _precision(self) -> Vector:
