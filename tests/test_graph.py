@@ -409,5 +409,5 @@ def test_components_are_numbered_by_their_first_arms() -> None:
 
 def test_equal_means_of_a_category_have_no_roughness_at_all() -> None:
     graph = Graph.from_categories([*"aaabbb", "c"])
-    rough = graph.roughness_by_component(np.array([0.3, 0.3, 0.3, 0.1, 0.2, 0.1, 0.9]))
+    rough = graph.roughness_by_component(np.array([0.7, 0.7, 0.7, 0.1, 0.2, 0.1, 0.9]))
     assert rough[0] == rough[2] == 0 and rough[1] == pytest.approx(0.02)
