@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -109,6 +110,31 @@ def test_results_that_come_at_once_are_told_together_each_by_itself(
     assert sizes == [1, 4]
     assert tells._waiting == {}
     assert {each.ticket for each in study.records().observations} == {tickets[i].id for i in (0, 1, 2, 4)}
+
+
+def test_a_request_that_waited_for_its_turn_is_answered_when_it_is_recorded_however_long_that_takes(
+    studies: sb.Studies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tickets = studies.create("s", SLOW).ask(2)
+    tells, entered, go_on = Tells(Shelf(studies)), threading.Event(), threading.Event()
+    whole = sb.Study.tell_batches
+
+    def slow(self: sb.Study, batches: Any, on_recorded: Any = None) -> Any:
+        entered.set()
+        assert go_on.wait(20)
+        time.sleep(0.1)
+        return whole(self, batches, on_recorded)
+
+    monkeypatch.setattr(sb.Study, "tell_batches", slow)
+    monkeypatch.setattr("spectralbai.service.tells.PATIENCE", 0.01)
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(tells.tell, "s", [(tickets[0].id, 0.5)])
+        assert entered.wait(20)
+        second = pool.submit(tells.tell, "s", [(tickets[1].id, 0.5)])
+        while not tells._waiting["s"]:
+            pass
+        go_on.set()
+        assert (first.result(), second.result()) == (1, 1)
 
 
 def test_what_fails_for_all_is_said_to_all(studies: sb.Studies) -> None:

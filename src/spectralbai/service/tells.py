@@ -82,6 +82,7 @@ class Tells:
                     LOG.exception('reading the rules of the study "%s" failed', name)
                 acknowledge([error] * len(together))
 
+        first.woken.clear()  # set if it had waited for its turn; from now on it means that the results are recorded
         thread = threading.Thread(target=tell)
         thread.start()
         first.woken.wait()
