@@ -22,17 +22,10 @@ MOST_RIMS = 400
 """With more arms than this, dots are too small for a rim, and only the named arms get a label."""
 MOST_CATEGORIES = 60
 """With more categories than this, their names are not written."""
-BESIDE = (
-    ((0, 1), "center", "bottom"),
-    ((1, 0), "left", "center"),
-    ((-1, 0), "right", "center"),
-    ((0, -1), "center", "top"),
-    ((0.7, 0.7), "left", "bottom"),
-    ((-0.7, 0.7), "right", "bottom"),
-    ((0.7, -0.7), "left", "top"),
-    ((-0.7, -0.7), "right", "top"),
-)
-"""Possible positions of a label: the direction from its arm, and the alignment of the text there."""
+BESIDE = ((0, 1), (1, 0), (-1, 0), (0, -1), (0.7, 0.7), (-0.7, 0.7), (0.7, -0.7), (-0.7, -0.7))
+"""Directions from an arm in which there may be room for its label: (right, up), the best first."""
+ALIGNED = {-1: ("right", "top"), 0: ("center", "center"), 1: ("left", "bottom")}
+"""How the text of a label is aligned, across and upright, by the sign of its direction."""
 OPTIMAL = r"share of the pulls in the optimal allocation $\omega^*$"
 
 
@@ -134,8 +127,8 @@ def _write_labels(ax: Axes, labels: Sequence[str], places: Matrix, area: Vector,
         rim = [withStroke(linewidth=1.5, foreground="white")]  # edges may pass behind
         for arm in list(dict.fromkeys(first))[:MOST_LABELS]:
             label, at, gap = labels[arm], places[arm], radii[arm] / pixel + 2
-            for (right, up), ha, va in BESIDE:
-                offset = (right * gap, up * gap)
+            for right, up in BESIDE:
+                offset, ha, va = (right * gap, up * gap), ALIGNED[np.sign(right)][0], ALIGNED[np.sign(up)][1]
                 text = note(ax, label, at, offset, fontsize=7.5, ha=ha, va=va, zorder=4, path_effects=rim)
                 text.set_in_layout(False)  # so that the label does not move the axes
                 x0, y0, x1, y1 = text.get_window_extent().extents
