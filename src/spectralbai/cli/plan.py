@@ -142,8 +142,6 @@ def _show_plan(make: Callable[..., Plan], runs: int, jobs: int, as_json: bool) -
 
 def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance: float | None) -> Instance:
     """Returns the instance with the given R, sigma and tolerance in place of its own."""
-    from spectralbai.instance import Instance
-
     problem = instance.problem
     if sigma is not None and problem.outcome_range is not None:
         raise InvalidInput(
@@ -152,7 +150,7 @@ def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance
         )
     given: dict[str, Any] = {"R": R, "sigma": sigma, "tolerance": tolerance}
     changed = replace(problem, **{name: value for name, value in given.items() if value is not None})
-    return Instance(changed, instance.mu, instance.labels)
+    return replace(instance, problem=changed)
 
 
 def _setting(made: Plan) -> Iterator[str]:
