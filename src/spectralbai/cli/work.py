@@ -130,27 +130,27 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
         raise SpectralBAIError(
             f"--cluster: no dask scheduler answers at {address} ({reason}); start it with: dask scheduler"
         ) from None
+
+    def version_there() -> str | None:  # nested, so that dask sends its code: it must run without spectralbai
+        try:
+            from spectralbai import __version__
+        except ModuleNotFoundError:
+            return None
+        return __version__
+
     with client:
         threads = client.nthreads()
         if not threads:
             raise SpectralBAIError(
                 f"--cluster: the scheduler at {address} has no workers; start one with: dask worker {address}"
             )
-        for worker, version in client.run(_version_there).items():
+        for worker, version in client.run(version_there).items():
             if version != __version__:
                 found = "no spectralbai" if version is None else f"spectralbai {version}"
                 raise SpectralBAIError(
                     f"--cluster: the worker {worker} has {found}; install spectralbai {__version__} there"
                 )
         yield client.get_executor(retries=3), sum(threads.values())
-
-
-def _version_there() -> str | None:
-    try:
-        from spectralbai import __version__
-    except ModuleNotFoundError:
-        return None
-    return __version__
 
 
 @contextmanager
