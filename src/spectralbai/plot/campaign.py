@@ -41,11 +41,8 @@ def plot_tau_by_policy(rows: Sequence[RunRow], lower_bound: float | None = None,
         legend_above(ax)
     rules = {row.policy: row.rule for row in rows}
     names = [words(policy) + _rule(rules[policy], rules.values(), "\n") for policy in policies]
-    ax.set_xticks(range(len(policies)), names)
-    if len(policies) > 4:
-        ax.tick_params("x", labelsize=8, labelrotation=30)
-        for name in ax.get_xticklabels():
-            name.set(horizontalalignment="right", rotation_mode="anchor")
+    slanted: dict[str, Any] = {"fontsize": 8, "rotation": 30, "horizontalalignment": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(len(policies)), names, **(slanted if len(policies) > 4 else {}))
     ax.set_xlabel("policy")
     return ax
 
