@@ -46,7 +46,6 @@ class Commands(TyperGroup):
 app = typer.Typer(
     name="spectralbai",
     cls=Commands,
-    help="Find the best of many related options with the fewest noisy trials.",
     epilog="Try: spectralbai reproduce",
     add_completion=False,
     no_args_is_help=True,

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 Seed = Annotated[int, Option(help="The same seed gives the same numbers, whatever --jobs.")]
 Jobs = Annotated[int | None, Option(help="Processes that simulate; one per core if not given.", metavar="N")]
 
-KEPT = b"kept"
-"""What a worker sends when it compiles code that will be kept on disk; if it will not be kept, an empty message."""
 CONNECTING = 10
 """Seconds within which a scheduler must answer."""
 BEFORE_BAR = 1.0
@@ -86,7 +84,7 @@ def _hear(reader: Connection) -> None:
     """Passes on the messages of workers that they compile, until all workers have ended."""
     with suppress(EOFError, OSError):
         while True:
-            compiling(reader.recv_bytes() == KEPT)
+            compiling(reader.recv())
 
 
 def _follow_parent(writer: Connection) -> None:
@@ -106,7 +104,7 @@ def _follow_parent(writer: Connection) -> None:
 
     def tell(kept: bool) -> None:
         with suppress(OSError):
-            writer.send_bytes(KEPT if kept else b"")
+            writer.send(kept)
 
     on_compiling(tell)
     threading.Thread(target=watch, daemon=True).start()
@@ -159,20 +157,19 @@ def progress(what: str) -> Iterator[Callable[[int, int], object]]:
     on stderr, if that is a terminal."""
     counts = [0, 0]
     ended = threading.Event()
+    bar = threading.Thread(target=_show_bar, args=(what, counts, ended), daemon=True)
 
     def update(done: int, total: int) -> None:
         counts[:] = done, total
 
-    if not (sys.stderr is not None and sys.stderr.isatty()):
-        yield update
-        return
-    thread = threading.Thread(target=_show_bar, args=(what, counts, ended), daemon=True)
-    thread.start()
+    if sys.stderr is not None and sys.stderr.isatty():
+        bar.start()
     try:
         yield update
     finally:
         ended.set()
-        thread.join()
+        if bar.is_alive():
+            bar.join()
 
 
 def _show_bar(what: str, counts: list[int], ended: threading.Event) -> None:
