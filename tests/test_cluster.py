@@ -104,6 +104,20 @@ def test_a_cluster_gives_the_rows_of_this_machine_though_a_worker_is_killed(
     assert killed and rows == expected
 
 
+def test_a_worker_without_spectralbai_is_refused(started: Cluster, run: Callable[..., Any], tmp_path: Path) -> None:
+    (tmp_path / "without.py").write_text("import sys; sys.modules['spectralbai'] = None")
+    (tmp_path / "campaign.toml").write_text(TEXT)
+    options = ("--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path))
+    started.workers.append(dask("worker", started.address, *options, "--preload", str(tmp_path / "without.py")))
+    from distributed import Client
+
+    with Client(started.address, timeout=30, set_as_default=False) as client:
+        client.wait_for_workers(3, timeout=60)
+    arguments = ("--out", str(tmp_path / "out"), "--cluster", started.address)
+    code, _, stderr = run("simulate", str(tmp_path / "campaign.toml"), *arguments)
+    assert code == 1 and "has no spectralbai; install spectralbai" in stderr
+
+
 IMPATIENT = "from spectralbai import cli; from spectralbai.cli import work; work.CONNECTING = 2; cli.main()"
 
 

@@ -28,35 +28,24 @@ from spectralbai.cli.study import app as study
 from spectralbai.cli.work import saying_that_it_compiles
 from spectralbai.errors import SpectralBAIError
 
-REFUSED = 1
-EXIT_CODES = {"refused": REFUSED, "not-found": REFUSED, "conflict": REFUSED, "broken": REFUSED, "busy": REFUSED}
-"""Exit code for each kind of error (`spectralbai.errors`)."""
-
-
-class Interrupted(Exception):
-    """Ctrl-C was pressed; its argument, if any, says what is kept."""
-
-
-class NoReader(Exception):
-    """The pipe that takes the answer was closed by its reader, as `head` does when it has enough."""
-
 
 class Commands(TyperGroup):
-    """All commands. Interrupts and closed pipes, which typer would handle, are passed on to `main`."""
+    """All commands. Interrupts and closed pipes are handled here, because typer would handle them differently."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as error:
-            raise Interrupted(*error.args) from None
-        except BrokenPipeError:
-            raise NoReader from None
+        except KeyboardInterrupt as interrupt:
+            process.say_interrupted(*interrupt.args)
+            sys.exit(process.INTERRUPTED)
+        except BrokenPipeError:  # the reader has enough, as `head` has after some lines
+            process.discard_output()
+            sys.exit(process.NO_READER)
 
 
 app = typer.Typer(
     name="spectralbai",
     cls=Commands,
-    help="Find the best of many related options with the fewest noisy trials.",
     epilog="Try: spectralbai reproduce",
     add_completion=False,
     no_args_is_help=True,
@@ -89,33 +78,23 @@ def main(arguments: list[str] | None = None) -> None:
 
     Without `arguments`, those of the process are used, and the whole process belongs to the command.
     """
-    own = arguments is None
     try:
-        if own:
+        if arguments is None:
             process.own_process()
         with saying_that_it_compiles():
             app(arguments, prog_name="spectralbai")
-    except Interrupted as interrupt:
-        process.say_interrupted(*interrupt.args)
-        sys.exit(process.INTERRUPTED)
-    except NoReader:
-        if own:
-            process.discard_output()
-        sys.exit(process.NO_READER)
     except SpectralBAIError as error:
-        _refuse(str(error), EXIT_CODES[error.kind])
+        _refuse(str(error))
     except MemoryError:
         _refuse("there is not enough memory for a problem of this size")
     except OSError as error:
-        if own:
-            process.discard_output()
+        process.discard_output()
         where = f"{error.filename}: " if error.filename is not None else ""
         _refuse(where + (error.strerror or str(error)))
     finally:
-        if own:
-            process.restore_default()
+        process.restore_default()
 
 
-def _refuse(reason: str, code: int = REFUSED) -> None:
+def _refuse(reason: str) -> None:
     print("error: " + " ".join(reason.split()), file=sys.stderr)
-    sys.exit(code)
+    sys.exit(1)

@@ -93,8 +93,7 @@ def _remarks(cells: Sequence[Cell], there: int, expected: int) -> Iterable[str]:
     if there < expected:
         yield f"The campaign is not finished: {there} of {expected} runs are there"
     for cell in cells:
-        if cell.inconsistent or cell.truncated:
-            parts = [
-                f"{n} {what}" for n, what in ((cell.inconsistent, "contradicted R"), (cell.truncated, "cut short")) if n
-            ]
+        odd = ((cell.inconsistent, "contradicted R"), (cell.truncated, "cut short"))
+        parts = [f"{n} {what}" for n, what in odd if n]
+        if parts:
             yield f"{cell.policy} on {cell.instance} at delta {cell.delta:g}: of {cell.runs} runs {', '.join(parts)}"

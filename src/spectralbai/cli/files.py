@@ -56,12 +56,13 @@ def read_stdin() -> bytes:
 def read_json(file: Path) -> Any:
     """Returns the document in a JSON file."""
     with about(file):
-        return _parse(file.read_bytes())
+        return _parse(_content(file))
 
 
 def read_text(file: Path) -> str:
     """Returns the content of a text file."""
-    return _text(file.read_bytes())
+    with about(file):
+        return _text(_content(file))
 
 
 def _text(content: bytes) -> str:

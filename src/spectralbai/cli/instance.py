@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from typer import Option
 
-from spectralbai.cli.files import read_table
+from spectralbai.cli.files import read_text
 from spectralbai.cli.outputs import INSTANCE, PICTURE, Force, Output
 from spectralbai.cli.tables import print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from spectralbai.inputs.from_tables import Named
 
 OUT = Path("instance.json")
 
@@ -85,18 +81,19 @@ def instance(
     All features have the same weight: numbers and dates are scaled to standard deviation 1, categories to the same
     variance.
     """
-    from spectralbai.inputs.from_tables import Choices, instance_from
+    from spectralbai.inputs.from_tables import Choices, Named, instance_from
 
     choices = Choices(features, neighbors, by, label, guess, R, step, sigma, low, high, binary, tolerance)
     choices.check(arms is not None, edges is not None, observations is not None)
-    picture = out.with_suffix(".png") if out.name else out
-    _check_names(out, picture, (arms, edges, observations))
+    given = (arms, edges, observations)
+    picture = _picture_beside(out, [each for each in given if each is not None])
     from spectralbai import plot as plots
 
     file = Output("--out", out, INSTANCE, force)
     drawing = None if file.is_stream else Output("--out", picture, PICTURE, force)
     with progress("reading"):
-        found = instance_from(choices, *(_table(each) for each in (arms, edges, observations)))
+        tables = (None if each is None else Named.from_text(str(each), read_text(each)) for each in given)
+        found = instance_from(choices, *tables)
     made = found.instance
     if drawing is not None:
         with progress("drawing"):
@@ -107,19 +104,13 @@ def instance(
         typer.echo(f"The instance is in {out}, its graph in {picture}; next: spectralbai plan {out}")
 
 
-def _check_names(out: Path, picture: Path, tables: Sequence[Path | None]) -> None:
-    """Raises InvalidInput if the outputs cannot have these names, or have those of tables that are read."""
+def _picture_beside(out: Path, tables: list[Path]) -> Path:
+    """Returns the name of the picture; raises InvalidInput if the outputs cannot have these names, or have those of
+    tables that are read."""
     if not out.name or out.suffix == ".png":
         raise InvalidInput(f'--out must name a file such as options.json, got "{out}"; its picture ends in .png')
-    for given in tables:
-        if given is not None and given.resolve() in (out.resolve(), picture.resolve()):
-            raise InvalidInput(f"--out would overwrite {given}, which is read; choose another name")
-
-
-def _table(file: Path | None) -> Named | None:
-    if file is None:
-        return None
-    from spectralbai.inputs.from_tables import Named
-
-    with read_table(file) as table:
-        return Named(str(file), table)
+    picture = out.with_suffix(".png")
+    for table in tables:
+        if table.resolve() in (out.resolve(), picture.resolve()):
+            raise InvalidInput(f"--out would overwrite {table}, which is read; choose another name")
+    return picture

@@ -20,8 +20,7 @@ Force = Annotated[bool, Option("--force", help="Replace files that are there, wh
 
 HEAD = 1024
 """Number of bytes at the beginning of a file by which its kind is recognised."""
-DESCRIPTOR = re.compile(r"/dev/(?P<name>stdout|stderr)|/(?:dev|proc/self)/fd/(?P<number>\d+)")
-DESCRIPTORS = {"stdout": 1, "stderr": 2}
+STANDARD = {"/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}
 
 
 class Kind(NamedTuple):
@@ -158,7 +157,6 @@ def _write_whole(path: Path, content: bytes) -> None:
 
 def _descriptor(path: Path) -> int | None:
     """Returns the number of the open file that a path such as /dev/stdout refers to; None for other paths."""
-    found = DESCRIPTOR.fullmatch(os.path.abspath(path))
-    if found is None:
-        return None
-    return DESCRIPTORS[found["name"]] if found["number"] is None else int(found["number"])
+    name = os.path.abspath(path)
+    found = re.fullmatch(r"/(?:dev|proc/self)/fd/(\d+)", STANDARD.get(name, name))
+    return None if found is None else int(found[1])

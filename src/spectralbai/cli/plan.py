@@ -110,9 +110,8 @@ def _show_budget(compute: Callable[..., Budget], jobs: int, picture: Output | No
     if as_json:
         print_json(found.as_dict())
     else:
-        print_plain(
-            *_budget(found), *([] if picture is None else [f"The picture is in {picture.path}"]), least_width=100
-        )
+        where = [] if picture is None else [f"The picture is in {picture.path}"]
+        print_plain(*_budget(found), *where, least_width=100)
 
 
 def _show_plan(make: Callable[..., Plan], runs: int, jobs: int, as_json: bool) -> None:
@@ -142,8 +141,6 @@ def _show_plan(make: Callable[..., Plan], runs: int, jobs: int, as_json: bool) -
 
 def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance: float | None) -> Instance:
     """Returns the instance with the given R, sigma and tolerance in place of its own."""
-    from spectralbai.instance import Instance
-
     problem = instance.problem
     if sigma is not None and problem.outcome_range is not None:
         raise InvalidInput(
@@ -152,7 +149,7 @@ def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance
         )
     given: dict[str, Any] = {"R": R, "sigma": sigma, "tolerance": tolerance}
     changed = replace(problem, **{name: value for name, value in given.items() if value is not None})
-    return Instance(changed, instance.mu, instance.labels)
+    return replace(instance, problem=changed)
 
 
 def _setting(made: Plan) -> Iterator[str]:
@@ -160,10 +157,9 @@ def _setting(made: Plan) -> Iterator[str]:
     yield f"{problem.n_arms} options, {problem.graph.described()}, {problem.noise.described()}"
     yield f"{problem.described_R()}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
     if made.source == "random signals":
-        rough = max(problem.smoothness(mu) for mu in made.signals)
-        full = max(made.signals, key=problem.smoothness)
-        reached = (problem.roughness(full) >= 0.99 * problem.radii).all()
-        size = "= R" if reached else f"up to {rough:.3g}, all that the range allows"
+        roughest = max(made.signals, key=problem.smoothness)
+        reached = (problem.roughness(roughest) >= 0.99 * problem.radii).all()
+        size = "= R" if reached else f"up to {problem.smoothness(roughest):.3g}, all that the range allows"
         yield f"means: {len(made.signals)} random smooth signals with S(mu) {size}; numbers are averages over them"
     else:
         mu = made.signals[0]

@@ -62,18 +62,16 @@ def plot(
                 f"--delta must be a risk of the campaign, one of {', '.join(map(str, campaign.deltas))}, got {delta:g}"
             )
         risk = delta or campaign.deltas[0]
-        if kind in AXES:
-            ax, title = _against(kind, results, names, risk)
-        else:
-            ax, title = _of_one(kind, results, names[0], risk)
+        ax, title = (_against if kind in AXES else _of_one)(kind, results, names, risk)
     picture.write(plots.as_png(ax, title))
     typer.echo(f"The picture is in {out}", err=picture.is_stream)
 
 
-def _of_one(kind: str, results: Results, name: str, risk: float) -> tuple[Axes, str]:
-    """Returns a picture of one instance, and its title."""
+def _of_one(kind: str, results: Results, names: Sequence[str], risk: float) -> tuple[Axes, str]:
+    """Returns a picture of the first of these instances, and its title."""
     from spectralbai import plot as plots
 
+    name = names[0]
     instance = next(each.instance for each in results.campaign.instances if each.name == name)
     if kind == "graph":
         return plots.plot_graph(instance, results.theory(name).omega or None), name

@@ -23,6 +23,8 @@ SHOW_CURSOR = "\r\x1b[2K\x1b[?25h"
 _asked, _looked_for, _said = threading.Event(), threading.Event(), threading.Event()
 _ending = threading.Lock()
 """The thread that holds this lock may end the process, or keep it from ending."""
+_owned = threading.Event()
+"""Set if the whole process belongs to the command, so that its signals and streams may be changed."""
 
 
 def own_process() -> None:
@@ -33,6 +35,7 @@ def own_process() -> None:
     the process. This is safe: databases undo what was not committed, files are replaced completely or not at all, and
     workers end with their parent. The thread can run because compiled code releases Python's lock.
     """
+    _owned.set()
     _fill_closed_streams()
     woken, waking = os.pipe()
     os.set_blocking(waking, False)
@@ -107,11 +110,13 @@ def _fill_closed_streams() -> None:
 
 def restore_default() -> None:
     """Makes Ctrl-C end the process silently from now on, because its work is done."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    if _owned.is_set():
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def discard_output() -> None:
     """Sends the rest of stdout to the null device: otherwise Python would try to write it at exit, and complain."""
-    null = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(null, 1)
-    os.close(null)
+    if _owned.is_set():
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, 1)
+        os.close(null)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from spectralbai.reproduction import CurveRow
 
+Curves = dict[tuple[str, str], list["CurveRow"]]
+"""The rows of each policy and rule, with R ascending."""
 OUT, TABLE_NAME, PICTURE_NAME = Path("reproduction"), "figure.csv", "figure.png"
 
 
@@ -53,6 +55,9 @@ def reproduce(
         rows = reproduction.reproduce(runs, delta, seed, executor, on_run)
 
     drawn = plot.as_png(plot.plot_reproduction(rows, delta))
+    curves: Curves = {}
+    for row in rows:
+        curves.setdefault((row.policy, row.rule), []).append(row)
     columns = [field.name for field in fields(reproduction.CurveRow) if field.name != "undecided"]
     table.write(csv_text(columns, map(asdict, rows)).encode())
     picture.write(drawn)
@@ -61,26 +66,23 @@ def reproduce(
         f"delta = {delta:g}, runs per R: {runs}",
         "Samples until the decision, mean ± standard deviation:",
         "",
-        _as_table(rows),
+        _as_table(curves),
         "",
-        *_remarks(rows),
+        *_remarks(curves),
     )
     # a path must not be broken into lines
     typer.echo(f"The picture is in {picture.path}, its numbers in {table.path}")
 
 
-def _as_table(rows: Sequence[CurveRow]) -> Table:
-    curves = {(row.policy, row.rule): row.proved for row in rows}
+def _as_table(curves: Curves) -> Table:
     names = (
-        f"{policy.removeprefix('spectral-')}\n{rule}\n({'proved' if proved else 'not proved'})"
-        for (policy, rule), proved in curves.items()
+        f"{policy.removeprefix('spectral-')}\n{rule}\n({'proved' if own[0].proved else 'not proved'})"
+        for (policy, rule), own in curves.items()
     )
     table = empty_table("R", "T_R*", "lower\nbound", *names)
-    by_cell = {(row.policy, row.rule, row.R): row for row in rows}
-    for row in rows:
-        if (row.policy, row.rule) == (rows[0].policy, rows[0].rule):
-            times = (_mean_and_deviation(by_cell[*curve, row.R]) for curve in curves)
-            table.add_row(f"{row.R:.2f}", f"{row.characteristic_time:.3f}", f"{row.lower_bound:.1f}", *times)
+    for row, *others in zip(*curves.values(), strict=True):
+        theory = (f"{row.R:.2f}", f"{row.characteristic_time:.3f}", f"{row.lower_bound:.1f}")
+        table.add_row(*theory, *map(_mean_and_deviation, (row, *others)))
     return table
 
 
@@ -88,15 +90,12 @@ def _mean_and_deviation(row: CurveRow) -> str:
     return f"{row.mean_tau:.0f}" + (f" ± {row.std_tau:.0f}" if row.runs > 1 else "") if row.runs else "undecided"
 
 
-def _remarks(rows: Sequence[CurveRow]) -> Iterator[str]:
-    curves: dict[str, list[CurveRow]] = {}
-    for row in rows:
-        curves.setdefault(f"{row.policy} {row.rule}", []).append(row)
-    wrong = (
-        f"{curve} {sum(row.errors for row in own)} of {sum(row.runs for row in own)}" for curve, own in curves.items()
-    )
-    yield "Wrong decisions: " + ", ".join(wrong)
-    for curve, own in curves.items():
-        undecided = sum(row.undecided for row in own)
+def _remarks(curves: Curves) -> Iterator[str]:
+    totals = {
+        " ".join(curve): [sum(getattr(row, what) for row in own) for what in ("errors", "runs", "undecided")]
+        for curve, own in curves.items()
+    }
+    yield "Wrong decisions: " + ", ".join(f"{name} {errors} of {runs}" for name, (errors, runs, _) in totals.items())
+    for name, (_, _, undecided) in totals.items():
         if undecided:
-            yield f"{curve}: {undecided} runs without a decision are left out"
+            yield f"{name}: {undecided} runs without a decision are left out"

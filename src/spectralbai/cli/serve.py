@@ -115,12 +115,12 @@ def revoke(
 @token.command("list")
 def list_(tokens: Tokens = None, as_json: Json = False) -> None:
     """Lists the labels and rights of the tokens."""
-    found = _tokens(tokens).tokens
-    rows = [{"id": each.id, "label": each.label, "access": each.access, "created": each.created} for each in found]
+    shown = ("id", "label", "access", "created")
+    rows = [{key: getattr(each, key) for key in shown} for each in _tokens(tokens).tokens]
     if as_json:
         print_json(rows)
-        return
-    print_plain(as_text(("id", "label", "access", "created"), [tuple(row.values()) for row in rows]))
+    else:
+        print_plain(as_text(shown, [tuple(row.values()) for row in rows]))
 
 
 def _tokens(file: Path | None) -> TokenFile:

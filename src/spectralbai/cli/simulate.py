@@ -52,7 +52,11 @@ def simulate(
     if address is not None and jobs is not None:
         raise InvalidInput("--jobs and --cluster are both given; the workers of the cluster are its own")
     jobs = check_jobs(jobs)
-    source, campaign = read_campaign(file)
+    from spectralbai.campaign import Campaign
+
+    source = read_text(file)
+    with about(file):  # instance files are looked for beside it
+        campaign = Campaign.from_toml(source, lambda name: read_instance(file.parent / name))
     runs = _run(campaign, source, out, jobs, address)
     typer.echo(f"{runs} runs are in {out}; look at them with: spectralbai compare {out}")
 
@@ -88,12 +92,3 @@ def _run(campaign: Campaign, source: str, out: Path, jobs: int, address: str | N
             kept = f"{seen[0]} of {seen[1]} runs are kept; the same command goes on from there"
             raise KeyboardInterrupt(kept) from None
     return seen[1]
-
-
-def read_campaign(file: Path) -> tuple[str, Campaign]:
-    """Returns the text of a campaign file and the campaign; instance files are looked for beside it."""
-    from spectralbai.campaign import Campaign
-
-    with about(file):
-        source = read_text(file)
-        return source, Campaign.from_toml(source, lambda name: read_instance(file.parent / name))

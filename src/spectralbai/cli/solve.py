@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Option
@@ -26,16 +26,6 @@ MOST_ROWS = 30
 ROWS_KEPT = 20
 BAR_WIDTH = 24
 UNFINISHED = 3
-
-
-class Solved(NamedTuple):
-    """All results that are printed."""
-
-    instance: Instance
-    mu: Vector
-    tol: float
-    with_graph: Allocation
-    without_graph: Allocation
 
 
 def solve(
@@ -75,40 +65,44 @@ def solve(
     with progress("solving"):
         with_graph = solve_allocation(problem, mu, tol=tol, solver=solver, max_iterations=max_iterations)
         without_graph = solve_allocation(problem.without_graph(), mu, tol=tol)
-    solved = Solved(instance, mu, tol, with_graph, without_graph)
     if as_json:
-        typer.echo(json.dumps(_as_dict(solved), ensure_ascii=False, allow_nan=False))
+        document = _as_dict(instance, mu, tol, with_graph, without_graph)
+        typer.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
     else:
-        _print_tables(solved)
+        _print_tables(instance, mu, tol, with_graph, without_graph)
     if "unfinished" in (with_graph.status, without_graph.status):
         raise typer.Exit(UNFINISHED)
 
 
-def _as_dict(solved: Solved) -> dict[str, Any]:
-    problem = solved.instance.problem
+def _as_dict(
+    instance: Instance, mu: Vector, tol: float, with_graph: Allocation, without_graph: Allocation
+) -> dict[str, Any]:
+    problem = instance.problem
     return {
         "format": "spectralbai-solve/1",
         "version": __version__,
         "n_arms": problem.n_arms,
-        "labels": list(solved.instance.labels),
-        "mu": solved.mu.tolist(),
+        "labels": list(instance.labels),
+        "mu": mu.tolist(),
         "R": plain(problem.R),
-        "smoothness": problem.smoothness(solved.mu),
+        "smoothness": problem.smoothness(mu),
         "sigma": problem.sigma.tolist(),
         "divergence": problem.noise.divergence,
         "tolerance": problem.tolerance,
-        "tol": solved.tol,
-        **solved.with_graph.as_dict(),
-        "without_graph": solved.without_graph.as_dict(),
-        "saving": solved.with_graph.saving(solved.without_graph),
+        "tol": tol,
+        **with_graph.as_dict(),
+        "without_graph": without_graph.as_dict(),
+        "saving": with_graph.saving(without_graph),
     }
 
 
-def _print_tables(solved: Solved) -> None:
+def _print_tables(
+    instance: Instance, mu: Vector, tol: float, with_graph: Allocation, without_graph: Allocation
+) -> None:
     from rich.table import Table
 
-    problem, mu, with_graph = solved.instance.problem, solved.mu, solved.with_graph
-    labels = [_printable(label) for label in solved.instance.labels]
+    problem = instance.problem
+    labels = [_printable(label) for label in instance.labels]
 
     summary = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     sigmas = {f"{sigma:g}" for sigma in problem.sigma.tolist()}
@@ -122,12 +116,12 @@ def _print_tables(solved: Solved) -> None:
     summary.add_row("smoothness", f"S(mu) = {problem.smoothness(mu):.6g}, {problem.described_R()}")
     summary.add_row("best arm", labels[with_graph.best])
     summary.add_row("T_R*", f"{with_graph.characteristic_time:.6g} samples per unit of log(1/delta)")
-    summary.add_row("T_inf*", f"{solved.without_graph.characteristic_time:.6g} without the graph")
+    summary.add_row("T_inf*", f"{without_graph.characteristic_time:.6g} without the graph")
     if with_graph.lower > 0:
-        times, saving = with_graph.lower / solved.without_graph.lower, with_graph.saving(solved.without_graph)
+        times, saving = with_graph.lower / without_graph.lower, with_graph.saving(without_graph)
         summary.add_row("the graph saves", f"{saving:.1%} of the samples (T_inf*/T_R* = {times:.3g})")
     summary.add_row("certificate", f"{with_graph.lower:.8g} <= 1/T_R* <= {with_graph.upper:.8g}")
-    summary.add_row("", f"{with_graph.status}: gap {with_graph.gap:.1e}, asked {solved.tol:.1e}")
+    summary.add_row("", f"{with_graph.status}: gap {with_graph.gap:.1e}, asked {tol:.1e}")
     summary.add_row("solver", f"{with_graph.solver}, {in_words(with_graph.iterations, 'step')}")
 
     by_share = sorted(range(problem.n_arms), key=lambda arm: -with_graph.omega[arm])

@@ -64,14 +64,12 @@ def as_text(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Returns a table as text: the first column is aligned left, the others right, and no cell takes several lines."""
     from rich.cells import cell_len  # characters of some scripts are two columns wide
 
-    columns = [[heading, *(row[place] for row in rows)] for place, heading in enumerate(headings)]
-    lengths = [[len(cell) if cell.isascii() else cell_len(cell) for cell in column] for column in columns]
-    widths = [max(column) for column in lengths]
+    widths = [max(map(cell_len, column)) for column in zip(headings, *rows, strict=True)]
     lines = []
-    for row, spans in zip(zip(*columns, strict=True), zip(*lengths, strict=True), strict=True):
-        blanks = [" " * (width - span) for width, span in zip(widths, spans, strict=True)]
-        cells = [row[0] + blanks[0], *(blank + cell for blank, cell in zip(blanks[1:], row[1:], strict=True))]
-        lines.append("   ".join(cells))
+    for first, *others in (headings, *rows):
+        blanks = [" " * (width - cell_len(cell)) for width, cell in zip(widths, (first, *others), strict=True)]
+        cells = (blank + cell for blank, cell in zip(blanks[1:], others, strict=True))
+        lines.append("   ".join((first + blanks[0], *cells)))
     lines.insert(1, "─" * (sum(widths) + 3 * (len(widths) - 1)))
     return "\n".join(lines)
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 Seed = Annotated[int, Option(help="The same seed gives the same numbers, whatever --jobs.")]
 Jobs = Annotated[int | None, Option(help="Processes that simulate; one per core if not given.", metavar="N")]
 
-KEPT = b"kept"
-"""What a worker sends when it compiles code that will be kept on disk; if it will not be kept, an empty message."""
 CONNECTING = 10
 """Seconds within which a scheduler must answer."""
 BEFORE_BAR = 1.0
@@ -86,7 +84,7 @@ def _hear(reader: Connection) -> None:
     """Passes on the messages of workers that they compile, until all workers have ended."""
     with suppress(EOFError, OSError):
         while True:
-            compiling(reader.recv_bytes() == KEPT)
+            compiling(reader.recv())
 
 
 def _follow_parent(writer: Connection) -> None:
@@ -106,7 +104,7 @@ def _follow_parent(writer: Connection) -> None:
 
     def tell(kept: bool) -> None:
         with suppress(OSError):
-            writer.send_bytes(KEPT if kept else b"")
+            writer.send(kept)
 
     on_compiling(tell)
     threading.Thread(target=watch, daemon=True).start()
@@ -130,13 +128,21 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
         raise SpectralBAIError(
             f"--cluster: no dask scheduler answers at {address} ({reason}); start it with: dask scheduler"
         ) from None
+
+    def version_there() -> str | None:  # nested, so that dask sends its code: it must run without spectralbai
+        try:
+            from spectralbai import __version__
+        except ModuleNotFoundError:
+            return None
+        return __version__
+
     with client:
         threads = client.nthreads()
         if not threads:
             raise SpectralBAIError(
                 f"--cluster: the scheduler at {address} has no workers; start one with: dask worker {address}"
             )
-        for worker, version in client.run(_version_there).items():
+        for worker, version in client.run(version_there).items():
             if version != __version__:
                 found = "no spectralbai" if version is None else f"spectralbai {version}"
                 raise SpectralBAIError(
@@ -145,34 +151,25 @@ def cluster(address: str) -> Iterator[tuple[Executor, int]]:
         yield client.get_executor(retries=3), sum(threads.values())
 
 
-def _version_there() -> str | None:
-    try:
-        from spectralbai import __version__
-    except ModuleNotFoundError:
-        return None
-    return __version__
-
-
 @contextmanager
 def progress(what: str) -> Iterator[Callable[[int, int], object]]:
     """Yields a function to call with (done, total), if these are known. After the first second, a progress bar is shown
     on stderr, if that is a terminal."""
     counts = [0, 0]
     ended = threading.Event()
+    bar = threading.Thread(target=_show_bar, args=(what, counts, ended), daemon=True)
 
     def update(done: int, total: int) -> None:
         counts[:] = done, total
 
-    if not (sys.stderr is not None and sys.stderr.isatty()):
-        yield update
-        return
-    thread = threading.Thread(target=_show_bar, args=(what, counts, ended), daemon=True)
-    thread.start()
+    if sys.stderr is not None and sys.stderr.isatty():
+        bar.start()
     try:
         yield update
     finally:
         ended.set()
-        thread.join()
+        if bar.is_alive():
+            bar.join()
 
 
 def _show_bar(what: str, counts: list[int], ended: threading.Event) -> None:

@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
 from spectralbai.campaign import Cell, RunRow
-from spectralbai.plot.style import (
-    STYLES,
-    curve_with_bars,
-    legend_above,
-    new_axes,
-    note,
-    plain,
-    samples_on_y,
-    scale_y,
-    words,
-)
+from spectralbai.plot.style import STYLES, curve_with_bars, legend_above, new_axes, note, plain, samples_on_y, words
 
 X_LABELS = {
     "R": r"$R$: bound on the roughness of the means (smaller: the graph says more)",
@@ -38,34 +28,22 @@ def plot_tau_by_policy(rows: Sequence[RunRow], lower_bound: float | None = None,
     for position, policy in enumerate(policies):
         colour = STYLES[position % len(STYLES)].colour
         tau = np.array([row.tau for row in rows if row.policy == policy])
-        ax.boxplot(
-            tau,
-            positions=[position],
-            widths=0.6,
-            whis=(5, 95),
-            showfliers=False,
-            patch_artist=True,
-            boxprops={"facecolor": "white", "edgecolor": colour, "linewidth": 1.6},
-            medianprops={"color": colour, "linewidth": 2.4},
-            whiskerprops={"color": colour, "linewidth": 1.4},
-            capprops={"color": colour, "linewidth": 1.4},
-        )
+        box = {"facecolor": "white", "edgecolor": colour, "linewidth": 1.6}
+        thin, bold = ({"color": colour, "linewidth": width} for width in (1.4, 2.4))
+        look: dict[str, Any] = {"boxprops": box, "medianprops": bold, "whiskerprops": thin, "capprops": thin}
+        ax.boxplot(tau, positions=[position], widths=0.6, whis=(5, 95), showfliers=False, patch_artist=True, **look)
         apart = position + rng.uniform(-0.18, 0.18, tau.size)
         ax.plot(apart, tau, linestyle="", marker="o", markersize=2.5, color="0.25", alpha=0.6)
-    scale_y(ax, [row.tau for row in rows])
+    samples_on_y(ax, [row.tau for row in rows])
     if lower_bound:
         label = "lower bound on the mean of any policy that knows the graph"
         ax.axhline(lower_bound, color="black", linewidth=2.2, label=label)
         legend_above(ax)
     rules = {row.policy: row.rule for row in rows}
     names = [words(policy) + _rule(rules[policy], rules.values(), "\n") for policy in policies]
-    ax.set_xticks(range(len(policies)), names)
-    if len(policies) > 4:
-        ax.tick_params("x", labelsize=8, labelrotation=30)
-        for name in ax.get_xticklabels():
-            name.set(horizontalalignment="right", rotation_mode="anchor")
+    slanted: dict[str, Any] = {"fontsize": 8, "rotation": 30, "horizontalalignment": "right", "rotation_mode": "anchor"}
+    ax.set_xticks(range(len(policies)), names, **(slanted if len(policies) > 4 else {}))
     ax.set_xlabel("policy")
-    samples_on_y(ax)
     return ax
 
 
@@ -92,10 +70,9 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
         for place, cell in zip(at, own, strict=True):
             if cell.truncated:  # runs reached the limit on samples, so the mean is too small
                 note(ax, "cut short", (place, cell.mean_tau), (0, 6), ha="center", fontsize=7)
-    scale_y(ax, [cell.mean_tau for cell in cells])
+    samples_on_y(ax, [cell.mean_tau for cell in cells])
     ax.set_xticks(list(places.values()), ["∞" if value == np.inf else f"{value:.3g}" for value in values])
     ax.set_xlabel(X_LABELS[x])
-    samples_on_y(ax)
     legend_above(ax, columns=1 if len(policies) < 4 else 2)
     return ax
 
@@ -125,18 +102,8 @@ def plot_proportions(
     if len(omega):
         ax.bar(places, largest[shown], width=0.8, color="0.85", label=r"optimal allocation $\omega^*(\mu)$")
     for index, (policy, shares) in enumerate(given.items()):
-        style = STYLES[index % len(STYLES)]
-        ax.plot(
-            places,
-            shares[shown],
-            linestyle="",
-            marker=style.marker,
-            color=style.colour,
-            markerfacecolor=style.face,
-            markersize=5,
-            markeredgewidth=1.2,
-            label=words(policy),
-        )
+        marks = STYLES[index % len(STYLES)].marks | {"markersize": 5, "markeredgewidth": 1.2}
+        ax.plot(places, shares[shown], linestyle="", label=words(policy), **marks)
     rotation, size = (90, 8) if shown.size > 12 or max(len(labels[arm]) for arm in shown) > 4 else (0, 9)
     ax.set_xticks(places, [words(labels[arm]) for arm in shown], rotation=rotation, fontsize=size)
     which = "" if shown.size == largest.size else f" (the {shown.size} of {largest.size} with the largest share)"

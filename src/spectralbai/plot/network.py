@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -22,17 +22,10 @@ MOST_RIMS = 400
 """With more arms than this, dots are too small for a rim, and only the named arms get a label."""
 MOST_CATEGORIES = 60
 """With more categories than this, their names are not written."""
-BESIDE = (
-    ((0, 1), "center", "bottom"),
-    ((1, 0), "left", "center"),
-    ((-1, 0), "right", "center"),
-    ((0, -1), "center", "top"),
-    ((0.7, 0.7), "left", "bottom"),
-    ((-0.7, 0.7), "right", "bottom"),
-    ((0.7, -0.7), "left", "top"),
-    ((-0.7, -0.7), "right", "top"),
-)
-"""Possible positions of a label: the direction from its arm, and the alignment of the text there."""
+BESIDE = ((0, 1), (1, 0), (-1, 0), (0, -1), (0.7, 0.7), (-0.7, 0.7), (0.7, -0.7), (-0.7, -0.7))
+"""Directions from an arm in which there may be room for its label: (right, up), the best first."""
+ALIGNED = {-1: ("right", "top"), 0: ("center", "center"), 1: ("left", "bottom")}
+"""How the text of a label is aligned, across and upright, by the sign of its direction."""
 OPTIMAL = r"share of the pulls in the optimal allocation $\omega^*$"
 
 
@@ -69,22 +62,20 @@ def plot_graph(
         name = f"{star_is}: {words(shortened(instance.labels[best]))}"
         x, y = places[best]
         ax.scatter(x, y, s=110, marker="*", color="white", edgecolors="black", linewidths=0.8, zorder=3, label=name)
-        assert ax.figure is not None
-        ax.figure.colorbar(arms, ax=ax, label=colour_is, shrink=0.8)
+        ax.figure.canvas.figure.colorbar(arms, ax=ax, label=colour_is, shrink=0.8)
     if omega is not None:
         lines = "circles: categories" if isinstance(graph, Categories) else "lines: edges, wider if heavier"
         ax.set_xlabel(f"area: {area_is}\n{lines}")
-    ax.set_xticks([])
-    ax.set_yticks([])
+    ax.set(xticks=[], yticks=[])
+    ax.spines[:].set_visible(False)
     ax.set_aspect("equal", "datalim")
     ax.margins(0.12)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
     if mu is not None:
         legend_above(ax)
     first = [*([] if best is None else [best]), *named]
     if graph.n_arms <= MOST_RIMS:
-        first += _extremes_first(colours)
+        order = np.argsort(-colours, kind="stable")
+        first += np.column_stack([order, order[::-1]]).ravel().tolist()  # the largest, the least, the second largest...
     _write_labels(ax, [words(shortened(label)) for label in instance.labels], places, area, first)
     return ax
 
@@ -106,7 +97,7 @@ def _draw_categories(ax: Axes, graph: Categories, places: Matrix) -> None:
     for category, name in enumerate(graph.categories):
         own = places[graph.of_arm == category]
         radius = 0.5 * np.sqrt(len(own)) + 0.35
-        centre = own.mean(axis=0) if len(own) > 1 else own[0]
+        centre = own.mean(axis=0)
         if len(own) > 1:
             ax.add_patch(Circle(tuple(centre), radius, fill=False, edgecolor="0.75", linewidth=0.8, zorder=1))
         if named:
@@ -114,15 +105,9 @@ def _draw_categories(ax: Axes, graph: Categories, places: Matrix) -> None:
             note(ax, words(shortened(name)), below, (0, -2), fontsize=7, color="0.35", ha="center", va="top")
 
 
-def _extremes_first(values: Vector) -> Iterator[int]:
-    """Yields the arms by their values: the largest, the least, the second largest, and so on."""
-    order = np.argsort(-values, kind="stable").tolist()
-    for step in range(len(order)):
-        yield order[step // 2] if step % 2 == 0 else order[-1 - step // 2]
-
-
 def _write_labels(ax: Axes, labels: Sequence[str], places: Matrix, area: Vector, first: Iterable[int]) -> None:
-    """Writes labels beside their arms, in the order of `first`, where they cover neither arms nor other labels."""
+    """Writes labels beside their arms, where they cover neither arms nor other labels; `first` is their order, and may
+    name an arm twice."""
     figure = ax.figure.canvas.figure
     with boxes_for_unknown_signs():
         figure.draw_without_rendering()
@@ -134,8 +119,8 @@ def _write_labels(ax: Axes, labels: Sequence[str], places: Matrix, area: Vector,
         rim = [withStroke(linewidth=1.5, foreground="white")]  # edges may pass behind
         for arm in list(dict.fromkeys(first))[:MOST_LABELS]:
             label, at, gap = labels[arm], places[arm], radii[arm] / pixel + 2
-            for (right, up), ha, va in BESIDE:
-                offset = (right * gap, up * gap)
+            for right, up in BESIDE:
+                offset, ha, va = (right * gap, up * gap), ALIGNED[np.sign(right)][0], ALIGNED[np.sign(up)][1]
                 text = note(ax, label, at, offset, fontsize=7.5, ha=ha, va=va, zorder=4, path_effects=rim)
                 text.set_in_layout(False)  # so that the label does not move the axes
                 x0, y0, x1, y1 = text.get_window_extent().extents

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import FuncFormatter, NullFormatter, PercentFormatter
+from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from spectralbai.campaign.summary import exact_limits
 from spectralbai.planning import Budget
@@ -32,7 +32,6 @@ def plot_budget(found: Budget, ax: Axes | None = None) -> Axes:
     ax.set_xscale("log")
     ax.set_xticks(tolerances[-1] / 2.0 ** np.arange(np.ceil(np.log2(tolerances[-1] / tolerances[0])) + 1))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.2g}"))
-    ax.xaxis.set_minor_formatter(NullFormatter())
     ax.minorticks_off()
     ax.set_xlabel("tolerance: an option this close to the best is as good")
     ax.set_ylabel(f"probability of a decision within {found.trials:,} trials")

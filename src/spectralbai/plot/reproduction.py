@@ -29,9 +29,7 @@ def plot_reproduction(rows: Sequence[CurveRow], delta: float, ax: Axes | None = 
     curves = list(dict.fromkeys((row.policy, row.rule) for row in rows))
     radii = sorted({row.R for row in rows})
     spacing = min((high - low for low, high in pairwise(radii)), default=radii[0])
-    if ax is None:
-        ax = new_axes(_caption(rows, delta))
-
+    ax = ax or new_axes(_caption(rows, delta))
     bound = {row.R: row.lower_bound for row in rows}
     label = r"lower bound on $E[\tau]$: $T_R^*(\mu)\,\mathrm{kl}(\delta, 1-\delta)$"
     ax.plot(radii, [bound[R] for R in radii], color="black", linewidth=2.2, label=label)
@@ -47,7 +45,6 @@ def plot_reproduction(rows: Sequence[CurveRow], delta: float, ax: Axes | None = 
     ax.set_xlabel(r"$R$: bound on the roughness $S(\mu)$ of the means (smaller: the graph says more)")
     ax.set_xticks(radii)
     samples_on_y(ax)
-    ax.set_ylim(bottom=0)
     legend_above(ax)
     return ax
 

@@ -150,9 +150,8 @@ def plot_race(
     lacking = np.maximum(lacking, 0.0)
     wealth = np.exp(-np.log(delta) - lacking)
     # An arm may come back when another arm leads or is withdrawn; what counts is the time since which it stays out.
-    ends = {arm: len(samples) - int(np.argmin(lacking[::-1, arm] == 0)) for arm in range(len(labels))}
-    ends |= {arm: 0 for arm in ends if not lacking[:, arm].any()}
-    rivals = [arm for arm in ends if arm != best]
+    ends = np.where(lacking == 0, 0, np.arange(1, len(samples) + 1)[:, None]).max(axis=0)
+    rivals = [arm for arm in range(len(labels)) if arm != best]
     racing = sorted((arm for arm in rivals if lacking[-1, arm] != 0), key=lambda arm: -np.nan_to_num(lacking[-1, arm]))
     last_out = sorted((arm for arm in rivals if lacking[-1, arm] == 0), key=lambda arm: -ends[arm])
     named = (racing + last_out)[:RIVALS_NAMED]

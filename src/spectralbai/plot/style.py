@@ -25,6 +25,11 @@ class Style(NamedTuple):
     face: str
     """Colour inside the marker."""
 
+    @property
+    def marks(self) -> dict[str, Any]:
+        """The look of markers, as arguments for matplotlib."""
+        return {"color": self.colour, "marker": self.marker, "markerfacecolor": self.face}
+
 
 # Colours of Okabe and Ito, and two of Tol.
 STYLES = (
@@ -49,8 +54,13 @@ def new_axes(caption: str = "", size: tuple[float, float] = (7.2, 5.8)) -> Axes:
     return ax
 
 
-def samples_on_y(ax: Axes) -> None:
-    """Labels the y-axis as the stopping time, in samples."""
+def samples_on_y(ax: Axes, times: Sequence[float] = ()) -> None:
+    """Labels the y-axis as the stopping time, in samples. It starts at 0, or is logarithmic if `times` differ much."""
+    if times and max(times) > 20 * min(times):
+        ax.set_yscale("log")
+        ax.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        ax.set_ylim(bottom=0)
     ax.set_ylabel(r"stopping time $\tau$ (samples)")
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     plain(ax)
@@ -63,23 +73,14 @@ def plain(ax: Axes, along: Literal["x", "y"] = "y") -> None:
     ax.spines[["top", "right"]].set_visible(False)
 
 
-def scale_y(ax: Axes, values: Sequence[float]) -> None:
-    """Makes the y-axis logarithmic if the values differ much; otherwise it starts at 0."""
-    if max(values) > 20 * min(values):
-        ax.set_yscale("log")
-        ax.yaxis.set_minor_formatter(NullFormatter())
-    else:
-        ax.set_ylim(bottom=0)
-
-
 def curve_with_bars(
     ax: Axes, x: Sequence[float], y: Sequence[float], half: Sequence[float], style: Style, label: str
 ) -> ErrorbarContainer:
     """Draws a curve in this style, with bars that reach `half` up and down."""
     return ax.errorbar(
-        x, y, yerr=half,
-        color=style.colour, linestyle=style.line, linewidth=1.5, elinewidth=1.0, capsize=2.5,
-        marker=style.marker, markerfacecolor=style.face, markersize=5.5, markeredgewidth=1.3, label=label,
+        x, y, yerr=half, label=label,
+        **style.marks, markersize=5.5, markeredgewidth=1.3,
+        linestyle=style.line, linewidth=1.5, elinewidth=1.0, capsize=2.5,
     )  # fmt: skip
 
 
