@@ -15,17 +15,7 @@ from typing import Any
 
 import pytest
 
-from spectralbai import (
-    Busy,
-    Conflict,
-    InvalidInput,
-    NotFound,
-    SpectralBAIError,
-    StorageError,
-    __version__,
-    cli,
-    reproduction,
-)
+from spectralbai import __version__, reproduction
 from spectralbai.allocation import SOLVERS
 from spectralbai.cli import main
 
@@ -412,14 +402,3 @@ def test_solve_says_that_the_time_of_scores_is_no_lower_bound(run: Run, tmp_path
     answer = json.loads(run("solve", str(file), "--json").stdout)
     assert (answer["divergence"], answer["solver"], answer["without_graph"]["solver"]) == ("binary",) * 3
     assert answer["without_graph"]["characteristic_time"] == pytest.approx(18.77783879, rel=1e-6)
-
-
-@pytest.mark.parametrize("kind", [SpectralBAIError, InvalidInput, NotFound, Conflict, StorageError, Busy])
-def test_every_kind_of_error_is_one_line_and_exit_code_1(
-    kind: type[SpectralBAIError], run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*arguments: object, **settings: object) -> None:
-        raise kind("it is\nwrong")
-
-    monkeypatch.setattr(cli, "app", fail)
-    assert refusal(run("solve")) == "error: it is wrong\n"

@@ -7,7 +7,7 @@
     └── StorageError                        broken: a database of studies cannot be read or written
         └── Busy                            busy: it cannot be reached now, or others keep it locked; try again
 
-The service translates each kind into an HTTP status, in one table; commands end with the exit code 1 for all of them.
+The command line translates each kind into an exit code, and the service into an HTTP status, each in one table.
 Numerical problems are never exceptions: results have a status, and bounds that stay valid.
 """
 

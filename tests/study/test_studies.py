@@ -7,9 +7,15 @@ from pathlib import Path
 import pytest
 
 import spectralbai as sb
+from spectralbai.cli import EXIT_CODES
 from spectralbai.study import export_study
 
 INSTANCE = sb.instances.cliques(1, 3)
+
+
+def kinds(error: type[sb.SpectralBAIError]) -> set[str]:
+    """The kinds of an error and of all below it."""
+    return {error.kind}.union(*(kinds(each) for each in error.__subclasses__()))
 
 
 def test_studies_are_created_opened_listed_imported_and_deleted(storage: str) -> None:
@@ -71,3 +77,7 @@ def test_a_storage_without_studies_is_refused_where_none_is_to_be_created(tmp_pa
     with pytest.raises(sb.NotFound, match="there is no database"):
         sb.Studies(f"sqlite:///{tmp_path}/none.db", create=False)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_every_kind_of_error_has_an_exit_code() -> None:
+    assert kinds(sb.SpectralBAIError) == set(EXIT_CODES)

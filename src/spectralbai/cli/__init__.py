@@ -28,6 +28,10 @@ from spectralbai.cli.study import app as study
 from spectralbai.cli.work import saying_that_it_compiles
 from spectralbai.errors import SpectralBAIError
 
+REFUSED = 1
+EXIT_CODES = {"refused": REFUSED, "not-found": REFUSED, "conflict": REFUSED, "broken": REFUSED, "busy": REFUSED}
+"""Exit code for each kind of error (`spectralbai.errors`)."""
+
 
 class Commands(TyperGroup):
     """All commands. Interrupts and closed pipes are handled here, because typer would handle them differently."""
@@ -84,7 +88,7 @@ def main(arguments: list[str] | None = None) -> None:
         with saying_that_it_compiles():
             app(arguments, prog_name="spectralbai")
     except SpectralBAIError as error:
-        _refuse(str(error))
+        _refuse(str(error), EXIT_CODES[error.kind])
     except MemoryError:
         _refuse("there is not enough memory for a problem of this size")
     except OSError as error:
@@ -95,6 +99,6 @@ def main(arguments: list[str] | None = None) -> None:
         process.restore_default()
 
 
-def _refuse(reason: str) -> None:
+def _refuse(reason: str, code: int = REFUSED) -> None:
     print("error: " + " ".join(reason.split()), file=sys.stderr)
-    sys.exit(1)
+    sys.exit(code)
