@@ -38,7 +38,7 @@ def withdraw(upkeep: Upkeep, label: str) -> bool:
             if ledger.signs() != (key(kept), before.head):
                 continue  # another worker was faster: start again from the new state
             now = upkeep.now
-            ledger.add_withdrawals([Withdrawal(arm, state.samples, state.opened, now)])
+            ledger.add([Withdrawal(arm, state.samples, state.opened, now)])
             ledger.replace_state(key(kept), new, text, now, seen, **columns)
             ledger.void([block.number for block in new.blocks], now)
         upkeep.replaced(new)
@@ -66,7 +66,7 @@ def join(upkeep: Upkeep, instance: Instance) -> str:
                 continue  # another worker was faster: start again from the new state
             earlier = definition.of(state).instance.as_dict()
             written = Join(state.samples, state.opened, len(state.withdrawn), now, out, earlier)
-            ledger.add_join(len(state.joined), written)
+            ledger.add([written], number=len(state.joined))
             ledger.replace_state(key(kept), new, text, now, seen, **columns)
             ledger.void([block.number for block in new.blocks], now)
         upkeep.replaced(new, definition, whole)

@@ -22,7 +22,7 @@ from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition, Goal
-from spectralbai.journal.entries import Check, Records, Result, Snapshot, Ticket
+from spectralbai.journal.entries import Check, Exported, Records, Result, Snapshot, Ticket
 from spectralbai.report import Report, Status, status_of
 from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
@@ -104,8 +104,9 @@ class Study(Closing):
             if until is not None and until <= now:
                 raise InvalidInput(f"`until` must be in the future, got {as_time(until)}, and it is {as_time(now)}")
             records = Records((), (), tuple(openings_of(state, now)))
+            new = Exported(name, now, software("SQLAlchemy"), definition, records)
             with place.writing() as connection:
-                insert_study(connection, name, now, definition, software("SQLAlchemy"), records, state, ())
+                insert_study(connection, new, state, ())
             return cls.named(name, place, place is not storage)
 
     @classmethod

@@ -189,7 +189,7 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
             for opening in day.openings:
                 if opening.number < state.opened:
                     ledger.change_opening(opening.number, opening.arms)
-            ledger.add_openings([each for each in day.openings if each.number >= state.opened])
+            ledger.add([each for each in day.openings if each.number >= state.opened])
             ledger.replace_state(key(kept), day.state, text, now, (*seen, *day.checks), **columns)
         upkeep.replaced(day.state)
         return len(results)
