@@ -73,26 +73,26 @@ class Upkeep:
 
         All methods that read the state call this first.
         """
-        with self.reading() as ledger:
-            standing = ledger.standing()
-            self.learn(ledger)
-        if not self._unclaimed(standing):
+        if not self._needs_update():
             return
         with self.writing() as ledger:
-            standing = ledger.standing(lock=True)
-            claimed = self.append(ledger, standing, [])
+            claimed = self.append(ledger, ledger.standing(lock=True), [])
         if claimed:
             self.advance(on_check)
 
     def catch_up_within(self, seconds: float) -> None:
         """Does what `catch_up` does, but returns after so many seconds even if the update is not done; it goes on."""
-        with self.reading() as ledger:
-            standing = ledger.standing()
-            self.learn(ledger)
-        if self._unclaimed(standing):
+        if self._needs_update():
             thread = Thread(target=self.catch_up)
             thread.start()
             thread.join(seconds)
+
+    def _needs_update(self) -> bool:
+        """Whether the stored state needs an update and no worker is doing it; learns of a new definition on the way."""
+        with self.reading() as ledger:
+            standing = ledger.standing()
+            self.learn(ledger)
+        return self._unclaimed(standing)
 
     def wait(self) -> None:
         """Waits until the stored state is up to date; if no worker is updating it, does so."""
