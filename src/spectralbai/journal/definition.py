@@ -126,17 +126,17 @@ class Definition:
         if not self.races:
             raise InvalidInput(f"options can join only if the stopping rule is betting, and here it is {self.stopping}")
         known, given = self.instance.labels, instance.labels
-        moved = next((place for place, label in enumerate(known) if given[place : place + 1] != (label,)), None)
-        if moved is not None:
-            label = known[moved]
-            if label not in given:
+        there = set(given)
+        for place, label in enumerate(known):
+            if label not in there:
                 raise InvalidInput(
                     f'the instance must hold all options, and "{label}" is missing; to remove options, withdraw them'
                 )
-            raise InvalidInput(
-                f'the present options must come first and in their order, got "{given[moved]}" where "{label}" is now; '
-                "put new ones at the end"
-            )
+            if given[place] != label:
+                raise InvalidInput(
+                    f'the present options must come first and in their order, got "{given[place]}" where "{label}" is '
+                    "now; put new ones at the end"
+                )
         if len(given) == len(known):
             raise InvalidInput(f"the instance must hold new options after the {len(known)} present ones, got none")
         new = replace(self, instance=instance, before=self)

@@ -151,10 +151,7 @@ class Ledger:
         common = {"told": told, "ticket": None, "origin": None, "block": None}
         rows = [{**common, **result, "number": number} for number, result in enumerate(results, after + 1)]
         self._insert(observations, rows)
-        told_for = [{"told_id": row["ticket"], "told_as": row["number"]} for row in rows if row["ticket"] is not None]
-        if told_for:
-            this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("told_id"))
-            self._connection.execute(this.values(result=bindparam("told_as")), told_for)
+        self._set("result", {row["ticket"]: row["number"] for row in rows if row["ticket"] is not None})
         missing = None if standing.missing is None else standing.missing - filled
         self.update(results=after + len(results), missing=missing)
         return standing._replace(results=after + len(results), missing=missing)
@@ -241,10 +238,14 @@ class Ledger:
 
     def fail(self, reasons: Mapping[str, str]) -> None:
         """Records why the trials of tickets failed; a new reason replaces an earlier one."""
+        self._set("failed", reasons)
+
+    def _set(self, column: str, values: Mapping[str, Any]) -> None:
+        """Changes a column of tickets; `values` has the new value by the id of the ticket."""
         this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("of"))
-        rows = [{"of": id_, "reason": reason} for id_, reason in reasons.items()]
+        rows = [{"of": id_, "new": value} for id_, value in values.items()]
         if rows:
-            self._connection.execute(this.values(failed=bindparam("reason")), rows)
+            self._connection.execute(this.values({column: bindparam("new")}), rows)
 
     def failures_per_arm(self, n_arms: int) -> Vector:
         """Returns how many trials of each arm failed."""

@@ -69,10 +69,7 @@ class Upkeep:
             yield Ledger(connection, self.id)
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
-        """Updates the stored state if results are not yet processed and no other worker is doing it.
-
-        All methods that read the state call this first.
-        """
+        """Updates the stored state if results are not yet processed and no other worker is doing it."""
         if not self._needs_update():
             return
         with self.writing() as ledger:
