@@ -133,6 +133,7 @@ def test_rules_without_blocks_take_counts_as_results(storage: str) -> None:
         ({"a": (-1, 0)}, 'the trials of "a"'),
         ({"a": (1.5, 0)}, 'the trials of "a"'),
         ({"a": (2, None)}, 'the successes of "a"'),
+        ({"a": 1}, "must be rows of a label, trials and successes"),
         ([("a", 1, 0), ("a", 1, 0)], '"a" is there twice'),
         ([("a", 1)], "rows of a label, trials and successes"),
         (3, "rows of a label, trials and successes"),

@@ -41,9 +41,9 @@ def counted(definition: Definition, counts: Any) -> tuple[Vector, Vector, tuple[
             "counts of successes need outcomes of two values, but here outcomes are any numbers; create the study "
             "from an instance with --binary, or tell single outcomes"
         )
-    rows: Iterable[Any] = [(label, *pair) for label, pair in counts.items()] if isinstance(counts, Mapping) else counts
     trials, successes = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
     try:
+        rows = [(label, *pair) for label, pair in counts.items()] if isinstance(counts, Mapping) else counts
         table = [(label, tried, succeeded) for label, tried, succeeded in rows]
     except (TypeError, ValueError):
         raise InvalidInput("`counts` must be rows of a label, trials and successes") from None
