@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,7 +18,7 @@ from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from spectralbai.inputs.from_tables import Named
+    from spectralbai.inputs.table import CsvTable
 
 OUT = Path("instance.json")
 
@@ -116,10 +117,8 @@ def _check_names(out: Path, picture: Path, tables: Sequence[Path | None]) -> Non
             raise InvalidInput(f"--out would overwrite {given}, which is read; choose another name")
 
 
-def _table(file: Path | None) -> Named | None:
+def _table(file: Path | None) -> CsvTable | None:
     if file is None:
         return None
-    from spectralbai.inputs.from_tables import Named
-
     with read_table(file) as table:
-        return Named(str(file), table)
+        return replace(table, name=str(file))

@@ -10,13 +10,13 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
 from spectralbai.checks import Indices, Vector, did_you_mean
-from spectralbai.errors import InvalidInput
+from spectralbai.errors import InvalidInput, about
 from spectralbai.graph import check_edges
 from spectralbai.noise import Noise
 
@@ -35,6 +35,14 @@ class CsvTable:
     rows: tuple[tuple[str, ...], ...]
     lines: tuple[int, ...]
     decimal_comma: bool
+    name: str = ""
+    """What messages call the table."""
+
+    @classmethod
+    def named(cls, name: str, text: str) -> CsvTable:
+        """Returns the table of a CSV text, with a name."""
+        with about(name):
+            return replace(cls.from_text(text), name=name)
 
     @classmethod
     def from_text(cls, text: str) -> CsvTable:

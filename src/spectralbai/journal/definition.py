@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spectralbai.policy import Policy, State
 
 FORMAT = "spectralbai-study/3"
-FORMAT_1, FORMAT_2 = "spectralbai-study/1", "spectralbai-study/2"
+OLDER = ("spectralbai-study/1", "spectralbai-study/2")
 """Written by version 0.1.0, whose studies all sampled like SpectralTaS, and by 0.2.0, which had no limits."""
 
 SETTINGS = ("delta", "goal", "stopping", "budget", "until", "failed_as")
@@ -192,7 +192,7 @@ class Definition:
     def from_dict(cls, d: Mapping[str, Any]) -> Definition:
         """Returns the definition that `as_dict` wrote, in this version or an earlier one."""
         found = d.get("format") if isinstance(d, Mapping) else d
-        if found not in (FORMAT, FORMAT_2, FORMAT_1):
+        if found not in (FORMAT, *OLDER):
             raise InvalidInput(
                 f"a study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it"
             )

@@ -105,7 +105,5 @@ def _up_to_date(upkeep: Upkeep) -> tuple[Standing, State, Told]:
 
 def handed_out(ledger: Ledger, state: State, now: float) -> tuple[int, ...]:
     """Returns the numbers of the open blocks of which a trial is handed out or has a result."""
-    if not state.blocks:
-        return ()
-    taken = {block for block, _ in ledger.taken(now, state.blocks[0].number)}
+    taken = {block for block, _ in ledger.taken(now, state)}
     return tuple(block.number for block in state.blocks if block.number in taken)

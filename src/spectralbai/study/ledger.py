@@ -261,8 +261,11 @@ class Ledger:
         """Returns how many tickets of each arm are pending."""
         return self._per_arm(tickets, _pending(now), n_arms)
 
-    def taken(self, now: float, first: int) -> dict[tuple[int, int], int]:
-        """Returns how many tickets of each (block, arm), from block number `first` on, have a result or are pending."""
+    def taken(self, now: float, state: State) -> dict[tuple[int, int], int]:
+        """Returns how many tickets of each (block, arm) of open blocks have a result or are pending."""
+        if not state.blocks:
+            return {}
+        first = state.blocks[0].number
         alive = (tickets.c.expires > now) & tickets.c.abandoned.is_(None)
         query = (
             select(tickets.c.block, tickets.c.arm, func.count())

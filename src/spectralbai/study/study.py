@@ -267,7 +267,7 @@ class Study(Closing):
         shares = policy.shares(state)
         verdict = policy.verdict(state)
         if verdict.decided or (shares is not None and self.definition.over(state.samples, self._upkeep.now)):
-            shares = np.eye(len(labels))[verdict.arm]
+            shares = (np.arange(len(labels)) == verdict.arm).astype(np.float64)
         if shares is None:
             shares = np.full(len(labels), 1 / len(labels))
         return dict(zip(labels, (shares / shares.sum()).tolist(), strict=True))

@@ -176,7 +176,7 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
 
 def _check_idle(upkeep: Upkeep, ledger: Ledger, state: State) -> None:
     """Raises Conflict if trials of the open blocks are handed out or told: counts and tickets cannot share a block."""
-    if state.blocks and ledger.taken(upkeep.now, state.blocks[0].number):
+    if ledger.taken(upkeep.now, state):
         raise Conflict(
             f'trials of the study "{upkeep.name}" that were asked for are not finished; ask for and tell the rest of '
             "their block first (study status shows them), or tell these counts as past ones, which only inform"
