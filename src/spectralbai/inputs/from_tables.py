@@ -145,7 +145,12 @@ def _read(
             labels = arms_from(arms, choices.label)
             mu = arms.numbers(choices.guess).tolist() if choices.guess is not None else None
             if choices.by is not None:
-                graph = Graph.from_categories(_categories(arms, choices.by, labels))
+                categories = arms.filled(choices.by)
+                if len(set(categories)) == len(labels):
+                    raise InvalidInput(
+                        f'the column "{choices.by}" is different for every option: it tells nothing of which are alike'
+                    )
+                graph = Graph.from_categories(categories)
             elif edges is None:
                 if not names:
                     asked = choices.called("features")
@@ -162,14 +167,6 @@ def _read(
             graph = Graph.from_edges(len(labels), pairs)
     assert labels is not None
     return labels, graph, mu, remarks
-
-
-def _categories(table: CsvTable, by: str, labels: tuple[str, ...]) -> list[str]:
-    """Returns the category of each option."""
-    cells = table.filled(by)
-    if len(set(cells)) == len(labels):
-        raise InvalidInput(f'the column "{by}" is different for every option: it tells nothing of which are alike')
-    return cells
 
 
 def _radii(

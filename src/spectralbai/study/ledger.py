@@ -275,7 +275,8 @@ class Ledger:
         return {(block, arm): count for block, arm, count in self._connection.execute(query)}
 
     def signs(self) -> tuple[Key, str]:
-        """Returns what changes with the state or the definition: the `key` of the one, the beginning of the other."""
+        """Returns the `key` of the stored state and the beginning of the definition: one of them changes whenever the
+        state or the definition does."""
         columns = [states.c[name] for name in Key._fields]
         query = select(*columns, func.substr(studies.c.definition, 1, HEAD)).join_from(states, studies)
         found = self._one(query.where(states.c.study == self._id))

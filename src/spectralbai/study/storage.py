@@ -11,7 +11,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, select, text
@@ -98,22 +98,20 @@ class Storage:
         """Closes every connection of this process."""
         self._engine.dispose(close=os.getpid() == self._process)
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Yields a connection to read with: all reads see the database at one instant, and nobody has to wait."""
-        options = {} if self.sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        with self._sentences(), self._connected() as connection:
-            connection = connection.execution_options(**options)
-            with connection.begin():
-                yield connection
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Returns a connection to read with: all reads see the database at one instant, and nobody has to wait."""
+        of_server = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        return self._transaction({} if self.sqlite else of_server)
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Returns a connection whose writes are all made or none; with SQLite, one writer at a time."""
+        # After waiting for the lock on its row, a writer must see what others wrote; the server's default isolation
+        # level may not allow that.
+        return self._transaction({"spectralbai_writes": True} if self.sqlite else {"isolation_level": "READ COMMITTED"})
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Yields a connection whose writes are all made or none; with SQLite, one writer at a time."""
+    def _transaction(self, options: dict[str, Any]) -> Iterator[Connection]:
         with self._sentences(), self._connected() as connection:
-            # After waiting for the lock on its row, a writer must see what others wrote; the server's default isolation
-            # level may not allow that.
-            options = {"spectralbai_writes": True} if self.sqlite else {"isolation_level": "READ COMMITTED"}
             connection = connection.execution_options(**options)
             with _patiently(connection.begin):
                 yield connection

@@ -152,8 +152,8 @@ class Study(Closing):
 
         Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
         is: its trial may then be handed out again. Whether a result comes in time must not depend on its value.
-        Who asks again with the same `key`, since the answer was lost, gets the same tickets: choose a new key, a random
-        one, say, for each ask. `on_give` is called right before tickets are recorded, from when on they are pending.
+        If the answer was lost, ask again with the same `key` to get the same tickets; give every other ask a new key,
+        such as a random one. `on_give` is called right before tickets are recorded, which makes them pending.
         """
         n = check_integer("n", n, 1)
         if n > MOST_TICKETS:
