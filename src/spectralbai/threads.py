@@ -8,10 +8,7 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-
-@cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # cached, because finding the libraries takes milliseconds
+_controller = cache(ThreadpoolController)  # cached, because finding the libraries takes milliseconds
 
 
 def one_thread() -> AbstractContextManager[Any]:

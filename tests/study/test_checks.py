@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 import spectralbai as sb
+from spectralbai import run_lengths
 from spectralbai.policy import Estimates, Policy, State
 from spectralbai.report import status_of
-from spectralbai.study import ledger
+from spectralbai.study import ledger, schema
 from tests.study.contract import SCORES, SIX, SLOW, drive
 
 
@@ -31,9 +32,10 @@ def test_a_status_reads_no_accounts_and_says_the_same(storage: str, monkeypatch:
         study.join(SIX)
         drive(study)
         at = study.snapshot()
-        read: list[str | None] = []
-        whole = ledger._as_tuple
-        monkeypatch.setattr(ledger, "_as_tuple", lambda text: read.append(text) or whole(text))  # type: ignore[func-returns-value]
+        read: list[str] = []
+        whole = run_lengths.from_json
+        monkeypatch.setattr(run_lengths, "from_json", lambda found: read.append(str(found)) or whole(found))  # type: ignore[func-returns-value]
+        schema._numbers.cache_clear()
         status = study.status()
         assert len(read) == len(set(read)) == len({check.candidates for check in at.checks})
         assert {arm.joined_at is None for arm in status.arms} == {True, False}

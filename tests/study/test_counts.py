@@ -10,7 +10,7 @@ from scipy.stats import chisquare
 
 import spectralbai as sb
 from spectralbai.study import export_study, import_study
-from spectralbai.study.traffic import Counts
+from spectralbai.study.traffic import in_order
 from tests.study.storages import ON_SQLITE
 from tests.study.test_durable_blocks import check_replay
 
@@ -133,6 +133,7 @@ def test_rules_without_blocks_take_counts_as_results(storage: str) -> None:
         ({"a": (-1, 0)}, 'the trials of "a"'),
         ({"a": (1.5, 0)}, 'the trials of "a"'),
         ({"a": (2, None)}, 'the successes of "a"'),
+        ({"a": 1}, "must be rows of a label, trials and successes"),
         ([("a", 1, 0), ("a", 1, 0)], '"a" is there twice'),
         ([("a", 1)], "rows of a label, trials and successes"),
         (3, "rows of a label, trials and successes"),
@@ -160,15 +161,15 @@ def test_counts_need_outcomes_with_two_ends(storage: str) -> None:
 
 def test_the_order_of_trials_does_not_depend_on_their_outcomes() -> None:
     trials = np.array([40.0, 13.0, 0.0, 7.0])
-    few, many = (Counts(trials, s, (0.0, 1.0)) for s in (np.array([1.0, 0, 0, 0]), np.array([39.0, 13, 0, 2])))
-    arms, outcomes = few.in_order("seed")
-    assert (arms == many.in_order("seed")[0]).all() and (np.bincount(arms, minlength=4) == trials).all()
+    few, many = (trials, np.array([1.0, 0, 0, 0]), (0.0, 1.0)), (trials, np.array([39.0, 13, 0, 2]), (0.0, 1.0))
+    arms, outcomes = in_order(*few, "seed")
+    assert (arms == in_order(*many, "seed")[0]).all() and (np.bincount(arms, minlength=4) == trials).all()
     assert outcomes[arms == 0].sum() == 1 and outcomes.sum() == 1
     first_half = np.bincount(arms[:30], minlength=4)
     assert (np.abs(first_half - trials / 2) <= 1).all(), "arms are evenly mixed"
     # Which of the visitors clicked is uniform: the one click of 40 falls on each place alike.
     places = [
-        int(np.flatnonzero(few.in_order(f"seed {k}")[1][few.in_order(f"seed {k}")[0] == 0])[0]) for k in range(800)
+        int(np.flatnonzero(in_order(*few, f"seed {k}")[1][in_order(*few, f"seed {k}")[0] == 0])[0]) for k in range(800)
     ]
     assert chisquare(np.bincount(places, minlength=40)).pvalue > 0.01
 

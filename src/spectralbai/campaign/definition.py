@@ -118,17 +118,13 @@ class Campaign:
     @cached_property
     def trajectories(self) -> tuple[Trajectory, ...]:
         """The cells, grouped by the runs they share: all risks share a run if the pulls do not depend on the risk."""
-        return tuple(self._trajectories())
-
-    def _trajectories(self) -> Iterator[Trajectory]:
+        found: list[Trajectory] = []
         for instance, policy in itertools.product(self.instances, self.policies):
-            try:
+            with about(f'policy "{policy.name}" on instance "{instance.name}"'):
                 built = policy.on(instance.instance, self.deltas)
-            except SpectralBAIError as error:
-                raise InvalidInput(f'policy "{policy.name}" on instance "{instance.name}": {error}') from None
             groups = [(delta,) for delta in self.deltas] if built.uses_delta else [self.deltas]
-            for deltas in groups:
-                yield Trajectory(instance, policy, deltas)
+            found += [Trajectory(instance, policy, deltas) for deltas in groups]
+        return tuple(found)
 
     def seed_of(self, trajectory: Trajectory, run: int) -> int:
         """Returns the seed of a run, which depends only on the campaign's seed, the names of the cell and the run."""

@@ -81,10 +81,13 @@ class Theory:
 class Results(Closing):
     """The results in a directory, as a context manager: leaving it closes the file."""
 
-    def __init__(self, connection: sqlite3.Connection, path: Path) -> None:
-        self._connection = connection
+    def __init__(self, path: Path) -> None:
+        """Use `Results.open` or `Results.begin`."""
         self.path = path
-        self.schema = SCHEMA
+        with _sentences(path):
+            self._connection = sqlite3.connect(path, timeout=30, isolation_level=None)
+            self._connection.execute("PRAGMA synchronous = FULL")  # committed chunks survive a power cut
+        self.schema: int = self._read("PRAGMA user_version")[0][0]
 
     @classmethod
     def open(cls, directory: Path) -> Results:
@@ -94,47 +97,63 @@ class Results(Closing):
             raise InvalidInput(
                 f"{directory} holds no {FILE}; make it with: spectralbai simulate FILE --out {directory}"
             )
-        results = cls(_connect(path), path)
-        with _sentences(path):
-            found = results._connection.execute("PRAGMA user_version").fetchone()[0]
-        if found not in (SCHEMA_1, SCHEMA):
-            reason = "was never begun" if found == 0 else f"has the format {found} of another version of spectralbai"
-            raise InvalidInput(f"{path} {reason}, this one reads {SCHEMA_1} and {SCHEMA}; choose another directory")
-        results.schema = found
+        results = cls(path)
+        results._check_schema()
         return results
 
     @classmethod
     def begin(cls, directory: Path, source: str, campaign: Campaign) -> Results:
         """Returns the results of this campaign in the directory: new ones, or earlier ones to go on with."""
         path, definition = directory / FILE, campaign.as_dict()
-        connection = _connect(path)
-        with _sentences(path):
-            new = not connection.execute("SELECT 1 FROM sqlite_master").fetchone()
-        if new:
-            with _transaction(connection, path):
+        results = cls(path)
+        if not results._read("SELECT 1 FROM sqlite_master"):
+            with results._writing() as connection:
                 for statement in TABLES.split(";"):
                     connection.execute(statement)
                 connection.execute("INSERT INTO campaign VALUES (?, ?)", (source, json.dumps(definition)))
                 connection.execute(f"PRAGMA user_version = {SCHEMA}")
-            results = cls(connection, path)
-        else:
-            connection.close()
-            results = cls.open(directory)
-            if results.schema != SCHEMA:
-                results.close()
-                raise InvalidInput(
-                    f"{path} was begun by version 0.1.0, whose policies pull and stop differently: its runs can be "
-                    "read, but no runs can be added; choose another directory with --out"
-                )
+            results.schema = SCHEMA
+        results._check_schema()
+        if results.schema != SCHEMA:
+            results.close()
+            raise InvalidInput(
+                f"{path} was begun by version 0.1.0, whose policies pull and stop differently: its runs can be read, "
+                "but no runs can be added; choose another directory with --out"
+            )
         changed = _difference(results.definition, definition)
         if changed:
             raise InvalidInput(
                 f"{path} holds a campaign with other {changed}; choose another directory, or the file it was begun with"
             )
         now = (datetime.now(UTC).isoformat(timespec="seconds"), json.dumps(software()))
-        with _transaction(results._connection, path):
-            results._connection.execute("INSERT INTO sessions VALUES (?, ?)", now)
+        with results._writing() as connection:
+            connection.execute("INSERT INTO sessions VALUES (?, ?)", now)
         return results
+
+    def _check_schema(self) -> None:
+        if self.schema not in (SCHEMA_1, SCHEMA):
+            found = f"has the format {self.schema} of another version of spectralbai"
+            reason = "was never begun" if self.schema == 0 else found
+            raise InvalidInput(
+                f"{self.path} {reason}, this one reads {SCHEMA_1} and {SCHEMA}; choose another directory"
+            )
+
+    def _read(self, query: str, *values: object) -> list[Any]:
+        with _sentences(self.path):
+            return self._connection.execute(query, values).fetchall()
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        """Yields the connection in a transaction: all that is written is kept, or nothing."""
+        with _sentences(self.path):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
 
     def close(self) -> None:
         """Closes the connection to the file."""
@@ -143,7 +162,7 @@ class Results(Closing):
     @cached_property
     def definition(self) -> dict[str, Any]:
         with _sentences(self.path):
-            (text,) = self._connection.execute("SELECT definition FROM campaign").fetchone()
+            ((text,),) = self._read("SELECT definition FROM campaign")
             definition: dict[str, Any] = json.loads(text)
         return definition
 
@@ -155,20 +174,18 @@ class Results(Closing):
     @property
     def sessions(self) -> list[dict[str, str]]:
         """The versions of all software, one dictionary for each time that the campaign was started or continued."""
-        query = "SELECT versions FROM sessions ORDER BY rowid"
         with _sentences(self.path):
-            return [json.loads(versions) for (versions,) in self._connection.execute(query)]
+            return [json.loads(versions) for (versions,) in self._read("SELECT versions FROM sessions ORDER BY rowid")]
 
     def done(self) -> set[tuple[str, str, float, int]]:
         """Returns (instance, policy, delta, run) of every row."""
-        with _sentences(self.path):
-            return set(self._connection.execute("SELECT instance, policy, delta, run FROM runs"))
+        return set(self._read("SELECT instance, policy, delta, run FROM runs"))
 
     def write(self, rows: Iterable[RunRow]) -> None:
         """Writes rows, all or none; rows that exist already are not changed."""
         values = [(*(getattr(row, name) for name in COLUMNS[:-2]), json.dumps(row.counts), row.seconds) for row in rows]
-        with _transaction(self._connection, self.path):
-            self._connection.executemany(f"INSERT OR IGNORE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})", values)
+        with self._writing() as connection:
+            connection.executemany(f"INSERT OR IGNORE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})", values)
 
     def rows(self) -> list[RunRow]:
         """Returns every row, in the order of the campaign file."""
@@ -176,15 +193,14 @@ class Results(Closing):
         instances = {each.name: position for position, each in enumerate(campaign.instances)}
         policies = {each.name: position for position, each in enumerate(campaign.policies)}
         with _sentences(self.path):
-            found = self._connection.execute(f"SELECT {', '.join(COLUMNS)} FROM runs").fetchall()
+            found = self._read(f"SELECT {', '.join(COLUMNS)} FROM runs")
             found.sort(key=lambda row: (instances[row[0]], policies[row[1]], -row[2], row[3]))
             return [_row(**dict(zip(COLUMNS, row, strict=True))) for row in found]
 
     def theory(self, name: str) -> Theory:
         """Returns the bounds of an instance; they are computed once and stored."""
-        query = "SELECT lower, upper, omega FROM theory WHERE instance = ?"
-        with _sentences(self.path):
-            found = self._connection.execute(query, (name,)).fetchone()
+        stored = self._read("SELECT lower, upper, omega FROM theory WHERE instance = ?", name)
+        found = stored[0] if stored else None
         if found is None:
             instance = next(each for each in self.campaign.instances if each.name == name)
             try:
@@ -193,8 +209,8 @@ class Results(Closing):
             except InvalidInput:  # R is below S(mu), which campaigns allow: then there are no bounds
                 found = (0.0, math.inf, "[]")
             # Reading works on a read-only folder too, where the bounds cannot be stored.
-            with suppress(SpectralBAIError), _transaction(self._connection, self.path):
-                self._connection.execute("INSERT OR IGNORE INTO theory VALUES (?, ?, ?, ?)", (name, *found))
+            with suppress(SpectralBAIError), self._writing() as connection:
+                connection.execute("INSERT OR IGNORE INTO theory VALUES (?, ?, ?, ?)", (name, *found))
         lower, upper, omega = found
         return Theory(lower, upper, tuple(json.loads(omega)))
 
@@ -209,26 +225,6 @@ class Results(Closing):
 
 def _row(proved: int, correct: int, counts: str, **others: Any) -> RunRow:
     return RunRow(proved=bool(proved), correct=bool(correct), counts=tuple(json.loads(counts)), **others)
-
-
-def _connect(path: Path) -> sqlite3.Connection:
-    with _sentences(path):
-        connection = sqlite3.connect(path, timeout=30, isolation_level=None)
-        connection.execute("PRAGMA synchronous = FULL")  # committed chunks survive a power cut
-    return connection
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection, path: Path) -> Iterator[None]:
-    with _sentences(path):
-        connection.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-            raise
 
 
 @contextmanager

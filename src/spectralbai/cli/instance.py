@@ -81,9 +81,23 @@ def instance(
     All features have the same weight: numbers and dates are scaled to standard deviation 1, categories to the same
     variance.
     """
-    from spectralbai.inputs.from_tables import Choices, Named, instance_from
+    from spectralbai.inputs.from_tables import Choices, instance_from
+    from spectralbai.inputs.table import CsvTable
 
-    choices = Choices(features, neighbors, by, label, guess, R, step, sigma, low, high, binary, tolerance)
+    choices = Choices(
+        features=features,
+        neighbors=neighbors,
+        by=by,
+        label=label,
+        guess=guess,
+        R=R,
+        step=step,
+        sigma=sigma,
+        low=low,
+        high=high,
+        binary=binary,
+        tolerance=tolerance,
+    )
     choices.check(arms is not None, edges is not None, observations is not None)
     given = (arms, edges, observations)
     picture = _picture_beside(out, [each for each in given if each is not None])
@@ -92,7 +106,7 @@ def instance(
     file = Output("--out", out, INSTANCE, force)
     drawing = None if file.is_stream else Output("--out", picture, PICTURE, force)
     with progress("reading"):
-        tables = (None if each is None else Named.from_text(str(each), read_text(each)) for each in given)
+        tables = (None if each is None else CsvTable.named(str(each), read_text(each)) for each in given)
         found = instance_from(choices, *tables)
     made = found.instance
     if drawing is not None:

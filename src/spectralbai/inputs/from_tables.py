@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,26 +16,6 @@ from spectralbai.inputs.history import implied_R, implied_radii, rounded_up, sig
 from spectralbai.inputs.table import CsvTable, arms_from, edges_from, observations_from
 from spectralbai.instance import Instance
 from spectralbai.problem import Problem
-
-
-@dataclass(frozen=True)
-class Named:
-    """A table, and its name for messages."""
-
-    name: str
-    table: CsvTable
-
-    @classmethod
-    def from_text(cls, name: str, text: str) -> Named:
-        """Returns the table of a CSV text."""
-        with about(name):
-            return cls(name, CsvTable.from_text(text))
-
-    @contextmanager
-    def read(self) -> Iterator[CsvTable]:
-        """Yields the table; error messages inside the context name it."""
-        with about(self.name):
-            yield self.table
 
 
 @dataclass(frozen=True)
@@ -120,7 +99,7 @@ class Made:
 
 
 def instance_from(
-    choices: Choices, arms: Named | None = None, edges: Named | None = None, observations: Named | None = None
+    choices: Choices, arms: CsvTable | None = None, edges: CsvTable | None = None, observations: CsvTable | None = None
 ) -> Made:
     """Returns the instance of a table with a row per option, or of a table of edges.
 
@@ -154,7 +133,7 @@ def _shape(graph: Graph, by: str | None) -> str:
 
 
 def _read(
-    choices: Choices, arms: Named | None, edges: Named | None
+    choices: Choices, arms: CsvTable | None, edges: CsvTable | None
 ) -> tuple[tuple[str, ...], Graph, list[float] | None, list[str]]:
     """Returns labels, graph, guesses, and remarks on how columns were read and what was chosen."""
     labels, mu = None, None
@@ -162,39 +141,36 @@ def _read(
     remarks: list[str] = []
     if arms is not None:
         names = [name.strip() for name in (choices.features or "").split(",") if name.strip()]
-        with arms.read() as table:
-            labels = arms_from(table, choices.label)
-            mu = table.numbers(choices.guess).tolist() if choices.guess is not None else None
+        with about(arms.name):
+            labels = arms_from(arms, choices.label)
+            mu = arms.numbers(choices.guess).tolist() if choices.guess is not None else None
             if choices.by is not None:
-                graph = Graph.from_categories(_categories(table, choices.by, labels))
+                categories = arms.filled(choices.by)
+                if len(set(categories)) == len(labels):
+                    raise InvalidInput(
+                        f'the column "{choices.by}" is different for every option: it tells nothing of which are alike'
+                    )
+                graph = Graph.from_categories(categories)
             elif edges is None:
                 if not names:
                     asked = choices.called("features")
                     raise InvalidInput(f'{asked} must name columns, such as dose,age, got "{choices.features}"')
-                read = features_from(table, names, choices.label)
+                read = features_from(arms, names, choices.label)
                 graph = Graph.from_features(np.hstack([each.values for each in read]), choices.neighbors)
                 shown = "; ".join(f"{each.name} ({each.reading})" for each in read)
                 nearest = usual_neighbors(len(labels)) if choices.neighbors is None else choices.neighbors
                 remarks.append(f"features: {shown}")
                 remarks.append(f"each option is joined to its {nearest} nearest")
     if edges is not None:
-        with edges.read() as table:
-            labels, pairs = edges_from(table, labels)
+        with about(edges.name):
+            labels, pairs = edges_from(edges, labels)
             graph = Graph.from_edges(len(labels), pairs)
     assert labels is not None
     return labels, graph, mu, remarks
 
 
-def _categories(table: CsvTable, by: str, labels: tuple[str, ...]) -> list[str]:
-    """Returns the category of each option."""
-    cells = table.filled(by)
-    if len(set(cells)) == len(labels):
-        raise InvalidInput(f'the column "{by}" is different for every option: it tells nothing of which are alike')
-    return cells
-
-
 def _radii(
-    choices: Choices, graph: Graph, labels: tuple[str, ...], observations: Named | None, sigma: float | None
+    choices: Choices, graph: Graph, labels: tuple[str, ...], observations: CsvTable | None, sigma: float | None
 ) -> tuple[float | Vector, str]:
     """Returns R, or one for each category, and a remark that says where it comes from."""
     c, R, step = choices.called, choices.R, choices.step
@@ -221,8 +197,8 @@ def _radii(
                 f"{c('step')} is needed: how far two options of one category differ; or {c('R')}, or "
                 f"{c('observations')} of some of them"
             )
-        with observations.read() as table:
-            estimated, upper = step_inside(graph, *observations_from(table, labels), sigma)
+        with about(observations.name):
+            estimated, upper = step_inside(graph, *observations_from(observations, labels), sigma)
         step = rounded_up(upper)
         if step <= 0:
             raise InvalidInput(
@@ -242,10 +218,10 @@ def _check_finite(R: float | Vector, step: float, name: str) -> None:
         raise InvalidInput(f"{name} must be a number whose square is finite, got {step:g}")
 
 
-def _estimated_sigma(choices: Choices, observations: Named, labels: tuple[str, ...]) -> tuple[float, str]:
+def _estimated_sigma(choices: Choices, observations: CsvTable, labels: tuple[str, ...]) -> tuple[float, str]:
     """Returns sigma from past outcomes, rounded up, and a remark that says where it comes from."""
-    with observations.read() as table:
-        found = sigma_from(*observations_from(table, labels))
+    with about(observations.name):
+        found = sigma_from(*observations_from(observations, labels))
         if found.sigma == 0:
             raise InvalidInput(
                 f"the {found.observations} outcomes never vary within an option, so that sigma cannot be told; add "

@@ -9,13 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
 from spectralbai.checks import Indices, Vector, did_you_mean
-from spectralbai.errors import InvalidInput
+from spectralbai.errors import InvalidInput, about
 from spectralbai.graph import check_edges
 from spectralbai.noise import Noise
 
@@ -34,6 +35,14 @@ class CsvTable:
     rows: tuple[tuple[str, ...], ...]
     lines: tuple[int, ...]
     decimal_comma: bool
+    name: str = ""
+    """What messages call the table."""
+
+    @classmethod
+    def named(cls, name: str, text: str) -> CsvTable:
+        """Returns the table of a CSV text, with a name."""
+        with about(name):
+            return replace(cls.from_text(text), name=name)
 
     @classmethod
     def from_text(cls, text: str) -> CsvTable:
@@ -109,6 +118,16 @@ class CsvTable:
                 raise InvalidInput(f'line {line}, column "{name}": the cell is empty; fill it in or remove the row')
         return cells
 
+    def arms(self, name: str, labels: Sequence[str]) -> list[int]:
+        """Returns a column of labels as arms; raises InvalidInput for other words."""
+        arm_of = {label: arm for arm, label in enumerate(labels)}
+        cells = self.filled(name)
+        for cell, line in zip(cells, self.lines, strict=True):
+            if cell not in arm_of:
+                remedy = did_you_mean(cell, arm_of, "add it to the options, or remove the row")
+                raise InvalidInput(f'line {line}, column "{name}": "{cell}" is no label of an option; {remedy}')
+        return [arm_of[cell] for cell in cells]
+
 
 def arms_from(table: CsvTable, label: str | None = None) -> tuple[str, ...]:
     """Returns the labels of a table with one row per arm; they are in the first column unless `label` names another."""
@@ -137,15 +156,9 @@ def edges_from(
         raise InvalidInput(f"edges need the columns label, label and perhaps weight, got {', '.join(table.columns)}")
     ends = [table.filled(name) for name in table.columns[:2]]
     weights = table.numbers(table.columns[2]) if len(table.columns) == 3 else np.ones(len(table.rows))
-    if labels is None:
-        labels = list(dict.fromkeys(label for pair in zip(*ends, strict=True) for label in pair))
-    known = tuple(labels)
-    arm_of = {label: arm for arm, label in enumerate(known)}
-    edges = [
-        (*(_arm(arm_of, end, line, name) for end, name in zip(pair, table.columns, strict=False)), weight)
-        for *pair, weight, line in zip(*ends, weights.tolist(), table.lines, strict=True)
-    ]
-    clean = check_edges(len(known), edges, lambda row: f"line {table.lines[row]}", lambda arm: f'"{known[arm]}"')
+    known = tuple(dict.fromkeys(chain(*zip(*ends, strict=True))) if labels is None else labels)
+    edges = zip(*(table.arms(name, known) for name in table.columns[:2]), weights.tolist(), strict=True)
+    clean = check_edges(len(known), list(edges), lambda row: f"line {table.lines[row]}", lambda arm: f'"{known[arm]}"')
     return known, [(a, b, weight) for (a, b), weight in clean.items()]
 
 
@@ -155,9 +168,7 @@ def observations_from(table: CsvTable, labels: Sequence[str], noise: Noise | Non
     names = ("label", "outcome") if {"label", "outcome"} <= set(table.columns) else table.columns
     if len(names) != 2:
         raise InvalidInput(f"observations need the two columns label and outcome, got {', '.join(table.columns)}")
-    arm_of = {label: arm for arm, label in enumerate(labels)}
-    cells = table.filled(names[0])
-    arms = [_arm(arm_of, cell, line, names[0]) for cell, line in zip(cells, table.lines, strict=True)]
+    arms = table.arms(names[0], labels)
     outcomes = table.numbers(names[1])
     if noise is not None:
         for outcome, line in zip(outcomes.tolist(), table.lines, strict=True):
@@ -175,18 +186,16 @@ def counts_from(table: CsvTable, labels: Sequence[str]) -> list[tuple[str, int, 
 
     The trials may also be called visitors or views, the successes clicks or conversions.
     """
-    columns = [next((name for name in names if name in table.columns), names[0]) for names in COUNTS]
-    missing = [name for name in columns if name not in table.columns]
-    if missing:
+    if not has_counts(table):
         raise InvalidInput(
             f"counts need the columns {', '.join(names[0] for names in COUNTS)}, got {', '.join(table.columns)}"
         )
-    known = {label: arm for arm, label in enumerate(labels)}
+    columns = [next(name for name in names if name in table.columns) for names in COUNTS]
+    table.arms(columns[0], labels)  # raises an error for a label that is none of these
+    numbers = [table.numbers(name) for name in columns[1:]]
     first: dict[str, int] = {}
     rows = []
-    numbers = [table.numbers(name) for name in columns[1:]]
-    for label, *pair, line in zip(table.filled(columns[0]), *numbers, table.lines, strict=True):
-        _arm(known, label, line, columns[0])
+    for label, *pair, line in zip(table.column(columns[0]), *numbers, table.lines, strict=True):
         if label in first:
             raise InvalidInput(f'line {line}: "{label}" is already on line {first[label]}; give one row with the sums')
         first[label] = line
@@ -199,10 +208,3 @@ def counts_from(table: CsvTable, labels: Sequence[str]) -> list[tuple[str, int, 
             )
         rows.append((label, int(pair[0]), int(pair[1])))
     return rows
-
-
-def _arm(arm_of: Mapping[str, int], label: str, line: int, column: str) -> int:
-    if label not in arm_of:
-        remedy = did_you_mean(label, arm_of, "add it to the options, or remove the row")
-        raise InvalidInput(f'line {line}, column "{column}": "{label}" is no label of an option; {remedy}')
-    return arm_of[label]

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from spectralbai.policy import Policy, State
 
 FORMAT = "spectralbai-study/3"
-FORMAT_1, FORMAT_2 = "spectralbai-study/1", "spectralbai-study/2"
+OLDER = ("spectralbai-study/1", "spectralbai-study/2")
 """Written by version 0.1.0, whose studies all sampled like SpectralTaS, and by 0.2.0, which had no limits."""
 
 SETTINGS = ("delta", "goal", "stopping", "budget", "until", "failed_as")
@@ -126,17 +126,17 @@ class Definition:
         if not self.races:
             raise InvalidInput(f"options can join only if the stopping rule is betting, and here it is {self.stopping}")
         known, given = self.instance.labels, instance.labels
-        moved = next((place for place, label in enumerate(known) if given[place : place + 1] != (label,)), None)
-        if moved is not None:
-            label = known[moved]
-            if label not in given:
+        there = set(given)
+        for place, label in enumerate(known):
+            if label not in there:
                 raise InvalidInput(
                     f'the instance must hold all options, and "{label}" is missing; to remove options, withdraw them'
                 )
-            raise InvalidInput(
-                f'the present options must come first and in their order, got "{given[moved]}" where "{label}" is now; '
-                "put new ones at the end"
-            )
+            if given[place] != label:
+                raise InvalidInput(
+                    f'the present options must come first and in their order, got "{given[place]}" where "{label}" is '
+                    "now; put new ones at the end"
+                )
         if len(given) == len(known):
             raise InvalidInput(f"the instance must hold new options after the {len(known)} present ones, got none")
         new = replace(self, instance=instance, before=self)
@@ -192,7 +192,7 @@ class Definition:
     def from_dict(cls, d: Mapping[str, Any]) -> Definition:
         """Returns the definition that `as_dict` wrote, in this version or an earlier one."""
         found = d.get("format") if isinstance(d, Mapping) else d
-        if found not in (FORMAT, FORMAT_2, FORMAT_1):
+        if found not in (FORMAT, *OLDER):
             raise InvalidInput(
                 f"a study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it"
             )

@@ -229,6 +229,17 @@ class Records:
     joins: tuple[Join, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Exported:
+    """Everything about a study but its state, which follows from the records."""
+
+    name: str
+    created: float
+    versions: dict[str, str]
+    definition: Definition
+    records: Records
+
+
 @dataclass(frozen=True)
 class Summary:
     """A study in one line of a list.

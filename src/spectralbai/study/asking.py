@@ -76,9 +76,8 @@ def _pulls(upkeep: Upkeep, ledger: Ledger, state: State, n: int, now: float) -> 
     """Returns (block, arm) of up to n pulls that are not handed out."""
     policy = upkeep.definition.policy
     if policy.in_blocks:
-        if policy.verdict(state).stopped_at is not None or not state.blocks:
-            return []
-        return unclaimed(state.blocks, ledger.taken(now, state.blocks[0].number), n)
+        stopped = policy.verdict(state).stopped_at is not None
+        return [] if stopped else unclaimed(state.blocks, ledger.taken(now, state), n)
     state, waiting = upkeep.state(ledger)
     arms = policy.ask(state, n, waiting + ledger.pending_per_arm(now, policy.problem.n_arms))
     return [(None, arm) for arm in arms.tolist()]

@@ -38,7 +38,7 @@ def withdraw(upkeep: Upkeep, label: str) -> bool:
             if ledger.signs() != (key(kept), before.head):
                 continue  # another worker was faster: start again from the new state
             now = upkeep.now
-            ledger.add_withdrawals([Withdrawal(arm, state.samples, state.opened, now)])
+            ledger.add([Withdrawal(arm, state.samples, state.opened, now)])
             ledger.replace_state(key(kept), new, text, now, seen, **columns)
             ledger.void([block.number for block in new.blocks], now)
         upkeep.replaced(new)
@@ -66,7 +66,7 @@ def join(upkeep: Upkeep, instance: Instance) -> str:
                 continue  # another worker was faster: start again from the new state
             earlier = definition.of(state).instance.as_dict()
             written = Join(state.samples, state.opened, len(state.withdrawn), now, out, earlier)
-            ledger.add_join(len(state.joined), written)
+            ledger.add([written], number=len(state.joined))
             ledger.replace_state(key(kept), new, text, now, seen, **columns)
             ledger.void([block.number for block in new.blocks], now)
         upkeep.replaced(new, definition, whole)
@@ -105,7 +105,5 @@ def _up_to_date(upkeep: Upkeep) -> tuple[Standing, State, Told]:
 
 def handed_out(ledger: Ledger, state: State, now: float) -> tuple[int, ...]:
     """Returns the numbers of the open blocks of which a trial is handed out or has a result."""
-    if not state.blocks:
-        return ()
-    taken = {block for block, _ in ledger.taken(now, state.blocks[0].number)}
+    taken = {block for block, _ in ledger.taken(now, state)}
     return tuple(block.number for block in state.blocks if block.number in taken)

@@ -15,13 +15,13 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from spectralbai import run_lengths
 from spectralbai.checks import Vector
 from spectralbai.errors import Conflict, NotFound
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import (
     Check,
+    Exported,
     Join,
     Observation,
     Opening,
@@ -45,40 +45,41 @@ OF_TICKET = (tickets.c.study == observations.c.study) & (tickets.c.id == observa
 """Joins a result and its ticket."""
 
 T = TypeVar("T")
-Entry = TypeVar("Entry", Observation, TicketRecord, Opening, Withdrawal, Join)
+Entry = TypeVar("Entry", Check, Join, Observation, Opening, TicketRecord, Withdrawal)
+
+TABLES: dict[type[Any], Table] = {
+    Check: checks,
+    Join: joins,
+    Observation: observations,
+    Opening: blocks,
+    TicketRecord: tickets,
+    Withdrawal: withdrawals,
+}
+"""Where entries of each kind are kept; columns have the names of the fields."""
 
 
-def insert_study(
-    connection: Connection,
-    name: str,
-    created: float,
-    definition: Definition,
-    versions: dict[str, str],
-    records: Records,
-    state: State,
-    seen: Sequence[Check],
-) -> None:
-    """Writes a new study: its blocks, tickets and results, the state that follows from them, and the checks."""
+def insert_study(connection: Connection, new: Exported, state: State, seen: Sequence[Check]) -> None:
+    """Writes a new study, the state that follows from its records, and the checks on the way."""
     row = {
         "id": secrets.randbits(31),  # random, so that it is not the id of a deleted study that a worker still has open
-        "name": name,
-        "created": created,
-        "definition": json.dumps(definition.as_dict()),
-        "versions": json.dumps(versions),
-        "results": len(records.observations),
+        "name": new.name,
+        "created": new.created,
+        "definition": json.dumps(new.definition.as_dict()),
+        "versions": json.dumps(new.versions),
+        "results": len(new.records.observations),
         "due": due(state),
         "claimed": 0.0,
         "first_block": state.blocks[0].number if state.blocks else None,
         "missing": state.blocks[0].free.size if state.blocks else None,
-        **summary(definition, state),
+        **summary(new.definition, state),
     }
     try:
         id_: int = connection.execute(insert(studies).returning(studies.c.id), row).scalar_one()
     except IntegrityError:
-        raise Conflict(f'there is a study "{name}" already; choose another name, or go on with it') from None
+        raise Conflict(f'there is a study "{new.name}" already; choose another name, or go on with it') from None
     text = json.dumps(state.as_dict())
     connection.execute(insert(states).values({"study": id_, **key(state)._asdict(), "state": text}))
-    Ledger(connection, id_).restore(records, seen)
+    Ledger(connection, id_).restore(new.records, seen)
 
 
 def find_studies(connection: Connection, name: str | None = None) -> Sequence[Row[Any]]:
@@ -117,17 +118,9 @@ def _ticket(row: Row[Any], labels: Sequence[str]) -> Ticket:
     return Ticket(row.id, row.arm, labels[row.arm], row.worker, row.issued, row.expires, row.block)
 
 
-def _columns(kind: type[Entry], table: Table) -> list[ColumnElement[Any]]:
-    """Returns the columns of a table that the fields of an entry are kept in."""
-    return [table.c[field.name] for field in fields(kind)]
-
-
-def _as_text(values: Sequence[float] | None) -> str | None:
-    return None if values is None else json.dumps(run_lengths.as_json(values))
-
-
-def _as_tuple(text: str | None) -> tuple[Any, ...] | None:
-    return None if text is None else tuple(run_lengths.from_json(json.loads(text)))
+def _columns(kind: type[Entry]) -> list[ColumnElement[Any]]:
+    """Returns the columns that the fields of an entry are kept in."""
+    return [TABLES[kind].c[field.name] for field in fields(kind)]
 
 
 class Ledger:
@@ -158,21 +151,18 @@ class Ledger:
         common = {"told": told, "ticket": None, "origin": None, "block": None}
         rows = [{**common, **result, "number": number} for number, result in enumerate(results, after + 1)]
         self._insert(observations, rows)
-        told_for = [{"told_id": row["ticket"], "told_as": row["number"]} for row in rows if row["ticket"] is not None]
-        if told_for:
-            this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("told_id"))
-            self._connection.execute(this.values(result=bindparam("told_as")), told_for)
+        self._set("result", {row["ticket"]: row["number"] for row in rows if row["ticket"] is not None})
         missing = None if standing.missing is None else standing.missing - filled
         self.update(results=after + len(results), missing=missing)
         return standing._replace(results=after + len(results), missing=missing)
 
     def restore(self, records: Records, seen: Sequence[Check]) -> None:
         """Writes blocks, tickets and results, in their order, and the checks, of a study that has none yet."""
-        self.add_openings(records.openings)
-        self.add_withdrawals(records.withdrawals)
+        self.add(records.openings)
+        self.add(records.withdrawals)
         for number, join in enumerate(records.joins):
-            self.add_join(number, join)
-        self.add_checks(seen)
+            self.add([join], number=number)
+        self.add(seen)
         number_of = {each.ticket: number for number, each in enumerate(records.observations, 1)}
         self._insert(tickets, ({**vars(each), "result": number_of.get(each.id)} for each in records.tickets))
         self._insert(observations, ({**vars(each), "number": n} for n, each in enumerate(records.observations, 1)))
@@ -180,10 +170,10 @@ class Ledger:
     def records(self) -> Records:
         """Returns results in the order told, tickets and blocks in the order given and opened, and all changes."""
         return Records(
-            self._all(Observation, observations, observations.c.number),
-            self._all(TicketRecord, tickets, tickets.c.issued, tickets.c.id),
-            self._all(Opening, blocks, blocks.c.number),
-            self._all(Withdrawal, withdrawals, withdrawals.c.results, withdrawals.c.withdrawn),
+            self._all(Observation, "number"),
+            self._all(TicketRecord, "issued", "id"),
+            self._all(Opening, "number"),
+            self._all(Withdrawal, "results", "withdrawn"),
             self.joins(),
         )
 
@@ -213,16 +203,14 @@ class Ledger:
 
     def given(self, ids: Sequence[str], labels: Sequence[str]) -> list[Ticket]:
         """Returns those of these tickets that there are, in the order of the ids."""
-        found: dict[str, Ticket] = {}
-        for part in _parts(ids):
-            these = select(tickets).where(tickets.c.study == self._id, tickets.c.id.in_(part))
-            found |= {row.id: _ticket(row, labels) for row in self._connection.execute(these)}
+        query = select(tickets).where(tickets.c.study == self._id)
+        found = {row.id: _ticket(row, labels) for row in self._with(query, tickets.c.id, ids)}
         return [found[id_] for id_ in ids if id_ in found]
 
     def recent(self, most: int, before: int | None) -> list[tuple[int, Observation, str | None]]:
         """Returns (number, result, worker) of the last results told, perhaps before number `before`, newest first."""
-        columns = _columns(Observation, observations)
-        query = select(observations.c.number, *columns, tickets.c.worker).outerjoin(tickets, OF_TICKET)
+        columns = observations.c.number, *_columns(Observation), tickets.c.worker
+        query = select(*columns).outerjoin(tickets, OF_TICKET)
         query = query.where(observations.c.study == self._id).order_by(observations.c.number.desc()).limit(most)
         if before is not None:
             query = query.where(observations.c.number < before)
@@ -233,12 +221,8 @@ class Ledger:
         """Returns (arm, outcome, block) by id of the tickets that exist; the outcome is None if it was not told."""
         of_ticket = (observations.c.study == tickets.c.study) & (observations.c.number == tickets.c.result)
         query = select(tickets.c.id, tickets.c.arm, observations.c.outcome, tickets.c.block)
-        query = query.outerjoin(observations, of_ticket)
-        found: dict[str, tuple[int, float | None, int | None]] = {}
-        for part in _parts(ids):
-            these = query.where(tickets.c.study == self._id, tickets.c.id.in_(part))
-            found |= {row.id: (row.arm, row.outcome, row.block) for row in self._connection.execute(these)}
-        return found
+        query = query.outerjoin(observations, of_ticket).where(tickets.c.study == self._id)
+        return {row.id: (row.arm, row.outcome, row.block) for row in self._with(query, tickets.c.id, ids)}
 
     def abandon(self, ids: Sequence[str], now: float) -> None:
         """Marks tickets as given back; if this happens again, the first time stays recorded."""
@@ -254,10 +238,14 @@ class Ledger:
 
     def fail(self, reasons: Mapping[str, str]) -> None:
         """Records why the trials of tickets failed; a new reason replaces an earlier one."""
+        self._set("failed", reasons)
+
+    def _set(self, column: str, values: Mapping[str, Any]) -> None:
+        """Changes a column of tickets; `values` has the new value by the id of the ticket."""
         this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("of"))
-        rows = [{"of": id_, "reason": reason} for id_, reason in reasons.items()]
+        rows = [{"of": id_, "new": value} for id_, value in values.items()]
         if rows:
-            self._connection.execute(this.values(failed=bindparam("reason")), rows)
+            self._connection.execute(this.values({column: bindparam("new")}), rows)
 
     def failures_per_arm(self, n_arms: int) -> Vector:
         """Returns how many trials of each arm failed."""
@@ -273,8 +261,11 @@ class Ledger:
         """Returns how many tickets of each arm are pending."""
         return self._per_arm(tickets, _pending(now), n_arms)
 
-    def taken(self, now: float, first: int) -> dict[tuple[int, int], int]:
-        """Returns how many tickets of each (block, arm), from block number `first` on, have a result or are pending."""
+    def taken(self, now: float, state: State) -> dict[tuple[int, int], int]:
+        """Returns how many tickets of each (block, arm) of open blocks have a result or are pending."""
+        if not state.blocks:
+            return {}
+        first = state.blocks[0].number
         alive = (tickets.c.expires > now) & tickets.c.abandoned.is_(None)
         query = (
             select(tickets.c.block, tickets.c.arm, func.count())
@@ -284,7 +275,8 @@ class Ledger:
         return {(block, arm): count for block, arm, count in self._connection.execute(query)}
 
     def signs(self) -> tuple[Key, str]:
-        """Returns what changes with the state or the definition: the `key` of the one, the beginning of the other."""
+        """Returns the `key` of the stored state and the beginning of the definition: one of them changes whenever the
+        state or the definition does."""
         columns = [states.c[name] for name in Key._fields]
         query = select(*columns, func.substr(studies.c.definition, 1, HEAD)).join_from(states, studies)
         found = self._one(query.where(states.c.study == self._id))
@@ -311,8 +303,8 @@ class Ledger:
         this = update(states).where(states.c.study == self._id, *of_kept)
         if not self._connection.execute(this.values({**key(new)._asdict(), "state": text})).rowcount:
             return False
-        self.add_openings([each for each in openings_of(new, now) if each.number >= kept.opened])
-        self.add_checks(seen)
+        self.add([each for each in openings_of(new, now) if each.number >= kept.opened])
+        self.add(seen)
         first = new.blocks[0] if new.blocks else None
         missing = None if first is None else first.free.size - self._told_since(new.samples, first.number)
         number = None if first is None else first.number
@@ -325,28 +317,14 @@ class Ledger:
         query = select(func.count()).select_from(observations.join(tickets, OF_TICKET)).where(late)
         return self._connection.execute(query).scalar_one()
 
-    def add_checks(self, seen: Sequence[Check]) -> None:
-        """Records checks: what the stopping rule said each time it was read."""
-        long = ("candidates", "lacking")
-        self._insert(
-            checks, ({**vars(each), **{name: _as_text(getattr(each, name)) for name in long}} for each in seen)
-        )
-
-    def add_openings(self, opened: Sequence[Opening]) -> None:
-        """Records blocks that were opened."""
-        self._insert(blocks, map(vars, opened))
-
-    def add_withdrawals(self, withdrawn: Sequence[Withdrawal]) -> None:
-        """Records arms that were withdrawn."""
-        self._insert(withdrawals, map(vars, withdrawn))
-
-    def add_join(self, number: int, join: Join) -> None:
-        """Records that arms joined; `number` counts these times from 0."""
-        self._insert(joins, [{**vars(join), "number": number}])
+    def add(self, entries: Sequence[Entry], **others: Any) -> None:
+        """Records entries of one kind; `others` are values of columns that are not among their fields."""
+        if entries:
+            self._insert(TABLES[type(entries[0])], ({**vars(each), **others} for each in entries))
 
     def joins(self) -> tuple[Join, ...]:
         """Returns every time that arms joined, in order."""
-        return self._all(Join, joins, joins.c.number)
+        return self._all(Join, "number")
 
     def definition(self) -> Definition:
         """Returns the definition of the study, with its earlier definitions if options have joined."""
@@ -369,25 +347,16 @@ class Ledger:
 
         The accounts, `lacking`, are most of what is stored. Without them this takes a tenth of the time.
         """
-        query = select(checks).where(checks.c.study == self._id).order_by(checks.c.samples)
-        queries = [query]
-        if most is not None:
-            times = self._connection.execute(query.with_only_columns(checks.c.samples)).scalars().all()
-            if len(times) > most:
-                places = np.linspace(0, len(times) - 1, most).round().astype(int).tolist()
-                parts = _parts([times[place] for place in places])
-                queries = [query.where(checks.c.samples.in_(part)) for part in parts]
-        return tuple(check for each in queries for check in self._checks(each, accounts))
-
-    def _checks(self, query: Select[Any], accounts: bool) -> Iterator[Check]:
-        if not accounts:
-            query = query.with_only_columns(*(column for column in checks.c if column is not checks.c.lacking))
-        read: dict[str | None, tuple[int, ...] | None] = {}  # candidates seldom change: each text is read once
-        for row in self._connection.execute(query):
-            if row.candidates not in read:
-                read[row.candidates] = _as_tuple(row.candidates)
-            lacking = _as_tuple(row.lacking) if accounts else None
-            yield Check(row.samples, row.arm, row.statistic, row.threshold, read[row.candidates], lacking)
+        columns = [column for column in _columns(Check) if accounts or column is not checks.c.lacking]
+        query = select(*columns).where(checks.c.study == self._id).order_by(checks.c.samples)
+        samples = query.with_only_columns(checks.c.samples)
+        times = [] if most is None else self._connection.execute(samples).scalars().all()
+        if most is None or len(times) <= most:
+            rows: Iterable[Sequence[Any]] = self._connection.execute(query)
+        else:
+            places = np.linspace(0, len(times) - 1, most).round().astype(int).tolist()
+            rows = self._with(query, checks.c.samples, [times[place] for place in places])
+        return tuple(Check(*row) for row in rows)
 
     def _one(self, query: Select[Any]) -> Row[Any]:
         row = self._connection.execute(query).one_or_none()
@@ -395,9 +364,15 @@ class Ledger:
             raise NotFound("the study is no longer there: it was deleted; spectralbai study list shows the others")
         return row
 
-    def _all(self, kind: type[Entry], table: Table, *order: ColumnElement[Any]) -> tuple[Entry, ...]:
-        """Returns all rows of the study in a table, in this order, as entries of a kind."""
-        query = select(*_columns(kind, table)).where(table.c.study == self._id).order_by(*order)
+    def _with(self, query: Select[Any], column: ColumnElement[T], values: Sequence[T]) -> Iterator[Row[Any]]:
+        """Yields the rows of a query with one of these values in a column."""
+        for part in _parts(values):
+            yield from self._connection.execute(query.where(column.in_(part)))
+
+    def _all(self, kind: type[Entry], *order: str) -> tuple[Entry, ...]:
+        """Returns all entries of a kind, ordered by these columns."""
+        table = TABLES[kind]
+        query = select(*_columns(kind)).where(table.c.study == self._id).order_by(*(table.c[name] for name in order))
         return tuple(kind(*row) for row in self._connection.execute(query))
 
     def _insert(self, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:

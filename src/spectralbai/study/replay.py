@@ -15,7 +15,7 @@ from spectralbai.journal.entries import Check, Join, Opening, Records, Told, Wit
 from spectralbai.wording import finite
 
 if TYPE_CHECKING:
-    from spectralbai.policy import State, Verdict
+    from spectralbai.policy import State
 
 STEP = 1000
 """Number of results replayed at once."""
@@ -28,11 +28,11 @@ def advance(definition: Definition, state: State, told: Told) -> tuple[State, li
     blocks = np.array(told.blocks, dtype=np.intp) if policy.in_blocks else None
     new, readings = policy.advance(state, told.arms, definition.rewards(told.outcomes), blocks)
     # If one result closes several blocks, only the last of their readings is kept.
-    return new, list({own.samples: _check(own) for own, *_ in readings}.values())
-
-
-def _check(seen: Verdict) -> Check:
-    return Check(seen.samples, seen.arm, finite(seen.statistic), finite(seen.threshold), seen.candidates, seen.lacking)
+    last = {own.samples: own for own, *_ in readings}.values()
+    return new, [
+        Check(own.samples, own.arm, finite(own.statistic), finite(own.threshold), own.candidates, own.lacking)
+        for own in last
+    ]
 
 
 def summary(definition: Definition, state: State) -> dict[str, Any]:
@@ -94,7 +94,13 @@ def _after(definition: Definition, state: State, event: Opening | Withdrawal | J
         if (state.samples, state.opened) != (event.results, event.opened):
             raise InvalidInput(f"arm {event.arm} cannot have been withdrawn after {event.results} results")
         return policy.withdraw(state, event.arm)
-    return _as_opened(policy.open(state) if state.opened <= event.number else state, event)
+    if state.opened <= event.number:
+        state = policy.open(state)
+    if state.samples != event.results:
+        raise InvalidInput(f"block {event.number} cannot have been opened after {event.results} results")
+    if max(event.arms) >= state.n_arms:
+        raise InvalidInput(f"block {event.number} was opened before its arm {max(event.arms)} joined")
+    return with_pulls(state, event.number, np.array(event.arms, dtype=np.intp))
 
 
 def _in_order(records: Records) -> list[Opening | Withdrawal | Join]:
@@ -109,15 +115,6 @@ def _in_order(records: Records) -> list[Opening | Withdrawal | Join]:
         *(((each.results, each.number, len(records.withdrawals), 2), each) for each in records.openings),
     ]
     return [event for _, event in sorted(keyed, key=lambda each: each[0])]
-
-
-def _as_opened(state: State, opening: Opening) -> State:
-    """Returns the state with the recorded pulls of a block."""
-    if state.samples != opening.results:
-        raise InvalidInput(f"block {opening.number} cannot have been opened after {opening.results} results")
-    if max(opening.arms) >= state.n_arms:
-        raise InvalidInput(f"block {opening.number} was opened before its arm {max(opening.arms)} joined")
-    return with_pulls(state, opening.number, np.array(opening.arms, dtype=np.intp))
 
 
 def with_pulls(state: State, number: int, arms: Indices) -> State:

@@ -7,10 +7,14 @@ large, is in a separate table, so that telling a result does not rewrite it.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import Column, Connection, ForeignKey, Index, MetaData, Table, UniqueConstraint, select, text, update
+from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import Double, Integer, String, Text, TypeDecorator
+
+from spectralbai import run_lengths
 
 VERSION = 4
 """Version of these tables: older storages are converted when they are opened (`migrate`), newer ones refused."""
@@ -30,6 +34,24 @@ class Json(TypeDecorator[Any]):
         return tuple(found) if isinstance(found, list) else found
 
 
+class Numbers(TypeDecorator[Any]):
+    """Numbers, or none, kept as JSON text that is short even if there are thousands; they are read as a tuple."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: Any, dialect: object) -> str | None:
+        return None if value is None else json.dumps(run_lengths.as_json(value))
+
+    def process_result_value(self, value: Any, dialect: object) -> tuple[Any, ...] | None:
+        return None if value is None else _numbers(value)
+
+
+@lru_cache(maxsize=8)  # candidates seldom change from one check to the next
+def _numbers(text: str) -> tuple[Any, ...]:
+    return tuple(run_lengths.from_json(json.loads(text)))
+
+
 metadata = MetaData()
 
 schema = Table("spectralbai_schema", metadata, Column("version", Integer, primary_key=True))
@@ -43,9 +65,7 @@ studies = Table(
     Column("definition", Text, nullable=False),  # JSON, spectralbai-study/1 to 3; it changes when arms join
     Column("versions", Text, nullable=False),  # JSON: versions of all software when the study was created
     Column("results", Integer, nullable=False),  # results told so far
-    Column(
-        "progress", String(12), nullable=False
-    ),  # at the last check: "running", "inconsistent", "decided", or "doubted" since
+    Column("progress", String(12), nullable=False),  # running, inconsistent, decided or doubted, at the last check
     Column("best", Integer),  # the arm recommended at the last check, if any
     Column("due", Integer, nullable=False),  # number of results at which the stored state must be updated
     Column("claimed", Double, nullable=False),  # time until which a worker has promised to do that
@@ -53,10 +73,14 @@ studies = Table(
     Column("missing", Integer),  # results that this block still needs; at 0 the stored state must be updated, too
 )
 
-states = Table(
-    "spectralbai_states",
-    metadata,
-    Column("study", ForeignKey(studies.c.id), primary_key=True),
+
+def _of_studies(name: str, *columns: SchemaItem) -> Table:
+    """Returns a table of which each row belongs to a study."""
+    return Table(f"spectralbai_{name}", metadata, Column("study", ForeignKey(studies.c.id), primary_key=True), *columns)
+
+
+states = _of_studies(
+    "states",
     Column("seen", Integer, nullable=False),  # number of results in the state
     Column("state", Text, nullable=False),  # JSON, spectralbai-state/1 to 4
     Column("opened", Integer, nullable=False, server_default="0"),  # number of blocks opened (since 2)
@@ -64,20 +88,16 @@ states = Table(
     Column("joined", Integer, nullable=False, server_default="0"),  # how many times arms joined (since 4)
 )
 
-blocks = Table(  # since 2
-    "spectralbai_blocks",
-    metadata,
-    Column("study", ForeignKey(studies.c.id), primary_key=True),
+blocks = _of_studies(  # since 2
+    "blocks",
     Column("number", Integer, primary_key=True),  # 0, 1, ... in the order opened
     Column("results", Integer, nullable=False),  # number of results in the state when the block was opened
     Column("opened", Double, nullable=False),
     Column("arms", Json, nullable=False),  # the arm of each slot
 )
 
-tickets = Table(
-    "spectralbai_tickets",
-    metadata,
-    Column("study", ForeignKey(studies.c.id), primary_key=True),
+tickets = _of_studies(
+    "tickets",
     Column("id", String(16), primary_key=True),
     Column("arm", Integer, nullable=False),
     Column("worker", String(100), nullable=False),
@@ -91,10 +111,8 @@ tickets = Table(
     Index("spectralbai_slots", "study", "block"),  # since 2
 )
 
-observations = Table(
-    "spectralbai_observations",
-    metadata,
-    Column("study", ForeignKey(studies.c.id), primary_key=True),
+observations = _of_studies(
+    "observations",
     Column("number", Integer, primary_key=True),  # 1, 2, ... in the order told
     Column("arm", Integer, nullable=False),
     Column("outcome", Double, nullable=False),  # as told, in the user's units and sign
@@ -105,20 +123,16 @@ observations = Table(
     UniqueConstraint("study", "ticket"),
 )
 
-withdrawals = Table(  # since 3
-    "spectralbai_withdrawals",
-    metadata,
-    Column("study", ForeignKey(studies.c.id), primary_key=True),
+withdrawals = _of_studies(  # since 3
+    "withdrawals",
     Column("arm", Integer, primary_key=True),
     Column("results", Integer, nullable=False),  # number of results at that time
     Column("opened", Integer, nullable=False),  # number of blocks opened before
     Column("withdrawn", Double, nullable=False),
 )
 
-joins = Table(  # since 4
-    "spectralbai_joins",
-    metadata,
-    Column("study", ForeignKey(studies.c.id), primary_key=True),
+joins = _of_studies(  # since 4
+    "joins",
     Column("number", Integer, primary_key=True),  # 0, 1, ... in their order
     Column("results", Integer, nullable=False),  # number of results at that time
     Column("opened", Integer, nullable=False),  # number of blocks opened before
@@ -128,16 +142,14 @@ joins = Table(  # since 4
     Column("before", Json, nullable=False),  # the instance until then; the study's row has the present one
 )
 
-checks = Table(
-    "spectralbai_checks",
-    metadata,
-    Column("study", ForeignKey(studies.c.id), primary_key=True),
+checks = _of_studies(
+    "checks",
     Column("samples", Integer, primary_key=True),
     Column("arm", Integer, nullable=False),
     Column("statistic", Double),  # none if no challenger can win
     Column("threshold", Double),  # none before the rule has one
-    Column("candidates", Text),  # JSON: the candidates (since 2); none if the rule does not eliminate arms
-    Column("lacking", Text),  # JSON: nats that the account against each arm lacks; present if candidates are
+    Column("candidates", Numbers),  # the candidates (since 2); none if the rule does not eliminate arms
+    Column("lacking", Numbers),  # nats that the account against each arm lacks; present if candidates are
 )
 
 

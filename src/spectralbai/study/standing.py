@@ -17,7 +17,7 @@ HEAD = 400
 
 
 class Mark(NamedTuple):
-    """How far a study is. Two that are equal mean that nothing has changed but tickets."""
+    """How far a study is. If two marks are equal, nothing has changed in between, except tickets."""
 
     id: int
     name: str
@@ -40,7 +40,7 @@ class Standing(NamedTuple):
     missing: int | None
     """Results that the oldest open block misses."""
     head: str
-    """The first characters of the definition: others mean that the study was stopped meanwhile."""
+    """The first characters of the definition, which change when the study is stopped."""
 
     @property
     def behind(self) -> bool:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import os
 import random
+import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, select, text
 from sqlalchemy.engine import URL, make_url
@@ -30,6 +31,7 @@ REMEDY = "give sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
 
 Clock = Callable[[], float]
 """Returns the time, in seconds since 1970."""
+T = TypeVar("T")
 
 
 class Storage:
@@ -96,24 +98,22 @@ class Storage:
         """Closes every connection of this process."""
         self._engine.dispose(close=os.getpid() == self._process)
 
-    @contextmanager
-    def reading(self) -> Iterator[Connection]:
-        """Yields a connection to read with: all reads see the database at one instant, and nobody has to wait."""
-        options = {} if self.sqlite else {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
-        with self._sentences(), self._connected() as connection:
-            connection = connection.execution_options(**options)
-            with connection.begin():
-                yield connection
+    def reading(self) -> AbstractContextManager[Connection]:
+        """Returns a connection to read with: all reads see the database at one instant, and nobody has to wait."""
+        of_server = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
+        return self._transaction({} if self.sqlite else of_server)
+
+    def writing(self) -> AbstractContextManager[Connection]:
+        """Returns a connection whose writes are all made or none; with SQLite, one writer at a time."""
+        # After waiting for the lock on its row, a writer must see what others wrote; the server's default isolation
+        # level may not allow that.
+        return self._transaction({"spectralbai_writes": True} if self.sqlite else {"isolation_level": "READ COMMITTED"})
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
-        """Yields a connection whose writes are all made or none; with SQLite, one writer at a time."""
+    def _transaction(self, options: dict[str, Any]) -> Iterator[Connection]:
         with self._sentences(), self._connected() as connection:
-            # After waiting for the lock on its row, a writer must see what others wrote; the server's default isolation
-            # level may not allow that.
-            options = {"spectralbai_writes": True} if self.sqlite else {"isolation_level": "READ COMMITTED"}
             connection = connection.execution_options(**options)
-            with _begin(connection):
+            with _patiently(connection.begin):
                 yield connection
 
     def _connected(self) -> Connection:
@@ -128,7 +128,9 @@ class Storage:
     def _check_schema(self, create: bool) -> None:
         with self.reading() as connection:
             found = _version(connection)
-            others = _first_table(connection) if found is None and self.sqlite else None
+            others = (
+                connection.scalar(text("SELECT name FROM sqlite_master")) if found is None and self.sqlite else None
+            )
         if create and others:
             raise InvalidInput(
                 f'{self.name} is a database of another program: it has the table "{others}" and no studies; give '
@@ -136,7 +138,9 @@ class Storage:
             )
         if create if found is None else found < VERSION:
             self._log_ahead()
-            with self._writing_schema() as connection:
+            with self.writing() as connection:
+                if not self.sqlite:  # one process at a time creates or changes tables; SQLite sees to that itself
+                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
                 found = _version(connection)  # another process may have done it
                 if found is None:
                     metadata.create_all(connection)
@@ -153,45 +157,26 @@ class Storage:
             )
         self._log_ahead()
 
-    @contextmanager
-    def _writing_schema(self) -> Iterator[Connection]:
-        """Yields a connection that may create or change tables; one process at a time."""
-        with self.writing() as connection:
-            if not self.sqlite:
-                connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
-            yield connection
-
     def _log_ahead(self) -> None:
         """Sets an SQLite file to WAL mode, for good: readers and the writer do not wait for each other then."""
         if not self.sqlite:
             return
-        deadline = time.monotonic() + PATIENCE
         with self._sentences(), self._connected() as connection:
             raw = connection.connection.cursor()
-            statement = "PRAGMA journal_mode"
-            while True:
-                try:
-                    mode = raw.execute(statement).fetchone()[0]
-                except Exception as error:
-                    # Another process is changing the mode; SQLite does not wait for that, so try again.
-                    if "locked" not in str(error) or time.monotonic() > deadline:
-                        raise exc.OperationalError("", None, error) from None
-                    time.sleep(random.uniform(0.001, 0.02))
-                    continue
-                if mode == "wal":
-                    return
-                if statement.endswith("WAL"):
-                    raise StorageError(
-                        f"{self.name}: this file system cannot serve several processes; choose a local disk"
-                    )
-                statement = "PRAGMA journal_mode = WAL"
+
+            def mode(statement: str) -> str:
+                found: str = _patiently(lambda: raw.execute(statement).fetchone()[0])
+                return found
+
+            if mode("PRAGMA journal_mode") != "wal" and mode("PRAGMA journal_mode = WAL") != "wal":
+                raise StorageError(f"{self.name}: this file system cannot serve several processes; choose a local disk")
 
     @contextmanager
     def _sentences(self) -> Iterator[None]:
         """Turns errors of the database into a StorageError with one sentence, which never contains a password."""
         try:
             yield
-        except exc.SQLAlchemyError as error:
+        except (exc.SQLAlchemyError, sqlite3.Error) as error:
             raise _trouble(self.name, error) from None
 
 
@@ -241,34 +226,21 @@ def _prepare_postgresql(connection: Any, _: object) -> None:
     connection.commit()
 
 
-@contextmanager
-def _begin(connection: Connection) -> Iterator[None]:
-    """Opens a transaction. SQLite may stop waiting for its lock too early; the wait is then repeated, which is safe
-    since nothing was done yet."""
+def _patiently(action: Callable[[], T]) -> T:
+    """Returns what an action of SQLite returns. SQLite may not wait for a lock, or not long enough; the action is then
+    repeated, which is safe since nothing was done yet."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            transaction = connection.begin()
-            break
-        except exc.OperationalError as error:
-            if "locked" not in str(error.orig) or time.monotonic() > deadline:
+            return action()
+        except (exc.OperationalError, sqlite3.OperationalError) as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
-            time.sleep(random.uniform(0.001, 0.02))
-    with transaction:
-        yield
+        time.sleep(random.uniform(0.001, 0.02))
 
 
 def _version(connection: Connection) -> int | None:
-    if not inspect(connection).has_table(schema.name):
-        return None
-    version: int | None = connection.execute(select(schema.c.version)).scalar()
-    return version
-
-
-def _first_table(connection: Connection) -> str | None:
-    """Returns the name of one table or view of an SQLite file; None if it has none."""
-    found: str | None = connection.execute(text("SELECT name FROM sqlite_master")).scalar()
-    return found
+    return connection.scalar(select(schema.c.version)) if inspect(connection).has_table(schema.name) else None
 
 
 BROKEN = {
@@ -288,7 +260,7 @@ LOCKED = {
 """Parts of messages of the drivers, and the message to give instead, of a StorageError and of Busy."""
 
 
-def _trouble(name: str, error: exc.SQLAlchemyError) -> StorageError:
+def _trouble(name: str, error: exc.SQLAlchemyError | sqlite3.Error) -> StorageError:
     """Returns the exception to raise for an error of the database called `name`."""
     original = getattr(error, "orig", None)
     reason = " ".join(str(original or error).split())

@@ -22,7 +22,7 @@ from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition, Goal
-from spectralbai.journal.entries import Check, Records, Result, Snapshot, Ticket
+from spectralbai.journal.entries import Check, Exported, Records, Result, Snapshot, Ticket
 from spectralbai.report import Report, Status, status_of
 from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
@@ -104,8 +104,9 @@ class Study(Closing):
             if until is not None and until <= now:
                 raise InvalidInput(f"`until` must be in the future, got {as_time(until)}, and it is {as_time(now)}")
             records = Records((), (), tuple(openings_of(state, now)))
+            new = Exported(name, now, software("SQLAlchemy"), definition, records)
             with place.writing() as connection:
-                insert_study(connection, name, now, definition, software("SQLAlchemy"), records, state, ())
+                insert_study(connection, new, state, ())
             return cls.named(name, place, place is not storage)
 
     @classmethod
@@ -151,8 +152,8 @@ class Study(Closing):
 
         Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
         is: its trial may then be handed out again. Whether a result comes in time must not depend on its value.
-        Who asks again with the same `key`, since the answer was lost, gets the same tickets: choose a new key, a random
-        one, say, for each ask. `on_give` is called right before tickets are recorded, from when on they are pending.
+        If the answer was lost, ask again with the same `key` to get the same tickets; give every other ask a new key,
+        such as a random one. `on_give` is called right before tickets are recorded, which makes them pending.
         """
         n = check_integer("n", n, 1)
         if n > MOST_TICKETS:
@@ -266,7 +267,7 @@ class Study(Closing):
         shares = policy.shares(state)
         verdict = policy.verdict(state)
         if verdict.decided or (shares is not None and self.definition.over(state.samples, self._upkeep.now)):
-            shares = np.eye(len(labels))[verdict.arm]
+            shares = (np.arange(len(labels)) == verdict.arm).astype(np.float64)
         if shares is None:
             shares = np.full(len(labels), 1 / len(labels))
         return dict(zip(labels, (shares / shares.sum()).tolist(), strict=True))

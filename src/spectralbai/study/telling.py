@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from spectralbai.checks import check_words, is_line
 from spectralbai.errors import Conflict, InvalidInput, NotFound, SpectralBAIError
@@ -14,16 +14,8 @@ from spectralbai.study.upkeep import OnCheck, Upkeep
 Outcome = float | Failure | None
 Results = Iterable[tuple[Ticket | str, Outcome]]
 """Outcomes of tickets."""
-
-
-class _Told(NamedTuple):
-    """What is told for a ticket, checked."""
-
-    id: str
-    value: float | None
-    """None: the trial failed, and does not count."""
-    reason: str | None
-    """Why it failed, if it did."""
+Told = tuple[str, float | None, str | None]
+"""The id of a ticket, its outcome, None if the trial failed and does not count, and why it failed, if it did."""
 
 
 def tell_batches(
@@ -31,7 +23,7 @@ def tell_batches(
 ) -> list[int | SpectralBAIError]:
     """Records batches of outcomes of tickets; see `Study.tell_batches`."""
     parsed = [_parsed(upkeep, batch) for batch in batches]
-    ids = {each.id for batch in parsed if not isinstance(batch, SpectralBAIError) for each in batch}
+    ids = {id_ for batch in parsed if not isinstance(batch, SpectralBAIError) for id_, _, _ in batch}
     told: list[int | SpectralBAIError] = []
     with upkeep.writing() as ledger:
         standing = ledger.standing(lock=True)
@@ -53,7 +45,7 @@ def tell_batches(
             new |= own
             given_back |= dict.fromkeys(back)
             changed = own.keys() | back
-            reasons |= {each.id: each.reason for each in batch if each.reason is not None and each.id in changed}
+            reasons |= {id_: reason for id_, _, reason in batch if reason is not None and id_ in changed}
             told.append(len(own) + len(back))
         ledger.fail(reasons)
         ledger.abandon(list(given_back), upkeep.now)
@@ -66,17 +58,17 @@ def tell_batches(
     return told
 
 
-def _parsed(upkeep: Upkeep, results: Results) -> list[_Told] | SpectralBAIError:
-    """Returns outcomes of tickets as they are kept, or what is wrong with them."""
-    told: list[_Told] = []
+def _parsed(upkeep: Upkeep, results: Results) -> list[Told] | SpectralBAIError:
+    """Returns outcomes of tickets, checked, or what is wrong with them."""
+    told: list[Told] = []
     try:
         for ticket, outcome in results:
             id_ = _ticket_id(ticket)
             if outcome is None or isinstance(outcome, Failure):
                 reason = "no outcome" if outcome is None else outcome.reason
-                told.append(_Told(id_, upkeep.definition.failed_as, check_words("reason", reason, 200)))
+                told.append((id_, upkeep.definition.failed_as, check_words("reason", reason, 200)))
             else:
-                told.append(_Told(id_, upkeep.definition.check_outcome(outcome), None))
+                told.append((id_, upkeep.definition.check_outcome(outcome), None))
     except SpectralBAIError as error:
         return error
     except (TypeError, ValueError):
@@ -85,7 +77,7 @@ def _parsed(upkeep: Upkeep, results: Results) -> list[_Told] | SpectralBAIError:
 
 
 def _weighed(
-    upkeep: Upkeep, told: Sequence[_Told], known: Mapping[str, tuple[int, float | None, int | None]]
+    upkeep: Upkeep, told: Sequence[Told], known: Mapping[str, tuple[int, float | None, int | None]]
 ) -> tuple[dict[str, dict[str, Any]], set[str]]:
     """Returns the new results among these, as rows by ticket, and the tickets to give back."""
     new: dict[str, dict[str, Any]] = {}

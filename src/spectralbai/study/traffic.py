@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,81 +32,63 @@ MOST_TRIALS = 1_000_000
 CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
 
 
-@dataclass(frozen=True)
-class Counts:
-    """Trials and successes per arm."""
-
-    trials: Vector
-    successes: Vector
-    ends: tuple[float, float]
-    """The outcomes of a failure and of a success."""
-
-    @classmethod
-    def of(cls, definition: Definition, counts: Any) -> Counts:
-        """Returns counts given as {label: (trials, successes)} or as rows of (label, trials, successes)."""
-        problem = definition.instance.problem
-        if problem.outcome_range is None:
-            raise InvalidInput(
-                "counts of successes need outcomes of two values, but here outcomes are any numbers; create the study "
-                "from an instance with --binary, or tell single outcomes"
-            )
-        rows: Iterable[Any] = (
-            [(label, *pair) for label, pair in counts.items()] if isinstance(counts, Mapping) else counts
+def counted(definition: Definition, counts: Any) -> tuple[Vector, Vector, tuple[float, float]]:
+    """Returns trials and successes per arm of {label: (trials, successes)} or rows of (label, trials, successes), and
+    the outcomes of a failure and of a success."""
+    problem = definition.instance.problem
+    if problem.outcome_range is None:
+        raise InvalidInput(
+            "counts of successes need outcomes of two values, but here outcomes are any numbers; create the study "
+            "from an instance with --binary, or tell single outcomes"
         )
-        trials, successes = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
-        try:
-            table = [(label, tried, succeeded) for label, tried, succeeded in rows]
-        except (TypeError, ValueError):
-            raise InvalidInput("`counts` must be rows of a label, trials and successes") from None
-        seen = set()
-        for label, tried, succeeded in table:
-            arm = definition.check_arm(label)
-            if arm in seen:
-                raise InvalidInput(f'"{label}" is there twice; give the sum of its counts')
-            seen.add(arm)
-            trials[arm] = check_integer(f'the trials of "{label}"', tried, 0)
-            successes[arm] = check_integer(f'the successes of "{label}"', succeeded, 0)
-            if successes[arm] > trials[arm]:
-                raise InvalidInput(f'"{label}" has {succeeded} successes in {tried} trials; there cannot be more')
-        if not 0 < trials.sum() <= MOST_TRIALS:
-            raise InvalidInput(
-                f"there must be 1 to {MOST_TRIALS:,} trials in all, got {int(trials.sum()):,}; tell them in parts, "
-                "each with a different id"
-            )
-        return cls(trials, successes, problem.outcome_range)
-
-    def in_order(self, seed: str) -> tuple[Indices, Vector]:
-        """Returns (arms, outcomes) of all trials, in an order that depends on the seed and not on the outcomes.
-
-        The arms are evenly mixed; which trials of an arm are its successes is random.
-        """
-        rng = np.random.default_rng(list(hashlib.sha256(seed.encode()).digest()))
-        arms = np.repeat(np.arange(self.trials.size), self.trials.astype(int))
-        place, outcomes = np.empty(arms.size), np.empty(arms.size)
-        done = 0
-        for tried, succeeded in zip(self.trials.astype(int), self.successes.astype(int), strict=True):
-            part = slice(done, done + tried)
-            place[part] = (np.arange(tried) + rng.random()) / max(tried, 1)
-            outcomes[part] = np.where(rng.permutation(tried) < succeeded, self.ends[1], self.ends[0])
-            done += tried
-        order = np.argsort(place, kind="stable")
-        return arms[order], outcomes[order]
+    trials, successes = np.zeros(problem.n_arms), np.zeros(problem.n_arms)
+    try:
+        rows = [(label, *pair) for label, pair in counts.items()] if isinstance(counts, Mapping) else counts
+        table = [(label, tried, succeeded) for label, tried, succeeded in rows]
+    except (TypeError, ValueError):
+        raise InvalidInput("`counts` must be rows of a label, trials and successes") from None
+    seen = set()
+    for label, tried, succeeded in table:
+        arm = definition.check_arm(label)
+        if arm in seen:
+            raise InvalidInput(f'"{label}" is there twice; give the sum of its counts')
+        seen.add(arm)
+        trials[arm] = check_integer(f'the trials of "{label}"', tried, 0)
+        successes[arm] = check_integer(f'the successes of "{label}"', succeeded, 0)
+        if successes[arm] > trials[arm]:
+            raise InvalidInput(f'"{label}" has {succeeded} successes in {tried} trials; there cannot be more')
+    if not 0 < trials.sum() <= MOST_TRIALS:
+        raise InvalidInput(
+            f"there must be 1 to {MOST_TRIALS:,} trials in all, got {int(trials.sum()):,}; tell them in parts, "
+            "each with a different id"
+        )
+    return trials, successes, problem.outcome_range
 
 
-@dataclass(frozen=True)
-class Settled:
-    """A study after counts: its new state, and what must be recorded."""
+def in_order(trials: Vector, successes: Vector, ends: tuple[float, float], seed: str) -> tuple[Indices, Vector]:
+    """Returns (arms, outcomes) of all trials, in an order that depends on the seed and not on the outcomes.
 
-    state: State
-    checks: tuple[Check, ...]
-    openings: tuple[Opening, ...]
-    """The blocks that the counts were cut into, in their order."""
-    blocks: tuple[int | None, ...]
-    """Number of the block of each trial; None for trials after a decision, which only inform."""
+    The arms are evenly mixed; which trials of an arm are its successes is random.
+    """
+    rng = np.random.default_rng(list(hashlib.sha256(seed.encode()).digest()))
+    arms = np.repeat(np.arange(trials.size), trials.astype(int))
+    place, outcomes = np.empty(arms.size), np.empty(arms.size)
+    done = 0
+    for tried, succeeded in zip(trials.astype(int), successes.astype(int), strict=True):
+        part = slice(done, done + tried)
+        place[part] = (np.arange(tried) + rng.random()) / max(tried, 1)
+        outcomes[part] = np.where(rng.permutation(tried) < succeeded, ends[1], ends[0])
+        done += tried
+    order = np.argsort(place, kind="stable")
+    return arms[order], outcomes[order]
 
 
-def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector, now: float) -> Settled:
-    """Returns the study after these trials, cut in their order into blocks of the sizes that the policy planned.
+def settle(
+    definition: Definition, state: State, arms: Indices, outcomes: Vector, now: float
+) -> tuple[State, list[Check], list[Opening], list[int | None]]:
+    """Returns the state after these trials, cut in their order into blocks of the sizes that the policy planned, and
+    what must be recorded: the checks, the blocks, and the number of the block of each trial, None for trials after a
+    decision, which only inform.
 
     The open blocks must have no results and no pending tickets: their planned pulls are replaced by the given trials.
     """
@@ -116,23 +97,21 @@ def settle(definition: Definition, state: State, arms: Indices, outcomes: Vector
     openings: list[Opening] = []
     blocks: list[int | None] = []
     while len(blocks) < arms.size:
-        settled = not state.blocks or policy.verdict(state).stopped_at is not None
-        left = arms.size - len(blocks)
-        size, number = left, -1
-        if not settled:
-            number, planned = state.blocks[0].number, state.blocks[0].arms.size
-            planned = max(planned, _until_estimate(definition, state, arms[len(blocks) :]))
-            if 2 * left > 3 * planned:  # otherwise all that is left becomes one block, so that no small one remains
+        left, number = arms[len(blocks) :], None
+        size = left.size
+        if state.blocks and policy.verdict(state).stopped_at is None:
+            number = state.blocks[0].number
+            planned = max(state.blocks[0].arms.size, _until_estimate(definition, state, left))
+            if 2 * size > 3 * planned:  # otherwise all that is left becomes one block, so that no small one remains
                 size = planned
-            pulls = arms[len(blocks) : len(blocks) + size]
-            openings.append(Opening(number, state.samples, now, tuple(pulls.tolist())))
-            state = with_pulls(state, number, pulls)
-        part = slice(len(blocks), len(blocks) + size)
-        told = Told(arms[part].tolist(), outcomes[part].tolist(), [number] * size)
+            openings.append(Opening(number, state.samples, now, tuple(left[:size].tolist())))
+            state = with_pulls(state, number, left[:size])
+        results = outcomes[len(blocks) : len(blocks) + size].tolist()
+        told = Told(left[:size].tolist(), results, [-1 if number is None else number] * size)
         state, seen = advance(definition, state, told)
         checks += seen
-        blocks += [None if settled else number] * size
-    return Settled(state, tuple(checks), tuple(openings), tuple(blocks))
+        blocks += [number] * size
+    return state, checks, openings, blocks
 
 
 def _until_estimate(definition: Definition, state: State, arms: Indices) -> int:
@@ -159,7 +138,7 @@ def _until_estimate(definition: Definition, state: State, arms: Indices) -> int:
 def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
     """Records trials and successes per arm; see `Study.tell_counts`."""
     upkeep.refresh()
-    arms, outcomes = Counts.of(upkeep.definition, counts).in_order(f"{upkeep.name}\n{id_}")
+    arms, outcomes = in_order(*counted(upkeep.definition, counts), f"{upkeep.name}\n{id_}")
     results = list(zip(arms.tolist(), outcomes.tolist(), strict=True))
     if past or not upkeep.definition.policy.in_blocks:
         labels = upkeep.definition.instance.labels
@@ -174,8 +153,8 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
             unseen = ledger.results(kept.samples, before.results)
         state, seen = advance(upkeep.definition, kept, unseen)
         now = upkeep.now
-        day = settle(upkeep.definition, state, arms, outcomes, now)
-        text, columns = json.dumps(day.state.as_dict()), summary(upkeep.definition, day.state)
+        new, checks, openings, blocks = settle(upkeep.definition, state, arms, outcomes, now)
+        text, columns = json.dumps(new.as_dict()), summary(upkeep.definition, new)
         with upkeep.writing() as ledger:
             standing = ledger.standing(lock=True)
             if standing != before or ledger.kept() != key(kept):
@@ -183,21 +162,21 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
             _check_idle(upkeep, ledger, kept)
             rows = [
                 {"arm": arm, "outcome": outcome, "block": block, "origin": id_}
-                for (arm, outcome), block in zip(results, day.blocks, strict=True)
+                for (arm, outcome), block in zip(results, blocks, strict=True)
             ]
             ledger.append(standing, now, rows, 0)
-            for opening in day.openings:
+            for opening in openings:
                 if opening.number < state.opened:
                     ledger.change_opening(opening.number, opening.arms)
-            ledger.add_openings([each for each in day.openings if each.number >= state.opened])
-            ledger.replace_state(key(kept), day.state, text, now, (*seen, *day.checks), **columns)
-        upkeep.replaced(day.state)
+            ledger.add([each for each in openings if each.number >= state.opened])
+            ledger.replace_state(key(kept), new, text, now, (*seen, *checks), **columns)
+        upkeep.replaced(new)
         return len(results)
 
 
 def _check_idle(upkeep: Upkeep, ledger: Ledger, state: State) -> None:
     """Raises Conflict if trials of the open blocks are handed out or told: counts and tickets cannot share a block."""
-    if state.blocks and ledger.taken(upkeep.now, state.blocks[0].number):
+    if ledger.taken(upkeep.now, state):
         raise Conflict(
             f'trials of the study "{upkeep.name}" that were asked for are not finished; ask for and tell the rest of '
             "their block first (study status shows them), or tell these counts as past ones, which only inform"

@@ -43,10 +43,10 @@ class Upkeep:
         """`head` is how the definition begins in the storage."""
         self.storage = storage
         self.id = id_
-        """What tells the study from all others, also from one of its name that was deleted."""
+        """Identifies the study, even if another one had its name before and was deleted."""
         self.name = name
         self.definition = definition
-        """What the study is about; it changes when options join, also by another process."""
+        """What the study is about; it changes when options join, even if another process adds them."""
         self._head = head
         self._known: State | None = None  # the state last read, which is mostly that still kept
         self._updating = Lock()  # held by the thread of this process that updates the state
@@ -69,30 +69,27 @@ class Upkeep:
             yield Ledger(connection, self.id)
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
-        """Updates the stored state if results are not yet processed and no other worker is doing it.
-
-        All methods that read the state call this first.
-        """
-        with self.reading() as ledger:
-            standing = ledger.standing()
-            self.learn(ledger)
-        if not self._unclaimed(standing):
+        """Updates the stored state if results are not yet processed and no other worker is doing it."""
+        if not self._needs_update():
             return
         with self.writing() as ledger:
-            standing = ledger.standing(lock=True)
-            claimed = self.append(ledger, standing, [])
+            claimed = self.append(ledger, ledger.standing(lock=True), [])
         if claimed:
             self.advance(on_check)
 
     def catch_up_within(self, seconds: float) -> None:
         """Does what `catch_up` does, but returns after so many seconds even if the update is not done; it goes on."""
-        with self.reading() as ledger:
-            standing = ledger.standing()
-            self.learn(ledger)
-        if self._unclaimed(standing):
+        if self._needs_update():
             thread = Thread(target=self.catch_up)
             thread.start()
             thread.join(seconds)
+
+    def _needs_update(self) -> bool:
+        """Whether the stored state needs an update and no worker is doing it; learns of a new definition on the way."""
+        with self.reading() as ledger:
+            standing = ledger.standing()
+            self.learn(ledger)
+        return self._unclaimed(standing)
 
     def wait(self) -> None:
         """Waits until the stored state is up to date; if no worker is updating it, does so."""
@@ -149,7 +146,7 @@ class Upkeep:
                 on_check(new.samples, standing.results)
 
     def kept(self, ledger: Ledger) -> State:
-        """Returns the stored state, read only if it has changed; updates `definition` first if options joined."""
+        """Returns the stored state, which is read only if it has changed, as is the definition."""
         from spectralbai.policy import State
 
         kept, state = self.learn(ledger), self._known  # which other threads may set meanwhile
@@ -179,13 +176,12 @@ class Upkeep:
         return advance(self.definition, state, told)[0], waiting
 
     def refresh(self) -> None:
-        """Learns of options that have joined by another process, whose labels may be meant, and of a stop."""
+        """Reads the definition again if another process has added options or stopped the study."""
         with self.reading() as ledger:
             self.learn(ledger)
 
     def learn(self, ledger: Ledger) -> Key:
-        """Reads the definition again if options have joined or the study was stopped, by another process, say; returns
-        the key of the stored state."""
+        """Returns the key of the stored state; reads the definition again first if it has changed in the storage."""
         kept, head = ledger.signs()
         known = len(self.definition.history) - 1  # more than `kept.joined` if another thread has just let options join
         if kept.joined > known or (kept.joined == known and head != self._head):

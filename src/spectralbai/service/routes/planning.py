@@ -11,7 +11,8 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from spectralbai.errors import Busy, InvalidInput
-from spectralbai.inputs.from_tables import Choices, Made, Named, instance_from
+from spectralbai.inputs.from_tables import Choices, Made, instance_from
+from spectralbai.inputs.table import CsvTable
 from spectralbai.instance import Instance
 from spectralbai.planning import plan as make_plan
 from spectralbai.service import models
@@ -67,7 +68,7 @@ def plan(body: models.Planning) -> Response:
 def _made(body: models.Tables) -> Made:
     chosen = body.model_dump(exclude={"arms", "edges", "observations", "instance", "delta"})
     tables = (
-        None if text is None else Named.from_text(name, text)
+        None if text is None else CsvTable.named(name, text)
         for name, text in (("arms", body.arms), ("edges", body.edges), ("observations", body.observations))
     )
     return instance_from(Choices(**chosen, called="`{}`".format), *tables)
