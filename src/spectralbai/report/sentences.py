@@ -148,9 +148,9 @@ def advice_of(status: Status) -> Iterator[str]:
             f"{shlex.quote(status.name)} {late[0].id}"
         )
     if status.room is not None and status.remaining is not None and status.remaining > status.room:
-        which = f"the budget of {status.budget:,} trials"
-        if status.budget is None:
-            which = f"the time until {in_full(status.until or '')}"
+        which = f"the time until {in_full(status.until)}" if status.until else ""
+        if status.budget is not None and status.room >= status.budget - status.results:
+            which = f"the budget of {status.budget:,} trials"
         yield (
             f"At the present pace {which} is not enough: about {in_words(round(status.remaining), 'trial')} more are "
             f"needed, and {round(status.room):,} are left."
