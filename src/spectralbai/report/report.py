@@ -144,8 +144,9 @@ class Report:
         graph = categories_in(self.definition)
         if graph is None or check.candidates is None or check.lacking is None:
             return dict(vars(check))
-        left = np.bincount(graph.of_arm[list(check.candidates)], minlength=graph.n_components)
-        most = most_lacking(np.array([check.lacking]), graph.of_arm)[0]
+        of_arm = graph.of_arm[: len(check.lacking)]  # later arms, and perhaps categories, had not joined yet
+        most = most_lacking(np.array([check.lacking]), of_arm)[0]
+        left = np.bincount(of_arm[list(check.candidates)], minlength=most.size)
         return {
             "samples": check.samples,
             "arm": check.arm,
@@ -153,7 +154,7 @@ class Report:
             "threshold": check.threshold,
             "by_category": {
                 name: {"candidates": number, "lacking": lacks}
-                for name, number, lacks in zip(graph.categories, left.tolist(), most.tolist(), strict=True)
+                for name, number, lacks in zip(graph.categories, left.tolist(), most.tolist(), strict=False)
             },
         }
 
