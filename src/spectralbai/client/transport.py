@@ -125,7 +125,7 @@ class Transport:
 
     def _exchange(
         self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[int, Mapping[str, str], bytes]:
+    ) -> tuple[int, http.client.HTTPMessage, bytes]:
         kept = getattr(self._local, "kept", None)
         if kept is None:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
@@ -134,8 +134,7 @@ class Transport:
         try:
             connection.request(method, target, content, dict(headers))
             answer = connection.getresponse()
-            status, answered, read = int(answer.status), dict(answer.headers.items()), bytes(answer.read())
-            return status, answered, read
+            return answer.status, answer.headers, answer.read()
         except BaseException:
             self.close()
             raise
