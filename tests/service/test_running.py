@@ -236,7 +236,12 @@ def test_a_client_waits_as_long_as_the_service_says(
 ) -> None:
     client, sleep = sb.Client(serve(studies, limits=Limits(rate=1.0, burst=1.0))), time.sleep
     waits: list[float] = []
-    monkeypatch.setattr(time, "sleep", lambda seconds: (waits.append(seconds), sleep(seconds)))
+
+    def waiting(seconds: float) -> None:
+        waits.append(seconds)
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", waiting)
     assert client.list() == client.list() == []
     assert max(waits) == 1.0
 
