@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from spectralbai import plot
 from spectralbai.checks import Matrix
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
@@ -26,11 +27,7 @@ Rows = Sequence[ArmStatus | CategoryStatus]
 
 
 def pictures(status: Status, definition: Definition, checks: Sequence[Check]) -> Iterator[Picture]:
-    """Yields the pictures of a study; none before the first result."""
-    if not status.results:
-        return
-    from spectralbai import plot
-
+    """Yields the pictures of a study that has results."""
     many = len(status.arms) > MANY_ARMS
     everything: Rows = status.ranked
     if many:
@@ -61,8 +58,6 @@ def pictures(status: Status, definition: Definition, checks: Sequence[Check]) ->
 
 def _estimates(status: Status, rows: Rows, named: Sequence[int], some: str) -> Picture:
     """Returns the estimates; the arms in the rows `named` get a label first."""
-    from spectralbai import plot
-
     names, many = _names(rows), len(status.arms) > MANY_ARMS
     of_categories = isinstance(rows[0], CategoryStatus)
     control = next((arm for arm in status.arms if arm.label == status.control), None)
@@ -87,8 +82,6 @@ def _estimates(status: Status, rows: Rows, named: Sequence[int], some: str) -> P
 
 def _graph(status: Status, instance: Instance, named: Sequence[str]) -> Picture:
     """Returns the graph, coloured by the estimates; the arms `named` get a label first."""
-    from spectralbai import plot
-
     labels = instance.labels
     ax = plot.plot_graph(
         Instance(instance.problem, _floats(arm.estimate for arm in status.arms), labels),
@@ -104,8 +97,6 @@ def _graph(status: Status, instance: Instance, named: Sequence[str]) -> Picture:
 
 def _race(status: Status, definition: Definition, raced: Sequence[Check], lines: str) -> Picture:
     """Returns the race: the accounts at each check. `lines` says which of many lines are shown; "" means all."""
-    from spectralbai import plot
-
     names, tolerant = definition.instance.labels, definition.instance.problem.tolerance > 0
     lacking = lacking_of(raced, [arm.withdrawn for arm in status.arms], leaders=tolerant)
     best = None if status.best is None else names.index(status.best)
