@@ -18,6 +18,7 @@ import spectralbai as sb
 from spectralbai.client import transport
 from spectralbai.service import make_app
 from spectralbai.service.events import RETRY
+from spectralbai.service.limits import Limits
 from spectralbai.service.sample import NAME, sample_instance, visitors
 from spectralbai.service.shelf import Shelf
 from spectralbai.service.tells import Tells
@@ -228,6 +229,21 @@ def test_nothing_is_done_twice_where_answers_are_lost(
         client.delete("copy")
         assert client.list() == []
     assert line.lost > 10
+
+
+def test_a_client_waits_as_long_as_the_service_says(
+    studies: sb.Studies, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, sleep = sb.Client(serve(studies, limits=Limits(rate=1.0, burst=1.0))), time.sleep
+    waits: list[float] = []
+
+    def waiting(seconds: float) -> None:
+        waits.append(seconds)
+        sleep(seconds)
+
+    monkeypatch.setattr(time, "sleep", waiting)
+    assert client.list() == client.list() == []
+    assert max(waits) == 1.0
 
 
 def test_a_service_that_is_not_there_is_busy(studies: sb.Studies) -> None:

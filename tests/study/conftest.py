@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from spectralbai.report import report
+from spectralbai.report import pictures
 from verification.postgres import postgres
 
 
@@ -30,4 +30,4 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leaves the pictures out of reports, which take most of the time, where the test is of the words."""
-    monkeypatch.setattr(report, "pictures", lambda *_: ())
+    monkeypatch.setattr(pictures, "pictures", lambda *_: ())

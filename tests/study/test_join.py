@@ -93,6 +93,17 @@ def test_a_study_that_has_decided_races_on_with_options_that_join(storage: str, 
         assert f"f, g joined after {results} results" in page
 
 
+@ON_SQLITE
+def test_the_report_has_the_checks_by_category_that_were_before_a_join(storage: str) -> None:
+    old, new = PAIRS["categories"]
+    with sb.Study.create("categories", old, 0.05, storage) as study:
+        go_on(study, np.random.default_rng(2))
+        before = study.report().as_dict()["checks"]
+        study.join(new)
+        assert study.report().as_dict()["checks"] == before
+        assert [*before[-1]["by_category"]] == ["a", "b", "c"]
+
+
 def test_an_option_that_is_out_at_its_first_check_was_not_out_before_it_joined() -> None:
     first, second = Check(10, 0, 1.0, 2.0, (0,), (0.0, 0.0)), Check(20, 0, 1.0, 2.0, (0,), (0.0, 0.0, 0.0))
     assert _eliminated((first, second), [None, None, 10]) == [None, 10, 20]

@@ -111,6 +111,20 @@ def test_a_budget_that_is_too_small_is_reported(storage: str) -> None:
 
 
 @ON_SQLITE
+@pytest.mark.parametrize("budget", [None, 10**6])
+def test_a_time_that_is_too_short_is_reported(storage: str, budget: int | None) -> None:
+    now, rng = 1.7e9, np.random.default_rng(0)
+    close = sb.Instance(sb.Problem(INSTANCE.problem.graph, 1.0, 0.5), labels=LABELS)
+    with sb.Studies(storage, clock=lambda: now) as studies:
+        study = studies.create("close", close, 0.01, budget=budget, until=now + 3600)
+        for _ in range(4):
+            study.tell_many((ticket, 0.5 * rng.standard_normal()) for ticket in study.ask(10))
+        now += 3000
+        (sentence,) = study.status().advice
+        assert f"the time until {in_full(as_time(now + 600))} is not enough" in sentence
+
+
+@ON_SQLITE
 def test_failed_trials_are_handed_out_again_and_three_of_them_bring_advice(storage: str) -> None:
     with sb.Study.create("fails", INSTANCE, 0.05, storage) as study:
         first = study.ask(100)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from typing import TYPE_CHECKING, Any
 
 from spectralbai.client.study import RemoteStudy
@@ -73,7 +72,7 @@ class Client(Closing):
             "until": until,
             "failed_as": failed_as,
         }
-        return RemoteStudy(self._transport, self._transport.call("POST", "/api/studies", body, retry_key=_key()))
+        return RemoteStudy(self._transport, self._transport.call("POST", "/api/studies", body))
 
     def open(self, name: str) -> RemoteStudy:
         """Returns the study of that name."""
@@ -97,7 +96,7 @@ class Client(Closing):
     def import_(self, document: Any, name: str | None = None) -> RemoteStudy:
         """Returns the study of an exported document, under its old name unless `name` gives another."""
         body = {"document": document, "name": name}
-        return RemoteStudy(self._transport, self._transport.call("POST", "/api/imports", body, retry_key=_key()))
+        return RemoteStudy(self._transport, self._transport.call("POST", "/api/imports", body))
 
     def delete(self, name: str) -> None:
         """Deletes a study with all its tickets and results, for good."""
@@ -109,7 +108,3 @@ class Client(Closing):
 
     def __repr__(self) -> str:
         return f"<Client of {self.url}>"
-
-
-def _key() -> str:
-    return secrets.token_hex(16)

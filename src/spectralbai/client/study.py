@@ -65,13 +65,13 @@ class RemoteStudy(Closing):
     @property
     def definition(self) -> Definition:
         """The present definition of the study, read from the service."""
-        return Definition.from_dict(self._get("")["definition"])
+        return Definition.from_dict(self._call("GET")["definition"])
 
     def ask(self, n: int = 1, worker: str = "", lease: float = 3600.0, *, key: str | None = None) -> list[Ticket]:
         """Returns tickets for the trials to do next, like `Study.ask`; if the request is repeated, it gets the same
         ones."""
         body = {"n": n, "worker": worker, "lease": lease}
-        answer = self._post("ask", body, key=secrets.token_hex(16) if key is None else key)
+        answer = self._call("POST", "/ask", body, key=secrets.token_hex(16) if key is None else key)
         return [Ticket.from_dict(each) for each in answer["tickets"]]
 
     def tell(self, ticket: Ticket | str, outcome: Outcome) -> bool:
@@ -85,7 +85,7 @@ class RemoteStudy(Closing):
             told = [_told(ticket, outcome) for ticket, outcome in results]
         except (TypeError, ValueError):
             raise InvalidInput("`results` must be pairs of a ticket and an outcome") from None
-        return int(self._post("tell", {"results": told})["recorded"])
+        return int(self._call("POST", "/tell", {"results": told})["recorded"])
 
     def add(
         self,
@@ -102,7 +102,7 @@ class RemoteStudy(Closing):
         except (TypeError, ValueError):
             rows = []
         named = {"tickets": list(tickets), "origins": list(origins)}
-        return int(self._post("results", {"origin": origin, "rows": rows, **named})["recorded"])
+        return int(self._call("POST", "/results", {"origin": origin, "rows": rows, **named})["recorded"])
 
     def tell_counts(self, counts: CountRows, id: str, past: bool = False) -> int:
         """Records trials and successes per arm, all or none; returns how many trials were new. See
@@ -114,36 +114,33 @@ class RemoteStudy(Closing):
             raise InvalidInput(
                 "`counts` must be {label: (trials, successes)}, or rows of a label, trials and successes"
             ) from None
-        return int(self._post("counts", {"id": id, "past": past, "rows": listed})["recorded"])
+        return int(self._call("POST", "/counts", {"id": id, "past": past, "rows": listed})["recorded"])
 
     def shares(self) -> dict[str, float]:
         """Returns how to split the next traffic, as shares by label."""
-        return {each["label"]: each["share"] for each in self._get("/shares")["shares"]}
+        return {each["label"]: each["share"] for each in self._call("GET", "/shares")["shares"]}
 
     def abandon(self, *tickets: Ticket | str) -> None:
         """Gives tickets back, all or none."""
-        self._post("abandon", {"tickets": [_id(ticket) for ticket in tickets]})
+        self._call("POST", "/abandon", {"tickets": [_id(ticket) for ticket in tickets]})
 
     def withdraw(self, label: str) -> bool:
         """Takes an option out of the study; returns whether it was in."""
-        return bool(self._post("withdraw", {"label": label})["new"])
+        return bool(self._call("POST", "/withdraw", {"label": label})["new"])
 
     def join(self, instance: Instance) -> str:
         """Adds options to the study; returns what changed, in words. See `Study.join`."""
         if not isinstance(instance, Instance):
             raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
-        key = secrets.token_hex(16)
-        path = f"/api/studies/{_quoted(self.name)}/join"
-        answer = self._transport.call("POST", path, {"instance": instance.as_dict()}, retry_key=key)
-        return str(answer["changes"])
+        return str(self._call("POST", "/join", {"instance": instance.as_dict()})["changes"])
 
     def stop(self) -> bool:
         """Ends the study by hand; returns whether it was running. See `Study.stop`."""
-        return bool(self._post("stop", None)["new"])
+        return bool(self._call("POST", "/stop")["new"])
 
     def delete(self) -> None:
         """Deletes the study with all its tickets and results, for good."""
-        self._transport.call("DELETE", f"/api/studies/{_quoted(self.name)}", gone_is_done=True)
+        self._call("DELETE")
 
     def status(self, control: str | None = None, patience: float | None = None) -> Status:
         """Returns the status of the study; every option is compared with the one labelled `control`, if given.
@@ -151,28 +148,25 @@ class RemoteStudy(Closing):
         If `patience` is given, what the service cannot compute in so many seconds is None; see `Study.status`.
         """
         query = {"control": control, "limit": ALL_ARMS, "order": "study", "patience": patience}
-        return Status.from_dict(self._get("/status", query))
+        return Status.from_dict(self._call("GET", "/status", query=query))
 
     def report(self, control: str | None = None) -> RemoteReport:
         """Returns the report of the study, for a page or JSON."""
-        document = self._get("/report", {"control": control})
-        page = self._transport.send(
-            "GET", f"/api/studies/{_quoted(self.name)}/report.html", query={"control": control}
-        ).decode()
+        document, page = (self._call("GET", path, query={"control": control}) for path in ("/report", "/report.html"))
         return RemoteReport(document, page)
 
     def pending(self) -> tuple[Ticket, ...]:
         """Returns the pending tickets, oldest first."""
-        return tuple(Ticket.from_dict(each) for each in self._get("/tickets")["tickets"])
+        return tuple(Ticket.from_dict(each) for each in self._call("GET", "/tickets")["tickets"])
 
     def recent(self, most: int = 100, before: int | None = None) -> list[Result]:
         """Returns the last results told, the newest first; or the last before the result of number `before`."""
-        found = self._get("/results", {"limit": most, "before": before})["results"]
+        found = self._call("GET", "/results", query={"limit": most, "before": before})["results"]
         return [Result.from_dict(each) for each in found]
 
     def export(self) -> dict[str, Any]:
         """Returns everything about the study, JSON-ready; `Client.import_` and `import_study` restore it."""
-        document: dict[str, Any] = self._get("/export")
+        document: dict[str, Any] = self._call("GET", "/export")
         return document
 
     def records(self) -> Records:
@@ -188,11 +182,15 @@ class RemoteStudy(Closing):
     def __repr__(self) -> str:
         return f"<RemoteStudy {self.name!r} at {self._transport.url}>"
 
-    def _get(self, path: str, query: Mapping[str, Any] | None = None) -> Any:
-        return self._transport.call("GET", f"/api/studies/{_quoted(self.name)}{path}", query=query)
-
-    def _post(self, path: str, body: Any, key: str | None = None) -> Any:
-        return self._transport.call("POST", f"/api/studies/{_quoted(self.name)}/{path}", body, key=key)
+    def _call(
+        self,
+        method: str,
+        path: str = "",
+        body: Any = None,
+        query: Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> Any:
+        return self._transport.call(method, f"/api/studies/{_quoted(self.name)}{path}", body, query, key)
 
 
 def _quoted(name: str) -> str:

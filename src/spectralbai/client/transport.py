@@ -6,6 +6,7 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import secrets
 import ssl
 import threading
 import time
@@ -57,29 +58,13 @@ class Transport:
         body: Any = None,
         query: Mapping[str, Any] | None = None,
         key: str | None = None,
-        retry_key: str | None = None,
-        gone_is_done: bool = False,
     ) -> Any:
-        """Returns the answer to a request, JSON read; everything that is called may be called twice.
+        """Returns the answer to a request: what its JSON says, or its text; everything that is called may be called
+        twice.
 
-        `key` marks the request, and its repetitions, as the same one; `retry_key` the repetitions only, which may find
-        that the first was successful after all. So may a repetition of a deletion, which then finds nothing:
-        `gone_is_done`.
+        `key` marks the request, and its repetitions, as the same one. Without it, only the repetitions are marked: they
+        may find that the first was successful after all. So may a repetition of a deletion, which then finds nothing.
         """
-        content = self.send(method, path, body, query, key, retry_key, gone_is_done)
-        return json.loads(content) if content else None
-
-    def send(
-        self,
-        method: str,
-        path: str,
-        body: Any = None,
-        query: Mapping[str, Any] | None = None,
-        key: str | None = None,
-        retry_key: str | None = None,
-        gone_is_done: bool = False,
-    ) -> bytes:
-        """Returns the answer to a request as it came; see `call`."""
         given = {name: value for name, value in (query or {}).items() if value is not None}
         target = self._prefix + path + (f"?{urlencode(given)}" if given else "")
         headers = {"Accept": "application/json, */*", "User-Agent": "spectralbai"}
@@ -103,9 +88,9 @@ class Transport:
                     raise error from None
             else:
                 if status < 400:
-                    return answer
-                if gone_is_done and repeated and status == 404:
-                    return b""
+                    return json.loads(answer) if answered.get_content_subtype() == "json" else answer.decode()
+                if method == "DELETE" and repeated and status == 404:
+                    return None
                 error = _error(self.url, status, answer)
                 if status not in LATER or not (isinstance(error, Busy) or status == 429):
                     raise error
@@ -116,8 +101,7 @@ class Transport:
                 raise error
             time.sleep(wait)
             repeated = True
-            if retry_key is not None:
-                headers["Idempotency-Key"] = retry_key
+            headers.setdefault("Idempotency-Key", secrets.token_hex(16))
 
     def close(self) -> None:
         """Closes the connection of this thread; those of others close with their threads."""
@@ -125,7 +109,7 @@ class Transport:
 
     def _exchange(
         self, method: str, target: str, content: bytes | None, headers: Mapping[str, str]
-    ) -> tuple[int, Mapping[str, str], bytes]:
+    ) -> tuple[int, http.client.HTTPMessage, bytes]:
         kept = getattr(self._local, "kept", None)
         if kept is None:
             kind = http.client.HTTPSConnection if self._secure else http.client.HTTPConnection
@@ -134,8 +118,7 @@ class Transport:
         try:
             connection.request(method, target, content, dict(headers))
             answer = connection.getresponse()
-            status, answered, read = int(answer.status), dict(answer.headers.items()), bytes(answer.read())
-            return status, answered, read
+            return answer.status, answer.headers, answer.read()
         except BaseException:
             self.close()
             raise

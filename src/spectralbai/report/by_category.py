@@ -106,10 +106,9 @@ def _summary(
 
 def most_lacking(lacking: Matrix, of_arm: Indices) -> Matrix:
     """Returns the largest of `lacking` (times, arms) in each category, (times, categories); NaN without an account."""
-    most = np.full((len(lacking), int(of_arm.max()) + 1), -np.inf)
-    rows = np.arange(len(lacking))[:, None]
-    np.maximum.at(most, (rows, of_arm[None, :]), np.where(np.isnan(lacking), -np.inf, lacking))
-    return np.where(np.isneginf(most), np.nan, most)
+    most = np.full((len(lacking), int(of_arm.max()) + 1), np.nan)
+    np.fmax.at(most.T, of_arm, lacking.T)  # ignores NaN
+    return most
 
 
 def lacking_of(checks: Sequence[Check], withdrawn: Sequence[bool], leaders: bool) -> Matrix:
@@ -121,8 +120,7 @@ def lacking_of(checks: Sequence[Check], withdrawn: Sequence[bool], leaders: bool
     lacking = np.full((len(checks), len(withdrawn)), np.nan)
     for row, check in zip(lacking, checks, strict=True):
         row[: len(check.lacking or ())] = check.lacking
-    gone = np.array(withdrawn)
-    lacking[:, gone] = np.where(lacking[:, gone] == 0, np.nan, lacking[:, gone])
+    lacking[(lacking == 0) & np.array(withdrawn)] = np.nan
     if leaders:
         lacking[np.arange(len(checks)), [check.arm for check in checks]] = np.nan
     return lacking

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from threading import Lock, Thread
 from time import monotonic
@@ -35,9 +34,8 @@ class _Said(NamedTuple):
     """The shares of future pulls, if there are any."""
     estimates: Estimates | None = None
     """None while they are computed."""
-    remaining: float = math.nan
-    """Forecast of the trials still needed; it is computed last."""
-    complete: bool = False
+    remaining: float | None = None
+    """Forecast of the trials still needed; None while it is computed, which happens last."""
 
 
 class _Views:
@@ -52,15 +50,14 @@ class _Views:
         given. The rest is then computed by a thread, for those who ask later."""
         # Results are only appended, so these numbers say which of the states of a study it is.
         key = (state.samples, state.opened, len(state.withdrawn), len(state.joined))
+        known = self._said
+        if known is not None and known.state == key and known.remaining is not None:
+            return known
         if patience is None:
             with self._lock:
                 return self._read(key, policy, state)
         until = monotonic() + patience
         if self._lock.acquire(timeout=patience):
-            known = self._said
-            if known is not None and known.complete and known.state == key:
-                self._lock.release()
-                return known
             thread = Thread(target=self._read_and_release, args=(key, policy, state))
             thread.start()
             thread.join(max(until - monotonic(), 0.0))
@@ -74,8 +71,8 @@ class _Views:
         with one_thread():
             if said.estimates is None:
                 self._said = said = said._replace(estimates=policy.estimates(state))
-            if not said.complete:
-                self._said = said = said._replace(remaining=policy.remaining(state), complete=True)
+            if said.remaining is None:
+                self._said = said = said._replace(remaining=policy.remaining(state))
         return said
 
     def _read_and_release(self, key: tuple[int, ...], policy: Policy, state: State) -> None:
@@ -101,15 +98,14 @@ def status_of(at: Snapshot, control: int | None = None, patience: float | None =
     state, definition = at.state, at.definition.of(at.state)
     policy, labels, problem = definition.policy, definition.instance.labels, definition.instance.problem
     said = _VIEWS.setdefault(policy, _Views()).read(policy, state, patience)
-    verdict, seen, omega = said.verdict, said.estimates, said.omega
+    verdict, seen = said.verdict, said.estimates
     holds = verdict.consistent and not verdict.doubted
     consistent = None if holds and (seen is None or seen.consistent is None) else holds
-    candidates = verdict.candidates
-    if consistent is False and candidates:  # nothing is claimed
-        candidates = None
+    claimed = consistent is not False
+    candidates = None if verdict.candidates and not claimed else verdict.candidates
     results = state.samples + at.unweighed
     ended = verdict.state == "running" and definition.over(results, at.time)
-    arms = _arms(at, definition, verdict, seen, omega, claimed=consistent is not False)
+    arms = _arms(at, definition, said, claimed)
     if control is not None:
         base = arms[control].known
         arms = [
@@ -138,8 +134,8 @@ def status_of(at: Snapshot, control: int | None = None, patience: float | None =
         statistic=finite(verdict.statistic),
         threshold=finite(verdict.threshold),
         consistent=consistent,
-        remaining=finite(said.remaining),
-        computing=not said.complete,
+        remaining=None if said.remaining is None else finite(said.remaining),
+        computing=said.remaining is None,
         candidates=None if candidates is None else tuple(labels[arm] for arm in candidates),
         rates=problem.noise.outcome_range == (0.0, 1.0) and arms[0].hits is not None,
         control=None if control is None else labels[control],
@@ -148,20 +144,13 @@ def status_of(at: Snapshot, control: int | None = None, patience: float | None =
     )
 
 
-def _arms(
-    at: Snapshot,
-    definition: Definition,
-    verdict: Verdict,
-    seen: Estimates | None,
-    omega: Vector | None,
-    *,
-    claimed: bool,
-) -> list[ArmStatus]:
+def _arms(at: Snapshot, definition: Definition, said: _Said, claimed: bool) -> list[ArmStatus]:
     """Returns the arms, compared with none; unless anything is `claimed`, without intervals and eliminations."""
     state, labels, sign = at.state, definition.instance.labels, definition.sign
-    unknown = np.full(len(labels), np.nan)
-    mean, low, high = (unknown, unknown, unknown) if seen is None else (seen.mean, seen.low, seen.high)
-    low, high = (low, high) if sign > 0 else (-high, -low)
+    verdict, seen, omega = said.verdict, said.estimates, said.omega
+    mean = low = high = np.full(len(labels), np.nan)
+    if seen is not None:
+        mean, low, high = (seen.mean, seen.low, seen.high) if sign > 0 else (-seen.mean, -seen.high, -seen.low)
     joined_at = _joined(state.joined, at.joins, len(labels))
     lacking, out_at = verdict.lacking, _eliminated(at.checks, joined_at)
     still = {*state.withdrawn, *(verdict.candidates or ())}  # eliminated arms may be back after a withdrawal
@@ -181,7 +170,7 @@ def _arms(
             pending=int(out[arm]),
             mean=finite(means[arm]) if counts[arm] else None,
             hits=None if shares is None else round(shares[arm] * counts[arm]),
-            estimate=finite(sign * mean[arm]),
+            estimate=finite(mean[arm]),
             low=finite(low[arm]),
             high=finite(high[arm]),
             omega=None if omega is None else float(omega[arm]),

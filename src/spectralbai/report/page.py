@@ -73,8 +73,6 @@ pre {{ white-space: pre-wrap; overflow-wrap: anywhere; font-size: .8rem; backgro
 
 def figure(png: bytes, caption: str) -> str:
     """Returns a picture with its caption as HTML; the PNG is embedded."""
-    data = b64encode(png).decode()
-    return (
-        f'<figure><img alt="{escape(caption)}" '
-        f'src="data:image/png;base64,{data}"><figcaption>{escape(caption)}</figcaption></figure>\n'
-    )
+    words, data = escape(caption), b64encode(png).decode()
+    image = f'<img alt="{words}" src="data:image/png;base64,{data}">'
+    return f"<figure>{image}<figcaption>{words}</figcaption></figure>\n"

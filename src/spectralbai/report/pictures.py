@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 import numpy as np
 
+from spectralbai import plot
+from spectralbai.checks import Matrix
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Check
@@ -19,183 +20,125 @@ MOST_ROWS = 60
 STARS = {"decided": "decided for", "running": "ahead", "ended": "ahead at the end", "inconsistent": "best estimate"}
 """What the star of a picture marks, by the state of the study."""
 
-
 Picture = tuple[bytes, str]
 """A PNG and its caption."""
+Rows = Sequence[ArmStatus | CategoryStatus]
+"""What the rows of a picture show: arms, or the best arm of each category."""
 
 
 def pictures(status: Status, definition: Definition, checks: Sequence[Check]) -> Iterator[Picture]:
-    """Yields the pictures of a study; none before the first result."""
-    if not status.results:
-        return
-    if len(status.arms) > MANY_ARMS:
-        yield from _pictures_of_many(status, definition, checks)
-        return
-    from spectralbai import plot
-
-    names, results, omega, estimates, _, _ = _columns(status)
-    likely = {*(status.candidates or ()), status.control}
+    """Yields the pictures of a study that has results."""
+    many = len(status.arms) > MANY_ARMS
+    everything: Rows = status.ranked
+    if many:
+        everything = status.listed if status.categories is None else status.categories
+    rows = everything[:MOST_ROWS] if many else everything
+    names = _names(rows)
+    what = "options" if status.categories is None else "categories"
+    some = f", for {len(rows)} of {len(everything):,} {what}" if len(rows) < len(everything) else ""
+    likely = () if many else (*(status.candidates or ()), status.control)
     named = [row for row, name in enumerate(names) if name in likely]
-    if np.isfinite(estimates).all():
-        yield from _estimates(status, definition.instance, named)
-    ax = plot.plot_shares(names, results, omega, named=named)
-    yield plot.as_png(ax), "How the trials were shared."
+    if all(row.estimate is not None for row in rows):
+        yield _estimates(status, rows, named, some)
+        if not many:  # the dots of many would be too small to distinguish
+            yield _graph(status, definition.instance, [names[row] for row in named])
+    results, omega = [row.results for row in rows], _floats(row.omega for row in rows)
+    ax = plot.plot_shares(names, results, omega, named=named, of=status.results if many else None)
+    yield plot.as_png(ax), f"How the trials were shared{some}."
     raced = [check for check in checks if check.lacking is not None]
     if raced:
-        yield _race_of_few(status, definition.instance, raced)
-    elif checks:
+        lines = f", the {len(rows)} {what} that lack most" if some else ", a line per category" if many else ""
+        yield _race(status, definition, raced, lines)
+    elif checks and not many:
+        statistic, threshold = _floats(each.statistic for each in checks), _floats(each.threshold for each in checks)
         samples = [check.samples for check in checks]
-        statistic, threshold = (
-            _floats(getattr(check, name) for check in checks) for name in ("statistic", "threshold")
-        )
         ax = plot.plot_evidence(samples, statistic, threshold, status.stopped_at, status.state == "decided")
         yield plot.as_png(ax), "Evidence over time."
 
 
-def _estimates(status: Status, instance: Instance, named: Sequence[int]) -> Iterator[Picture]:
-    """Yields the estimates, the best first, and the graph with them; `named` are rows whose arms get a label first."""
-    from spectralbai import plot
+def _estimates(status: Status, rows: Rows, named: Sequence[int], some: str) -> Picture:
+    """Returns the estimates; the arms in the rows `named` get a label first."""
+    names, many = _names(rows), len(status.arms) > MANY_ARMS
+    of_categories = isinstance(rows[0], CategoryStatus)
+    control = next((arm for arm in status.arms if arm.label == status.control), None)
+    ax = plot.plot_estimates(
+        names,
+        _floats(row.estimate for row in rows),
+        _floats(row.low for row in rows),
+        _floats(row.high for row in rows),
+        best=0 if many or status.best is None else names.index(status.best),
+        named=named,
+        control=None if many or control is None else names.index(control.label),
+        base=None if control is None else _floats(control.known),
+        others=_others(status, names) if of_categories else (),
+        rates=status.rates,
+        star_is=STARS[status.state],
+    )
+    which = f"Estimated mean outcomes{' of the best option of each category' if of_categories else ''}{some}"
+    dots = " The light strokes are the other options." if of_categories else ""
+    base = "" if control is None else f' The dashed line is the control "{control.label}".'
+    return plot.as_png(ax), f"{which}. {status.about_intervals}{dots}{base}"
 
-    names, _, _, estimate, low, high = _columns(status)
-    leader = names[0] if status.best is None else status.best
-    control = None if status.control is None else names.index(status.control)
-    look: dict[str, Any] = {"control": control, "rates": status.rates, "star_is": STARS[status.state]}
-    ax = plot.plot_estimates(names, estimate, low, high, names.index(leader), named=named, **look)
-    base = "" if status.control is None else f' The dashed line is the control "{status.control}".'
-    yield plot.as_png(ax), f"Estimated mean outcomes. {status.about_intervals}{base}"
+
+def _graph(status: Status, instance: Instance, named: Sequence[str]) -> Picture:
+    """Returns the graph, coloured by the estimates; the arms `named` get a label first."""
     labels = instance.labels
     ax = plot.plot_graph(
         Instance(instance.problem, _floats(arm.estimate for arm in status.arms), labels),
         [arm.results for arm in status.arms],
-        best=labels.index(leader),
-        named=[labels.index(names[row]) for row in named],
+        best=labels.index(status.ranked[0].label if status.best is None else status.best),
+        named=[labels.index(label) for label in named],
         area_is="share of the results",
         colour_is="estimated mean",
         star_is=STARS[status.state],
     )
-    yield plot.as_png(ax), "The graph, coloured by the estimates."
+    return plot.as_png(ax), "The graph, coloured by the estimates."
 
 
-def _race_of_few(status: Status, instance: Instance, raced: Sequence[Check]) -> Picture:
-    from spectralbai import plot
-
-    labels, tolerant = instance.labels, instance.problem.tolerance > 0
+def _race(status: Status, definition: Definition, raced: Sequence[Check], lines: str) -> Picture:
+    """Returns the race: the accounts at each check. `lines` says which of many lines are shown; "" means all."""
+    names, tolerant = definition.instance.labels, definition.instance.problem.tolerance > 0
     lacking = lacking_of(raced, [arm.withdrawn for arm in status.arms], leaders=tolerant)
-    best = None if status.best is None else labels.index(status.best)
-    samples, end = [check.samples for check in raced], _end(tolerant)
-    ax = plot.plot_race(samples, lacking, labels, status.delta, best, end_is=end)
-    caption = f"The race: an option is {end} when the account against it reaches the line."
-    return plot.as_png(ax), caption + _doubt(status)
+    best = None if status.best is None else names.index(status.best)
+    # With a tolerance, the study decides when the leader has beaten all others, and they need not be eliminated.
+    end = "beaten" if tolerant else "out"
+    account, when = "account against the option", f"an option is {end} when the account against it"
+    if lines:
+        if best is not None:
+            lacking[:, best], best = np.nan, None  # there is no account against the arm recommended
+        categories = categories_in(definition)
+        if categories is not None:
+            lacking, names = most_lacking(lacking, categories.of_arm), categories.categories
+            account = "least account in the category"
+            when = f"all of its options are {end} when the least account against them"
+        shown = _hardest(lacking)
+        lacking, names = lacking[:, shown], tuple(names[each] for each in shown)
+    samples = [check.samples for check in raced]
+    ax = plot.plot_race(samples, lacking, names, status.delta, best, end_is=end, account_is=account)
+    doubt = " But the data contradict R, and nothing is claimed." if status.consistent is False else ""
+    return plot.as_png(ax), f"The race{lines}: {when} reaches the line.{doubt}"
 
 
-def _end(tolerant: bool) -> str:
-    """Returns the word for an arm whose account is full: with a tolerance, the study decides when the leader has beaten
-    all others, and they need not be eliminated."""
-    return "beaten" if tolerant else "out"
-
-
-def _doubt(status: Status) -> str:
-    return " But the data contradict R, and nothing is claimed." if status.consistent is False else ""
-
-
-def _pictures_of_many(status: Status, definition: Definition, checks: Sequence[Check]) -> Iterator[Picture]:
-    """Yields the pictures of a study with results.
-
-    There is no picture of the graph, because its dots would be too small to distinguish.
-    """
-    from spectralbai import plot
-
-    names, results, omega, estimate, low, high = _columns(status)
-    every, some = _words(status, len(names))
-    categories = categories_in(definition)
-    control = next((arm for arm in status.arms if arm.label == status.control), None)
-    if np.isfinite(estimate).all():
-        look: dict[str, Any] = {"rates": status.rates, "star_is": STARS[status.state]}
-        look["others"] = _others(status, names) if categories is not None else ()
-        look["base"] = None if control is None else _floats(control.known)
-        ax = plot.plot_estimates(names, estimate, low, high, 0, **look)
-        which = "Estimated mean outcomes" + ("" if categories is None else " of the best option of each category")
-        dots = "" if categories is None else " The light strokes are the other options."
-        base = "" if control is None else f' The dashed line is the control "{control.label}".'
-        yield plot.as_png(ax), f"{which}{some}. {status.about_intervals}{dots}{base}"
-    ax = plot.plot_shares(names, results, omega, of=status.results)
-    yield plot.as_png(ax), f"How the trials were shared{some}."
-    raced = [check for check in checks if check.lacking is not None]
-    if raced:
-        yield _race_of_many(status, definition, raced, every)
-
-
-def _race_of_many(status: Status, definition: Definition, raced: Sequence[Check], every: str) -> Picture:
-    from spectralbai import plot
-
-    labels, tolerance = definition.instance.labels, definition.instance.problem.tolerance
-    categories = categories_in(definition)
-    lacking = lacking_of(raced, [arm.withdrawn for arm in status.arms], tolerance > 0)
-    if status.best is not None:
-        lacking[:, labels.index(status.best)] = np.nan  # there is no account against the arm recommended
-    names = labels
-    if categories is not None:
-        lacking, names = most_lacking(lacking, categories.of_arm), categories.categories
-    # First the ones whose accounts lack most, then those that were beaten last.
+def _hardest(lacking: Matrix) -> list[int]:
+    """Returns the columns of the accounts that lack most, then of those that were full last."""
     last = np.nan_to_num(lacking[-1])
     under_way = (np.nan_to_num(lacking) > 0).sum(axis=0)
-    shown = [each for each in np.lexsort([-under_way, -last]).tolist() if np.isfinite(lacking[:, each]).any()]
-    shown = shown[:MOST_ROWS]
-    end = _end(tolerance > 0)
-    ax = plot.plot_race(
-        [check.samples for check in raced],
-        lacking[:, shown],
-        [names[each] for each in shown],
-        status.delta,
-        None,
-        end_is=end,
-        account_is="account against the option" if categories is None else "least account in the category",
-    )
-    caption = f"The race, {every}: an option is {end} when the account against it reaches the line."
-    if categories is not None:
-        caption = (
-            f"The race, {every}: all of its options are {end} when the least account against them reaches the line."
-        )
-    return plot.as_png(ax), caption + _doubt(status)
+    order = np.lexsort([-under_way, -last]).tolist()
+    return [each for each in order if np.isfinite(lacking[:, each]).any()][:MOST_ROWS]
 
 
-Columns = tuple[list[str], list[int], list[float], list[float], list[float], list[float]]
-
-
-def _columns(status: Status) -> Columns:
-    """Returns names, results, shares of future pulls, estimates and the ends of their intervals, with NaN for unknown
-    numbers, of the rows of a picture.
-
-    The rows are the arms, the best estimate first; if there are many, the recommended arm and others or, if there are
-    categories, the best arm of each.
-    """
-    rows: Sequence[ArmStatus | CategoryStatus] = status.ranked
-    if len(status.arms) > MANY_ARMS:
-        rows = (status.listed if status.categories is None else status.categories)[:MOST_ROWS]
-    names = [each.label if isinstance(each, ArmStatus) else each.name for each in rows]
-    numbers = ("omega", "estimate", "low", "high")
-    omega, estimate, low, high = (_floats(getattr(each, number) for each in rows) for number in numbers)
-    return names, [each.results for each in rows], omega, estimate, low, high
+def _names(rows: Rows) -> list[str]:
+    return [row.label if isinstance(row, ArmStatus) else row.name for row in rows]
 
 
 def _others(status: Status, names: Sequence[str]) -> list[list[float]]:
     """Returns, for each of these categories, the estimates of its arms except the best one."""
-    of_row = {name: row for row, name in enumerate(names)}
+    estimates: dict[str | None, list[float]] = {name: [] for name in names}
     best = {each.best for each in status.categories or ()}
-    estimates: list[list[float]] = [[] for _ in names]
     for arm in status.arms:
-        if arm.category in of_row and arm.estimate is not None and arm.label not in best:
-            estimates[of_row[arm.category]].append(arm.estimate)
-    return estimates
-
-
-def _words(status: Status, rows: int) -> tuple[str, str]:
-    """Returns words for the lines of a picture, and words to add if rows do not show all arms or categories."""
-    if status.categories is None:
-        return f"the {rows} options that lack most", f", for {rows} of {len(status.arms):,} options"
-    if rows == len(status.categories):
-        return "a line per category", ""
-    return f"the {rows} categories that lack most", f", for {rows} of {len(status.categories):,} categories"
+        if arm.category in estimates and arm.estimate is not None and arm.label not in best:
+            estimates[arm.category].append(arm.estimate)
+    return list(estimates.values())
 
 
 def _floats(values: Iterable[float | None]) -> list[float]:

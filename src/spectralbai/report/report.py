@@ -19,7 +19,6 @@ from spectralbai.problem import Problem
 from spectralbai.report.by_category import categories_in, most_lacking
 from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.page import PAGE, figure
-from spectralbai.report.pictures import pictures
 from spectralbai.report.status import MANY_ARMS, ArmStatus, Status
 from spectralbai.report.tables import TextTable, arms_of, categories_of, comparisons_of
 from spectralbai.software import software
@@ -113,6 +112,11 @@ class Report:
         """Returns one HTML page that needs no other files. All text from users is escaped. The page has no script
         unless there are many arms; then a script turns the pages of their table."""
         status = self.status
+        drawn: Iterable[tuple[bytes, str]] = ()
+        if status.results:
+            from spectralbai.report.pictures import pictures  # they need matplotlib
+
+            drawn = pictures(status, self.definition, self.checks)
         return PAGE.format(
             title=escape(status.name),
             state=status.state,
@@ -120,7 +124,7 @@ class Report:
             categories=self._categories(),
             arms=self._rows(arms_of) + paragraph(self._about_arms()),
             compared="" if status.control is None else self._compared(status.control),
-            pictures="".join(figure(png, caption) for png, caption in pictures(status, self.definition, self.checks)),
+            pictures="".join(figure(png, caption) for png, caption in drawn),
             known=pairs(self._known()),
             asked=pairs(self._asked()),
             came=pairs(self._came()),
@@ -141,21 +145,18 @@ class Report:
 
     def _check(self, check: Check) -> dict[str, Any]:
         """Returns a check, JSON-ready; with categories, it has numbers for each category instead of each arm."""
+        document = dict(vars(check))
         graph = categories_in(self.definition)
-        if graph is None or check.candidates is None or check.lacking is None:
-            return dict(vars(check))
-        left = np.bincount(graph.of_arm[list(check.candidates)], minlength=graph.n_components)
-        most = most_lacking(np.array([check.lacking]), graph.of_arm)[0]
-        return {
-            "samples": check.samples,
-            "arm": check.arm,
-            "statistic": check.statistic,
-            "threshold": check.threshold,
-            "by_category": {
+        if graph is not None and check.candidates is not None and check.lacking is not None:
+            del document["candidates"], document["lacking"]
+            of_arm = graph.of_arm[: len(check.lacking)]  # later arms, and perhaps categories, had not joined yet
+            most = most_lacking(np.array([check.lacking]), of_arm)[0]
+            left = np.bincount(of_arm[list(check.candidates)], minlength=most.size)
+            document["by_category"] = {
                 name: {"candidates": number, "lacking": lacks}
-                for name, number, lacks in zip(graph.categories, left.tolist(), most.tolist(), strict=True)
-            },
-        }
+                for name, number, lacks in zip(graph.categories, left.tolist(), most.tolist(), strict=False)
+            }
+        return document
 
     def _definition(self) -> dict[str, Any]:
         """Returns the definition; with many arms, without their labels and categories, which are in the table."""
@@ -170,8 +171,6 @@ class Report:
     def _categories(self) -> str:
         if self.status.categories is None:
             return ""
-        content = categories_of(self.status)
-        shown = table(*content) if len(content.rows) <= MANY_ARMS else paged(*content)
         words = "* has the option recommended. " if self.status.best is not None else ""
         if self.status.candidates:
             words += "May be best: how many of its options may be the best. "
@@ -180,15 +179,11 @@ class Report:
         )
         if self.status.candidates:
             words += " Least account: the account against the option that is furthest from being out."
-        return "<h2>Categories</h2>\n" + shown + paragraph(words)
+        return "<h2>Categories</h2>\n" + _shown(categories_of(self.status)) + paragraph(words)
 
     def _rows(self, made: Callable[[Status, Sequence[ArmStatus]], TextTable]) -> str:
-        """Returns a table of the arms."""
-        status = self.status
-        if not self._many:
-            return table(*made(status, status.ranked))
-        kinds = [arm.category for arm in status.listed if arm.category is not None]
-        return paged(*made(status, status.listed), kinds, "category")
+        arms = self.status.listed if self._many else self.status.ranked
+        return _shown(made(self.status, arms), [arm.category for arm in arms if arm.category is not None])
 
     def _about_arms(self) -> str:
         status = self.status
@@ -260,6 +255,10 @@ class Report:
             yield f"worker {worker or '(unnamed)'}", in_words(count, "result")
         for origin, count in self.origins.items():
             yield f"without ticket: {origin}", in_words(count, "result")
+
+
+def _shown(content: TextTable, kinds: Sequence[str] = ()) -> str:
+    return table(*content) if len(content.rows) <= MANY_ARMS else paged(*content, kinds, "category")
 
 
 def _smoothness(problem: Problem) -> str:

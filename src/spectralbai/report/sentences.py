@@ -72,7 +72,6 @@ def _running(status: Status) -> str:
 
 
 def _ended(status: Status) -> str:
-    """Returns the answer of a study that ended without a decision."""
     by_budget = status.budget is not None and status.results >= status.budget and not status.by_hand
     how = "Stopped by hand" if status.by_hand else "Ended"
     when = "with the budget" if by_budget else f"on {in_full(status.until or '')}"
@@ -82,25 +81,22 @@ def _ended(status: Status) -> str:
     left = "" if status.candidates is None else f" {_left(status, status.candidates)}"
     next_best = _next_best(status)
     if next_best is None:
-        return (
-            f'{ended}{left} Recommended: "{status.best}".{" Its lead is being computed." if status.computing else ""}'
-        )
-    gap = Comparison.of(_best(status).known, next_best.known)
+        computing = " Its lead is being computed." if status.computing else ""
+        return f'{ended}{left} Recommended: "{status.best}".{computing}'
+    best = next(arm for arm in status.arms if arm.label == status.best)
+    gap = Comparison.of(best.known, next_best.known)
     limits = (gap.difference, gap.difference_low, gap.difference_high)
     number = Decimals.of([limits], "points" if status.rates else "", signed=True)
     within = number.interval(gap.difference_low, gap.difference_high)
     unit = " points" if status.rates else ""
     led, which = "", "the next"
-    if _overtakes(status, next_best):
+    # Estimates count every result told, and the recommendation those up to the last reading of the rule.
+    if gap.difference is not None and (gap.difference < 0 if status.goal == "max" else gap.difference > 0):
         led, which = ", which led at the last check", "ahead by the results told since"
     return (
         f'{ended}{left} Recommended: "{status.best}"{led}; its mean minus that of "{next_best.label}", {which}, is '
         f"about {number(gap.difference)}{unit}" + (f" ({within})." if within else ".")
     )
-
-
-def _best(status: Status) -> ArmStatus:
-    return next(arm for arm in status.arms if arm.label == status.best)
 
 
 def _next_best(status: Status) -> ArmStatus | None:
@@ -109,14 +105,6 @@ def _next_best(status: Status) -> ArmStatus | None:
     rivals = {*may_be} - {status.best}
     found = (arm for arm in status.ranked if arm.label in rivals and arm.estimate is not None and not arm.withdrawn)
     return next(found, None)
-
-
-def _overtakes(status: Status, arm: ArmStatus) -> bool:
-    """Returns whether an arm has a better estimate than the recommended one: estimates count every result told, and
-    the recommendation those up to the last reading of the rule."""
-    best = _best(status).estimate
-    assert best is not None and arm.estimate is not None
-    return arm.estimate > best if status.goal == "max" else arm.estimate < best
 
 
 def _left(status: Status, candidates: tuple[str, ...]) -> str:
@@ -148,9 +136,9 @@ def advice_of(status: Status) -> Iterator[str]:
             f"{shlex.quote(status.name)} {late[0].id}"
         )
     if status.room is not None and status.remaining is not None and status.remaining > status.room:
-        which = f"the budget of {status.budget:,} trials"
-        if status.budget is None:
-            which = f"the time until {in_full(status.until or '')}"
+        which = f"the time until {in_full(status.until)}" if status.until else ""
+        if status.budget is not None and status.room >= status.budget - status.results:
+            which = f"the budget of {status.budget:,} trials"
         yield (
             f"At the present pace {which} is not enough: about {in_words(round(status.remaining), 'trial')} more are "
             f"needed, and {round(status.room):,} are left."

@@ -198,60 +198,55 @@ class Status:
 
     def account(self, arm: ArmStatus) -> str:
         """Returns the state of the account against an arm, in words."""
-        if arm.withdrawn:
-            return "withdrawn"
-        if arm.out_at is not None:
-            return f"out at {arm.out_at:,}"
-        if arm.label == self.best:
-            return "-" if self.candidates is None else "leads"
-        if arm.lacking is None:
-            return "-"
-        return self._holds(arm.lacking)
+        leads = arm.label == self.best and self.candidates is not None
+        return self._account(arm.withdrawn, arm.out_at, arm.lacking, leads)
 
     def account_of(self, category: CategoryStatus) -> str:
         """Returns the state of the account that lacks most in a category, in words."""
-        if category.withdrawn == category.arms:
-            return "withdrawn"
-        if category.out_at is not None:
-            return f"out at {category.out_at:,}"
-        if category.rival is None or category.lacking is None:
-            return "leads" if category.best == self.best and self.candidates else "-"
-        return self._holds(category.lacking)
+        leads = category.best == self.best and bool(self.candidates)
+        return self._account(category.withdrawn == category.arms, category.out_at, category.lacking, leads)
 
-    def _holds(self, lacking: float) -> str:
+    def _account(self, withdrawn: bool, out_at: int | None, lacking: float | None, leads: bool) -> str:
+        if withdrawn:
+            return "withdrawn"
+        if out_at is not None:
+            return f"out at {out_at:,}"
+        if lacking is None:
+            return "leads" if leads else "-"
         return f"{math.exp(-lacking) / self.delta:.2g} of {1 / self.delta:.4g}" if lacking > 0 else "beaten"
 
     @property
     def agreement(self) -> str:
         """Whether the data agree with R, in words."""
-        if self.consistent is None and self.R is None:
+        if self.consistent is not None:
+            return "yes, so far" if self.consistent else "no: they contradict it"
+        if self.R is None:
             return "not tested without a graph"
-        if self.consistent is None and self.computing:
+        if self.computing:
             return "being computed"
-        if self.consistent is None:
-            from spectralbai.stopping import RULES  # loads compiled code, which few readers of a status need
+        from spectralbai.stopping import RULES  # loads compiled code, which few readers of a status need
 
-            rule = RULES.get(self.stopping)  # that of a service may not be registered here
-            return "not tested yet" if rule is not None and rule.tests_R else "not tested by this rule"
-        return "yes, so far" if self.consistent else "no: they contradict it"
+        rule = RULES.get(self.stopping)  # that of a service may not be registered here
+        return "not tested yet" if rule is not None and rule.tests_R else "not tested by this rule"
+
+    def _place(self, arm: ArmStatus) -> float:
+        """Returns what arms are sorted by, so that the best estimate is first and unknown ones are last."""
+        return math.inf if arm.estimate is None else -arm.estimate if self.goal == "max" else arm.estimate
 
     @property
     def ranked(self) -> tuple[ArmStatus, ...]:
         """The arms, by their estimates, the best first; arms without an estimate come last, in their order."""
-        sign = 1.0 if self.goal == "max" else -1.0
-        return tuple(sorted(self.arms, key=lambda arm: math.inf if arm.estimate is None else -sign * arm.estimate))
+        return tuple(sorted(self.arms, key=self._place))
 
     @cached_property
     def listed(self) -> tuple[ArmStatus, ...]:
         """The arms in the order for long lists: the recommended one, then the other candidates, then the rest. In each
         part the best estimate comes first and, of equal estimates, the one with most results."""
         may_be = self._may_be_best
-        sign = 1.0 if self.goal == "max" else -1.0
 
         def place(arm: ArmStatus) -> tuple[Any, ...]:
-            estimate = math.inf if arm.estimate is None else -sign * arm.estimate
             left = may_be is None or arm.label in may_be
-            return arm.label != self.best, not left, arm.withdrawn, estimate, -arm.results
+            return arm.label != self.best, not left, arm.withdrawn, self._place(arm), -arm.results
 
         return tuple(sorted(self.arms, key=place))
 
@@ -335,8 +330,9 @@ class Status:
             if len(table.rows) > MOST_ROWS:
                 shown.append(html.paragraph(f"{MOST_ROWS} of {len(table.rows):,} categories."))
         arms = self.top[:MOST_ROWS]
-        for table in (arms_of(self, arms), *((comparisons_of(self, arms),) if self.control is not None else ())):
-            shown.append(html.table(*table))
+        shown.append(html.table(*arms_of(self, arms)))
+        if self.control is not None:
+            shown.append(html.table(*comparisons_of(self, arms)))
         if len(arms) < len(self.arms):
             shown.append(html.paragraph(self.about(arms)))
         return "".join(shown)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from spectralbai.decimals import Decimals, percent
 
 if TYPE_CHECKING:
     from spectralbai.report.by_category import CategoryStatus
+    from spectralbai.report.comparison import Comparison
     from spectralbai.report.status import ArmStatus, Status
+
+T = TypeVar("T")
+Columns = list[tuple[str, Callable[[T], str]]]
+"""The heading of each column, and what it says of each thing in the table."""
 
 
 class TextTable(NamedTuple):
@@ -18,100 +23,81 @@ class TextTable(NamedTuple):
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
+    @classmethod
+    def of(cls, columns: Columns[T], things: Iterable[T]) -> TextTable:
+        """Returns the table with a row for each thing."""
+        headings, cells = zip(*columns, strict=True)
+        return cls(headings, tuple(tuple(cell(each) for cell in cells) for each in things))
+
 
 def categories_of(status: Status) -> TextTable:
     """Returns the categories: that of the recommended arm first, with a star, those without candidates last."""
     mean = means_of(status)
-
-    def cells(category: CategoryStatus) -> Iterator[str]:
-        yield category.name + (" *" if status.best is not None and category.best == status.best else "")
-        yield f"{category.arms:,}"
-        if raced:
-            yield "-" if category.candidates is None else f"{category.candidates:,}"
-        yield f"{category.results:,}"
-        yield percent(category.share)
-        yield "-" if category.omega is None else percent(category.omega)
-        yield category.best or "-"
-        yield mean(category.estimate)
-        yield mean.interval(category.low, category.high)
-        if raced:
-            yield status.account_of(category)
-
-    raced = bool(status.candidates)
-    of_race, account = (("may be best",), ("least account",)) if raced else ((), ())
-    headings = (
-        "category",
-        "options",
-        *of_race,
-        "results",
-        "share",
-        "next",
-        "its best",
-        "estimate",
-        "interval",
-        *account,
-    )
-    return TextTable(headings, tuple(tuple(cells(category)) for category in status.categories or ()))
+    columns: Columns[CategoryStatus] = [
+        ("category", lambda each: each.name + (" *" if status.best is not None and each.best == status.best else "")),
+        ("options", lambda each: f"{each.arms:,}"),
+        ("may be best", lambda each: f"{each.candidates:,}"),
+        ("results", lambda each: f"{each.results:,}"),
+        ("share", lambda each: percent(each.share)),
+        ("next", lambda each: "-" if each.omega is None else percent(each.omega)),
+        ("its best", lambda each: each.best or "-"),
+        ("estimate", lambda each: mean(each.estimate)),
+        ("interval", lambda each: mean.interval(each.low, each.high)),
+        ("least account", status.account_of),
+    ]
+    hidden = () if status.candidates else ("may be best", "least account")
+    return TextTable.of([column for column in columns if column[0] not in hidden], status.categories or ())
 
 
 def arms_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> TextTable:
     """Returns the table of these arms, or of all, the best estimate first; a star marks the recommended arm."""
     mean = means_of(status)
     rate = mean if status.rates else percent
-    counted = any(arm.hits is not None for arm in status.arms)
-    raced = bool(status.candidates)
 
-    def cells(arm: ArmStatus) -> Iterator[str]:
-        yield arm.label + (" *" if arm.label == status.best else "")
-        if arm.category is not None:
-            yield arm.category
-        if counted:
-            hits = arm.hits or 0
-            yield f"{hits:,} of {arm.results:,}" + (f" ({rate(hits / arm.results)})" if arm.results else "")
-        else:
-            yield f"{arm.results:,}"
-            yield mean(arm.mean)
-        yield mean(arm.estimate)
-        yield mean.interval(arm.low, arm.high)
-        yield percent(arm.share)
-        yield "-" if arm.omega is None else percent(arm.omega)
-        yield f"{arm.pending:,}" if arm.pending else ""
-        if raced:
-            yield status.account(arm)
+    def raw_rate(arm: ArmStatus) -> str:
+        hits = arm.hits or 0
+        return f"{hits:,} of {arm.results:,}" + (f" ({rate(hits / arm.results)})" if arm.results else "")
 
-    raw = ("raw rate",) if counted else ("results", "raw mean")
-    raw = raw if status.categories is None else ("category", *raw)
-    headings = ("option", *raw, "estimate", "interval", "share", "next", "pending", *(("account",) if raced else ()))
-    return TextTable(headings, tuple(tuple(cells(arm)) for arm in (status.ranked if arms is None else arms)))
+    columns: Columns[ArmStatus] = [("option", lambda arm: arm.label + (" *" if arm.label == status.best else ""))]
+    if status.categories is not None:
+        columns.append(("category", lambda arm: arm.category or ""))
+    if any(arm.hits is not None for arm in status.arms):
+        columns.append(("raw rate", raw_rate))
+    else:
+        columns += [("results", lambda arm: f"{arm.results:,}"), ("raw mean", lambda arm: mean(arm.mean))]
+    columns += [
+        ("estimate", lambda arm: mean(arm.estimate)),
+        ("interval", lambda arm: mean.interval(arm.low, arm.high)),
+        ("share", lambda arm: percent(arm.share)),
+        ("next", lambda arm: "-" if arm.omega is None else percent(arm.omega)),
+        ("pending", lambda arm: f"{arm.pending:,}" if arm.pending else ""),
+    ]
+    if status.candidates:
+        columns.append(("account", status.account))
+    return TextTable.of(columns, status.ranked if arms is None else arms)
 
 
 def comparisons_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> TextTable:
     """Returns the table that compares these arms, or all, with the control, whose row is blank."""
     mean = means_of(status)
     against = [arm.against for arm in status.arms if arm.against is not None]
-    difference = Decimals.of(
-        [(each.difference, each.difference_low, each.difference_high) for each in against],
-        "points" if status.rates else "",
-        signed=True,
-    )
+    gaps = [(each.difference, each.difference_low, each.difference_high) for each in against]
+    gap = Decimals.of(gaps, "points" if status.rates else "", signed=True)
     lift = Decimals.of([(each.lift, each.lift_low, each.lift_high) for each in against], "%", signed=True)
 
-    def cells(arm: ArmStatus) -> Iterator[str]:
-        yield arm.label + (" *" if arm.label == status.best else "")
-        yield mean(arm.estimate)
-        each = arm.against
-        if each is None:
-            yield from ("", "", "", "", "control")
-            return
-        yield difference(each.difference)
-        yield difference.interval(each.difference_low, each.difference_high)
-        yield lift(each.lift)
-        yield lift.interval(each.lift_low, each.lift_high)
-        yield each.verdict(status.goal)
+    def compared(say: Callable[[Comparison], str], of_control: str = "") -> Callable[[ArmStatus], str]:
+        return lambda arm: of_control if arm.against is None else say(arm.against)
 
-    unit = "difference, % points" if status.rates else "difference"
-    headings = ("option", "estimate", unit, "its interval", "lift", "its interval", "for sure")
-    return TextTable(headings, tuple(tuple(cells(arm)) for arm in (status.ranked if arms is None else arms)))
+    columns: Columns[ArmStatus] = [
+        ("option", lambda arm: arm.label + (" *" if arm.label == status.best else "")),
+        ("estimate", lambda arm: mean(arm.estimate)),
+        ("difference, % points" if status.rates else "difference", compared(lambda each: gap(each.difference))),
+        ("its interval", compared(lambda each: gap.interval(each.difference_low, each.difference_high))),
+        ("lift", compared(lambda each: lift(each.lift))),
+        ("its interval", compared(lambda each: lift.interval(each.lift_low, each.lift_high))),
+        ("for sure", compared(lambda each: each.verdict(status.goal), "control")),
+    ]
+    return TextTable.of(columns, status.ranked if arms is None else arms)
 
 
 def means_of(status: Status) -> Decimals:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -16,7 +16,7 @@ from spectralbai.errors import SpectralBAIError
 from spectralbai.service.access import Access, Token
 from spectralbai.service.limits import Limits, Rates, measured, too_large
 from spectralbai.service.metrics import Metrics
-from spectralbai.service.problems import of_http
+from spectralbai.service.problems import problem
 
 LOG = logging.getLogger("spectralbai.service")
 COOKIE = "spectralbai"
@@ -93,14 +93,15 @@ class Gate:
         headers = Headers(scope=scope)
         method, path = scope["method"], scope["path"]
         if not self._access.needed and not _is_local(headers.get("host", "")):
-            return of_http(
-                421,
+            return problem(
+                "wrong-host",
                 "without tokens the service answers to localhost and addresses only, so that no web page can reach it "
                 "under a name of its own; create a token: spectralbai serve token create",
             )
-        bearer, cookie = _secrets(headers)
+        scheme, _, secret = headers.get("authorization", "").partition(" ")
+        bearer = secret.strip() if scheme.lower() == "bearer" else ""
         try:
-            token = self._access.find(bearer or cookie)
+            token = self._access.find(bearer or HTTPConnection(scope).cookies.get(COOKIE))
         except SpectralBAIError as error:  # the file of tokens is damaged
             LOG.error("%s", error)
             token = None
@@ -109,8 +110,8 @@ class Gate:
         wait = self._rates.wait(client)
         if wait:
             limit = f"{self._limits.rate:g} requests per second"
-            return of_http(
-                429,
+            return problem(
+                "too-many",
                 f"more than {limit}; try again in {wait} s, or tell many results at once",
                 {"Retry-After": str(wait)},
             )
@@ -119,38 +120,27 @@ class Gate:
             if refusal is not None:
                 return refusal
         if method not in SAFE and not bearer and not _same_site(headers):
-            return of_http(403, "a request that changes something must come from the page of this service itself")
+            return problem(
+                "forbidden", "a request that changes something must come from the page of this service itself"
+            )
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > self._limits.body:
-            return of_http(413, too_large(self._limits.body))
+            return problem("too-large", too_large(self._limits.body))
         return None
 
 
 def _not_allowed(token: Token | None, method: str, path: str) -> Response | None:
     if token is None:
-        return of_http(
-            401,
+        return problem(
+            "unauthorized",
             "a token is needed, as Authorization: Bearer TOKEN; spectralbai serve token create makes one",
             {"WWW-Authenticate": "Bearer"},
         )
     if method not in SAFE and not token.writes and path not in READING:
-        return of_http(
-            403, "this token may only read; spectralbai serve token create --read-write makes one that writes"
+        return problem(
+            "forbidden", "this token may only read; spectralbai serve token create --read-write makes one that writes"
         )
     return None
-
-
-def _secrets(headers: Headers) -> tuple[str | None, str | None]:
-    """Returns the token in the header and the token in the cookie."""
-    scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    cookie = None
-    if "cookie" in headers:
-        try:
-            found = SimpleCookie(headers["cookie"]).get(COOKIE)
-            cookie = None if found is None else found.value
-        except CookieError:
-            cookie = None
-    return (bearer.strip() or None) if scheme.lower() == "bearer" else None, cookie
 
 
 def _same_site(headers: Headers) -> bool:
@@ -182,8 +172,6 @@ def _keep_slashes(scope: Scope) -> None:
     """Keeps %2F and %25 in the path undecoded, so that the name of a study stays one part of the path."""
     raw = scope.get("raw_path")
     if raw and b"%" in raw:
-        from urllib.parse import unquote
-
         text = raw.decode("ascii", "replace").split("?")[0]
         for code in ("%25", "%2F", "%2f"):
             text = text.replace(code, "%25" + code[1:])

@@ -13,59 +13,45 @@ from starlette.responses import Response
 from spectralbai.errors import SpectralBAIError
 from spectralbai.service.answers import as_json
 
-STATUS = {"refused": 422, "not-found": 404, "conflict": 409, "busy": 503, "broken": 503}
-"""HTTP status for each kind of error (`spectralbai.errors`)."""
-OF_HTTP = {
-    400: "malformed",
-    401: "unauthorized",
-    403: "forbidden",
-    404: "not-found",
-    405: "no-such-method",
-    408: "too-slow",
-    413: "too-large",
-    415: "not-json",
-    421: "wrong-host",
-    429: "too-many",
-    500: "unexpected",
+KINDS = {
+    "refused": (422, "The request breaks a stated rule"),
+    "not-found": (404, "There is no such thing"),
+    "conflict": (409, "It contradicts what is recorded, or what others are doing"),
+    "busy": (503, "The database is busy; try again"),
+    "broken": (503, "The database cannot be read or written"),
+    "malformed": (400, "The request cannot be read"),
+    "unauthorized": (401, "A token is needed"),
+    "forbidden": (403, "The token does not allow this"),
+    "no-such-method": (405, "There is no such method here"),
+    "too-slow": (408, "The request came too slowly"),
+    "too-large": (413, "The request is too large"),
+    "not-json": (415, "The body must be JSON"),
+    "wrong-host": (421, "The service is not called by this name"),
+    "too-many": (429, "Too many requests"),
+    "unexpected": (500, "Something went wrong inside the service"),
 }
-"""Kind of error for each status that the service gives by itself, not because of an exception of the library."""
-TITLES = {
-    "refused": "The request breaks a stated rule",
-    "not-found": "There is no such thing",
-    "conflict": "It contradicts what is recorded, or what others are doing",
-    "busy": "The database is busy; try again",
-    "broken": "The database cannot be read or written",
-    "malformed": "The request cannot be read",
-    "unauthorized": "A token is needed",
-    "forbidden": "The token does not allow this",
-    "no-such-method": "There is no such method here",
-    "too-slow": "The request came too slowly",
-    "too-large": "The request is too large",
-    "not-json": "The body must be JSON",
-    "wrong-host": "The service is not called by this name",
-    "too-many": "Too many requests",
-    "unexpected": "Something went wrong inside the service",
-}
+"""HTTP status and title of each kind of error: the first five are those of `spectralbai.errors`."""
+OF_STATUS = {status: kind for kind, (status, _) in KINDS.items()}
 RETRY_AFTER = 1
 """Seconds after which a request that found the database busy may be made again."""
 MEDIA_TYPE = "application/problem+json"
 
 
-def problem(status: int, kind: str, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Returns an error response: its kind, and a sentence that says what is wrong and what to do instead."""
+def problem(kind: str, detail: str, headers: Mapping[str, str] | None = None, status: int | None = None) -> Response:
+    """Returns an error response: its kind, and a sentence that says what is wrong and what to do instead.
+
+    `status` is its HTTP status, if that is not the one of its kind.
+    """
+    usual, title = KINDS[kind]
+    status = usual if status is None else status
     document = {
         "type": f"urn:spectralbai:{kind}",
-        "title": TITLES.get(kind, kind),
+        "title": title,
         "status": status,
         "detail": " ".join(detail.split()),  # one line, whatever names the client has made up
         "kind": kind,
     }
     return Response(as_json(document), status, headers, MEDIA_TYPE)
-
-
-def of_http(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
-    """Returns an error response for a status that the service gives by itself."""
-    return problem(status, OF_HTTP.get(status, "malformed"), detail, headers)
 
 
 def install(app: FastAPI) -> None:
@@ -96,15 +82,13 @@ def sentence(errors: Sequence[Any]) -> str:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, SpectralBAIError)
     headers = {"Retry-After": str(RETRY_AFTER)} if error.kind == "busy" else None
-    return problem(STATUS[error.kind], error.kind, str(error), headers)
+    return problem(error.kind, str(error), headers)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     errors = error.errors()
-    if errors[0]["type"] == "json_invalid":
-        return of_http(400, sentence(errors))
-    return problem(422, "refused", sentence(errors))
+    return problem("malformed" if errors[0]["type"] == "json_invalid" else "refused", sentence(errors))
 
 
 async def _http(request: Request, error: Exception) -> Response:
@@ -114,13 +98,14 @@ async def _http(request: Request, error: Exception) -> Response:
         404: f"there is nothing at {request.url.path}",
         405: f"{request.method} is not possible here",
     }
-    said = detail.get(error.status_code, str(error.detail))
-    return of_http(error.status_code, said, error.headers)
+    status = error.status_code
+    said = detail.get(status, str(error.detail))
+    return problem(OF_STATUS.get(status, "malformed"), said, error.headers, status)
 
 
 async def _memory(request: Request, error: Exception) -> Response:
-    return problem(422, "refused", "there is not enough memory for a problem of this size")
+    return problem("refused", "there is not enough memory for a problem of this size")
 
 
 async def _unexpected(request: Request, error: Exception) -> Response:
-    return of_http(500, "something went wrong inside the service; its log says what")
+    return problem("unexpected", "something went wrong inside the service; its log says what")

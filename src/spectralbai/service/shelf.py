@@ -39,7 +39,9 @@ class Shelf:
                 return call(study)
             except NotFound:
                 self.forget(name)
-        return call(self._opened(name))
+        study = self.studies.open(name)
+        self.keep(study)
+        return call(study)
 
     def forget(self, name: str) -> None:
         """Removes a study from those kept open, for example because it was deleted."""
@@ -52,8 +54,3 @@ class Shelf:
             self._open[study.name] = study
             while len(self._open) > MOST_OPEN:
                 self._open.popitem(last=False)
-
-    def _opened(self, name: str) -> Study:
-        study = self.studies.open(name)
-        self.keep(study)
-        return study

@@ -11,7 +11,7 @@ from spectralbai.service.answers import Answer
 from spectralbai.service.events import Events
 from spectralbai.service.gate import COOKIE
 from spectralbai.service.metrics import Metrics
-from spectralbai.service.problems import of_http
+from spectralbai.service.problems import problem
 from spectralbai.service.pulse import Pulse
 from spectralbai.service.routes.common import Name, TheShelf, answers
 from spectralbai.software import software
@@ -38,7 +38,7 @@ async def login(body: models.Login, request: Request) -> Response:
     access: Access = request.app.state.access
     token = access.find(body.token.strip())
     if access.needed and token is None:
-        return of_http(401, "this token is not valid; spectralbai serve token list shows which are")
+        return problem("unauthorized", "this token is not valid; spectralbai serve token list shows which are")
     answer = _session(request, token)
     if token is not None:
         answer.set_cookie(

@@ -41,15 +41,13 @@ _REFUSALS = {
     422: "The request breaks a stated rule.",
     429: "Too many requests.",
     503: "The database is busy or cannot be reached.",
+    400: "The request cannot be read.",
 }
-_PROBLEM = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
 
 
-def answers(model: type[BaseModel], status: int = 200, **more: Any) -> dict[int | str, dict[str, Any]]:
-    """Returns the possible answers of a route, for OpenAPI."""
-    found: dict[int | str, dict[str, Any]] = {status: {"model": model, "description": "Done.", **more}}
-    refusals: dict[int | str, dict[str, Any]] = {
-        code: {"description": text, "content": _PROBLEM} for code, text in _REFUSALS.items()
+def answers(model: type[BaseModel], status: int = 200) -> dict[int | str, dict[str, Any]]:
+    """Returns the possible answers of a route, for OpenAPI, where each refusal becomes a `Problem`."""
+    return {
+        status: {"model": model, "description": "Done."},
+        **{code: {"model": Problem, "description": text} for code, text in _REFUSALS.items()},
     }
-    refusals[400] = {"description": "The request cannot be read.", "content": _PROBLEM, "model": Problem}
-    return {**found, **refusals}

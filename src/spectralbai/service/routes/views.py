@@ -159,15 +159,11 @@ def tickets(name: Name, shelf: TheShelf) -> Response:
 def graph(name: Name, shelf: TheShelf) -> Response:
     """Returns the graph with a position for each node, to draw it; if there are thousands of options, the
     categories."""
-
-    def drawn(study: Study) -> dict[str, Any]:
-        study.catch_up()
-        return _graph(study)
-
-    return Answer(shelf.use(name, drawn))
+    return Answer(shelf.use(name, _graph))
 
 
 def _graph(study: Study) -> dict[str, Any]:
+    study.catch_up()
     instance = study.definition.instance
     graph, labels = instance.problem.graph, instance.labels
     categories: list[dict[str, Any]] = []

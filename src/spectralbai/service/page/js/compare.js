@@ -1,10 +1,9 @@
 // The options compared with one of them, the control: differences and lifts, with their limits.
 
 import { get, pathOf } from "./api.js";
-import { el, label, reconcile, sentence, setText, svg } from "./dom.js";
+import { cell, el, heading, label, reconcile, sentence, setText, tableOf } from "./dom.js";
+import { showInterval } from "./intervals.js";
 
-const WIDTH = 150;
-const HEIGHT = 16;
 const MOST_OFFERED = 5000;
 
 export function comparePart({ name, onControl }) {
@@ -21,22 +20,18 @@ export function comparePart({ name, onControl }) {
   const end = el("button", { type: "button", class: "quiet", hidden: true }, "End the comparison");
   const refused = el("p", { class: "refused inset", role: "alert", hidden: true, dir: "auto" });
   const words = el("p", { class: "muted inset", role: "status", hidden: true });
-  const unit = el("th", { scope: "col", role: "columnheader", class: "number" });
-  const head = [
-    el("th", { scope: "col", role: "columnheader" }, "Option"),
-    el("th", { scope: "col", role: "columnheader" }, "For sure"),
-    unit,
-    el("th", { scope: "col", role: "columnheader" }, "Its interval"),
-    el("th", { scope: "col", role: "columnheader", class: "number" }, "Lift"),
-    el("th", { scope: "col", role: "columnheader" }, "Its interval"),
-  ];
-  const body = el("tbody", { role: "rowgroup" });
-  const table = el(
-    "table",
-    { class: "compact comparisons", role: "table" },
-    el("caption", { class: "unseen" }, "The options of the table above, compared with the control"),
-    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head)),
-    body,
+  const unit = heading("", "number");
+  const { table, body } = tableOf(
+    "compact comparisons",
+    "The options of the table above, compared with the control",
+    [
+      heading("Option"),
+      heading("For sure"),
+      unit,
+      heading("Its interval"),
+      heading("Lift", "number"),
+      heading("Its interval"),
+    ],
   );
   const scroll = el(
     "div",
@@ -126,11 +121,11 @@ function row({ arm }) {
     "tr",
     { role: "row" },
     el("th", { scope: "row", role: "rowheader", class: "wide" }, label(arm.label)),
-    el("td", { role: "cell", class: "nowrap sure" }),
+    cell("nowrap sure"),
     el("td", { role: "cell", class: "number strong", "data-heading": "Difference" }),
-    el("td", { role: "cell", class: "interval" }, el("span", { class: "drawn" }), el("span", { class: "range" })),
+    cell("interval", el("span", { class: "drawn" }), el("span", { class: "range" })),
     el("td", { role: "cell", class: "number strong", "data-heading": "Lift" }),
-    el("td", { role: "cell", class: "nowrap muted" }),
+    cell("nowrap muted"),
   );
 }
 
@@ -143,44 +138,18 @@ function change(made, { arm, cells, scale, best }) {
   parts[1].dataset.sure = sure;
   setText(parts[2], difference);
   setText(parts[3].lastChild, limits);
-  const drawing = JSON.stringify([scale, arm.against]);
-  if (parts[3].drawing !== drawing) {
-    parts[3].drawing = drawing;
-    parts[3].firstChild.replaceChildren(drawn(arm.against, scale));
-  }
+  showInterval(parts[3], limitsOf(arm), scale, { at: 0, kind: "zero" });
   setText(parts[4], lift);
   setText(parts[5], limitsOfLift);
 }
 
+/** The difference of an option and the control, with its limits. */
+const limitsOf = ({ against }) =>
+  against === null ? [null, null, null] : [against.difference_low, against.difference, against.difference_high];
+
 /** From where to where differences are drawn; 0 is always among them. */
 function scaleOf(arms) {
-  const numbers = arms
-    .flatMap(({ against }) =>
-      against === null ? [] : [against.difference, against.difference_low, against.difference_high],
-    )
-    .filter((each) => each !== null);
+  const numbers = arms.flatMap(limitsOf).filter((each) => each !== null);
   const [low, high] = [Math.min(0, ...numbers), Math.max(0, ...numbers)];
   return low === high ? { low: -1, high: 1 } : { low, high };
-}
-
-function drawn(against, { low, high }) {
-  if (against === null || against.difference === null) return "";
-  const place = (value) => (3 + ((value - low) / (high - low)) * (WIDTH - 6)).toFixed(1);
-  const [from, to] = [place(against.difference_low ?? low), place(against.difference_high ?? high)];
-  const claimed = against.difference_low !== null || against.difference_high !== null;
-  const middle = HEIGHT / 2;
-  return svg(
-    "svg",
-    {
-      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-      width: WIDTH,
-      height: HEIGHT,
-      "aria-hidden": "true",
-      class: "bar-of-interval",
-    },
-    svg("line", { x1: 0, x2: WIDTH, y1: middle, y2: middle, class: "base" }),
-    svg("line", { x1: place(0), x2: place(0), y1: 0, y2: HEIGHT, class: "zero" }),
-    claimed ? svg("line", { x1: from, x2: to, y1: middle, y2: middle, class: "range" }) : null,
-    svg("circle", { cx: place(against.difference), cy: middle, r: 3.5, class: "dot" }),
-  );
 }

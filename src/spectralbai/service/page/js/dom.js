@@ -25,6 +25,27 @@ export function svg(tag, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, tag), attributes, children);
 }
 
+/** A table with a caption for screen readers; its rows are added to `body`. */
+export function tableOf(kind, caption, headings) {
+  const body = el("tbody", { role: "rowgroup" });
+  const table = el(
+    "table",
+    { class: kind, role: "table" },
+    el("caption", { class: "unseen" }, caption),
+    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, headings)),
+    body,
+  );
+  return { table, body };
+}
+
+export function heading(text, kind = null) {
+  return el("th", { scope: "col", role: "columnheader", class: kind }, text);
+}
+
+export function cell(kind, ...children) {
+  return el("td", { role: "cell", class: kind }, ...children);
+}
+
 /** A label: kept apart from the direction of the text around it, and shown in full when pointed at. */
 export function label(text, attributes = {}) {
   return el("bdi", { dir: "auto", class: "label", title: text, ...attributes }, text === "" ? "(no name)" : text);

@@ -1,7 +1,7 @@
 // The list of studies.
 
 import { get, mayWrite, pathOf } from "./api.js";
-import { el, label, reconcile, setAttribute, setText } from "./dom.js";
+import { el, heading, label, reconcile, setAttribute, setText, tableOf } from "./dom.js";
 import { apart, count, date, things } from "./format.js";
 import { importStudy } from "./import.js";
 import { listen, paced } from "./live.js";
@@ -20,17 +20,8 @@ export function stateWord(state) {
 
 export function listView() {
   const search = el("input", { type: "search", id: "search", placeholder: "Search by name or best option" });
-  const body = el("tbody", { role: "rowgroup" });
-  const headings = HEADINGS.map((text) =>
-    el("th", { scope: "col", role: "columnheader", class: NUMBERS.has(text) ? "number" : null }, text),
-  );
-  const table = el(
-    "table",
-    { class: "studies", role: "table" },
-    el("caption", { class: "unseen" }, "Studies, newest first"),
-    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, headings)),
-    body,
-  );
+  const headings = HEADINGS.map((text) => heading(text, NUMBERS.has(text) ? "number" : null));
+  const { table, body } = tableOf("studies", "Studies, newest first", headings);
   const about = el("p", { class: "muted", role: "status" });
   const empty = el("div", { class: "empty", hidden: true });
   const tools = el("div", { class: "tools" }, el("label", { for: "search", class: "unseen" }, "Search"), search, about);

@@ -1,13 +1,12 @@
 // The options of a study, a page of them at a time.
 
 import { mayWrite, READ_ONLY } from "./api.js";
-import { el, label, reconcile, setAttribute, setText, svg } from "./dom.js";
+import { cell, el, heading, label, reconcile, setAttribute, setText, tableOf } from "./dom.js";
 import { count, share, things } from "./format.js";
+import { showInterval } from "./intervals.js";
 import { announce } from "./notices.js";
 
 const PAGE = 25;
-const WIDTH = 150;
-const HEIGHT = 16;
 const LEADS = "It led when results were last checked. Estimates also count those told since.";
 
 export function optionsPart({ onQuery, onSearch, onWithdraw }) {
@@ -21,28 +20,19 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
     category,
   );
   const found = el("p", { class: "muted" });
-  const raw = el("th", { scope: "col", role: "columnheader", class: "number" }, "Results");
-  const account = el("th", { scope: "col", role: "columnheader" }, "Account against it");
-  const head = [
-    el("th", { scope: "col", role: "columnheader" }, "Option"),
-    raw,
-    el("th", { scope: "col", role: "columnheader", class: "number" }, "Estimate"),
-    el("th", { scope: "col", role: "columnheader" }, "Interval"),
-    el("th", { scope: "col", role: "columnheader", class: "number" }, "Next trials"),
-    account,
-    el("th", { scope: "col", role: "columnheader" }, el("span", { class: "unseen" }, "Action")),
-  ];
-  const body = el("tbody", { role: "rowgroup" });
-  const table = el(
-    "table",
-    { class: "options", role: "table" },
-    el(
-      "caption",
-      { class: "unseen" },
-      "Options: the one that leads first, then those that may be the best, then the others",
-    ),
-    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head)),
-    body,
+  const raw = heading("Results", "number");
+  const { table, body } = tableOf(
+    "options",
+    "Options: the one that leads first, then those that may be the best, then the others",
+    [
+      heading("Option"),
+      raw,
+      heading("Estimate", "number"),
+      heading("Interval"),
+      heading("Next trials", "number"),
+      heading("Account against it"),
+      heading(el("span", { class: "unseen" }, "Action")),
+    ],
   );
   const before = el("button", { type: "button" }, "Previous");
   const next = el("button", { type: "button" }, "Next");
@@ -132,17 +122,16 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
         label(arm.label),
         arm.category === null ? null : el("bdi", { dir: "auto", class: "category", title: arm.category }, arm.category),
       ),
-      el("td", { role: "cell", class: "number" }),
-      el("td", { role: "cell", class: "number strong" }),
-      el("td", { role: "cell", class: "interval" }, el("span", { class: "drawn" }), el("span", { class: "range" })),
-      el("td", { role: "cell", class: "number" }),
-      el(
-        "td",
-        { role: "cell", class: "account" },
+      cell("number"),
+      cell("number strong"),
+      cell("interval", el("span", { class: "drawn" }), el("span", { class: "range" })),
+      cell("number"),
+      cell(
+        "account",
         el("span", { class: "meter small", hidden: true }, el("span", { class: "done" })),
         el("span", { class: "said" }),
       ),
-      el("td", { role: "cell", class: "action" }),
+      cell("action"),
     );
     const button = el("button", { type: "button", class: "quiet", "aria-label": `Withdraw ${arm.label}` }, "Withdraw");
     button.addEventListener("click", () => onWithdraw(arm.label));
@@ -157,11 +146,8 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
     setText(results, text.raw);
     setText(estimate, text.estimate);
     setText(interval.lastChild, text.interval);
-    const drawing = JSON.stringify([scale, arm.low, arm.estimate, arm.high]);
-    if (interval.drawing !== drawing) {
-      interval.drawing = drawing;
-      interval.firstChild.replaceChildren(drawn(arm, scale, text));
-    }
+    const leader = { at: scale?.leader ?? null, kind: "leader" };
+    showInterval(interval, [arm.low, arm.estimate, arm.high], scale, leader, text.interval);
     setText(share_, status.state !== "running" || arm.omega === null ? "-" : share(arm.omega));
     setText(held.lastChild, arm.account);
     setAttribute(held.lastChild, "title", arm.account === "leads" ? LEADS : null);
@@ -218,28 +204,4 @@ function scaleOf(status) {
   if (low === high) [low, high] = [low - 0.5, high + 0.5];
   const leader = status.arms.find((arm) => arm.label === status.best);
   return { low, high, leader: leader?.estimate ?? null };
-}
-
-function drawn(arm, scale, text) {
-  if (scale === null || arm.estimate === null) return "";
-  const place = (value) => (3 + ((value - scale.low) / (scale.high - scale.low)) * (WIDTH - 6)).toFixed(1);
-  const [low, high] = [place(arm.low ?? scale.low), place(arm.high ?? scale.high)];
-  const claimed = arm.low !== null || arm.high !== null;
-  return svg(
-    "svg",
-    {
-      viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
-      width: WIDTH,
-      height: HEIGHT,
-      "aria-hidden": "true",
-      class: "bar-of-interval",
-    },
-    svg("title", {}, text.interval),
-    svg("line", { x1: 0, x2: WIDTH, y1: HEIGHT / 2, y2: HEIGHT / 2, class: "base" }),
-    scale.leader === null
-      ? null
-      : svg("line", { x1: place(scale.leader), x2: place(scale.leader), y1: 0, y2: HEIGHT, class: "leader" }),
-    claimed ? svg("line", { x1: low, x2: high, y1: HEIGHT / 2, y2: HEIGHT / 2, class: "range" }) : null,
-    svg("circle", { cx: place(arm.estimate), cy: HEIGHT / 2, r: 3.5, class: "dot" }),
-  );
 }

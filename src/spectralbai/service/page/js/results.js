@@ -1,27 +1,19 @@
 // What was told last.
 
 import { get, pathOf } from "./api.js";
-import { el, label, reconcile, setAttribute, setText } from "./dom.js";
+import { cell, el, heading, label, reconcile, setAttribute, setText, tableOf } from "./dom.js";
 import { apart, date, plain } from "./format.js";
 
 const SHOWN = 12;
 
 export function resultsPart(name) {
-  const body = el("tbody", { role: "rowgroup" });
-  const head = ["Result", "Option", "Outcome", "Told", "By"].map((text) =>
-    el(
-      "th",
-      { scope: "col", role: "columnheader", class: { Result: "number", Outcome: "number", By: "narrow" }[text] },
-      text,
-    ),
-  );
-  const table = el(
-    "table",
-    { class: "compact", role: "table" },
-    el("caption", { class: "unseen" }, "The newest results"),
-    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head)),
-    body,
-  );
+  const { table, body } = tableOf("compact", "The newest results", [
+    heading("Result", "number"),
+    heading("Option"),
+    heading("Outcome", "number"),
+    heading("Told"),
+    heading("By", "narrow"),
+  ]);
   const none = el("p", { class: "empty" }, "Nothing is told yet.");
   const element = el(
     "section",
@@ -35,11 +27,11 @@ export function resultsPart(name) {
     return el(
       "tr",
       { role: "row" },
-      el("td", { role: "cell", class: "number muted" }, String(each.number)),
-      el("td", { role: "cell", class: "wide" }, label(each.label)),
-      el("td", { role: "cell", class: "number strong" }, plain(each.outcome)),
+      cell("number muted", String(each.number)),
+      cell("wide", label(each.label)),
+      cell("number strong", plain(each.outcome)),
       el("td", { role: "cell", class: "muted nowrap", title: date(each.told) }),
-      el("td", { role: "cell", class: "muted narrow" }, label(each.worker || each.origin || "-")),
+      cell("muted narrow", label(each.worker || each.origin || "-")),
     );
   }
 

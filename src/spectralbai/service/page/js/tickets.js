@@ -1,24 +1,19 @@
 // The trials that workers are doing now.
 
 import { mayWrite, READ_ONLY } from "./api.js";
-import { el, label, reconcile, setText } from "./dom.js";
+import { cell, el, heading, label, reconcile, setText, tableOf } from "./dom.js";
 import { apart, count, date } from "./format.js";
 
 const MOST = 50;
 
 export function ticketsPart({ onAbandon }) {
-  const body = el("tbody", { role: "rowgroup" });
-  const head = ["Option", "Worker", "Given", "Lapses"].map((text) =>
-    el("th", { scope: "col", role: "columnheader", class: ["Worker", "Given"].includes(text) ? "narrow" : null }, text),
-  );
-  head.push(el("th", { scope: "col", role: "columnheader" }, el("span", { class: "unseen" }, "Action")));
-  const table = el(
-    "table",
-    { class: "compact", role: "table" },
-    el("caption", { class: "unseen" }, "Trials under way, one ticket each"),
-    el("thead", { role: "rowgroup" }, el("tr", { role: "row" }, head)),
-    body,
-  );
+  const { table, body } = tableOf("compact", "Trials under way, one ticket each", [
+    heading("Option"),
+    heading("Worker", "narrow"),
+    heading("Given", "narrow"),
+    heading("Lapses"),
+    heading(el("span", { class: "unseen" }, "Action")),
+  ]);
   const none = el("p", { class: "empty" }, "No trial is under way.");
   const more = el("p", { class: "muted inset", hidden: true });
   const element = el(
@@ -46,11 +41,11 @@ export function ticketsPart({ onAbandon }) {
     return el(
       "tr",
       { role: "row" },
-      el("td", { role: "cell", class: "wide" }, label(ticket.label)),
-      el("td", { role: "cell", class: "muted narrow" }, label(ticket.worker || "-")),
+      cell("wide", label(ticket.label)),
+      cell("muted narrow", label(ticket.worker || "-")),
       el("td", { role: "cell", class: "muted nowrap narrow", title: date(ticket.issued) }),
       el("td", { role: "cell", class: "muted nowrap", title: date(ticket.expires) }),
-      el("td", { role: "cell", class: "action" }, button),
+      cell("action", button),
     );
   }
 
