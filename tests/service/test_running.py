@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import http.server
 import json
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -263,6 +266,16 @@ def test_a_client_of_something_else_than_a_service_says_so(studies: sb.Studies, 
     url = serve(studies)
     with pytest.raises(sb.NotFound, match="there is nothing at /elsewhere/api/studies"):
         sb.Client(f"{url}/elsewhere").list()
+
+
+def test_a_page_of_another_server_is_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "api").mkdir()
+    (tmp_path / "api" / "studies").write_text("<p>Welcome!</p>")
+    handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with http.server.HTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.handle_request).start()
+        with pytest.raises(sb.StorageError, match="status 200, and not as a service of spectralbai does; give the"):
+            sb.Client(f"http://127.0.0.1:{server.server_port}").list()
 
 
 def test_a_status_is_the_same_here_and_there(studies: sb.Studies, serve: Callable[..., str]) -> None:

@@ -59,8 +59,8 @@ class Transport:
         query: Mapping[str, Any] | None = None,
         key: str | None = None,
     ) -> Any:
-        """Returns the answer to a request: what its JSON says, or its text; everything that is called may be called
-        twice.
+        """Returns the answer to a request: what its JSON says, or the text of a page; everything that is called may be
+        called twice.
 
         `key` marks the request, and its repetitions, as the same one. Without it, only the repetitions are marked: they
         may find that the first was successful after all. So may a repetition of a deletion, which then finds nothing.
@@ -88,7 +88,7 @@ class Transport:
                     raise error from None
             else:
                 if status < 400:
-                    return json.loads(answer) if answered.get_content_subtype() == "json" else answer.decode()
+                    return answer.decode() if path.endswith(".html") else _document(self.url, status, answer)
                 if method == "DELETE" and repeated and status == 404:
                     return None
                 error = _error(self.url, status, answer)
@@ -148,6 +148,17 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is neither a number nor text")
 
 
+def _document(url: str, status: int, answer: bytes) -> Any:
+    try:
+        return json.loads(answer)
+    except ValueError:
+        raise StorageError(f"{_not_as_expected(url, status)}; give the address of one") from None
+
+
+def _not_as_expected(url: str, status: int) -> str:
+    return f"{url} answered with HTTP status {status}, and not as a service of spectralbai does"
+
+
 def _error(url: str, status: int, answer: bytes) -> SpectralBAIError:
     """Returns the exception for an error response; one that is not in the service's format comes from something in
     between, such as a proxy."""
@@ -155,7 +166,7 @@ def _error(url: str, status: int, answer: bytes) -> SpectralBAIError:
         problem = json.loads(answer)
         kind, detail = str(problem["kind"]), str(problem["detail"])
     except (ValueError, TypeError, KeyError):
-        words = f"{url} answered with HTTP status {status}, and not as a service of spectralbai does"
+        words = _not_as_expected(url, status)
         return Busy(words) if status in (502, 503, 504) else StorageError(words)
     return KINDS.get(kind, InvalidInput)(detail)
 
