@@ -63,7 +63,7 @@ def check(url: str, name: str, acknowledged: Path) -> int:
     number of results."""
     with sb.Study.open(name, url) as study:
         study.catch_up()
-        while (at := study.snapshot()).unweighed:  # the claim of a killed worker has to expire first
+        while (at := study.snapshot()).unprocessed:  # the claim of a killed worker has to expire first
             time.sleep(0.5)
             study.catch_up()
         records = study.records()

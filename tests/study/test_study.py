@@ -264,7 +264,7 @@ def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(
         tickets = study.ask(8)
         study.tell_many((ticket, 0.4) for ticket in tickets)
         with sb.Study.open("claimed", storage) as other:
-            assert (other.status().results, other.status().unweighed) == (seen + 8, 8)  # it keeps to the claim
+            assert (other.status().results, other.status().unprocessed) == (seen + 8, 8)  # it keeps to the claim
             at = other.snapshot()
             expected = other.definition.policy.ask(
                 at.state, 8, pending=np.bincount([ticket.arm for ticket in tickets], minlength=5)
@@ -272,7 +272,7 @@ def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(
             assert [ticket.arm for ticket in other.ask(8)] == expected.tolist()
             monkeypatch.setattr(module, "CLAIM", 0.0)  # as if it had run out
             status = other.status()  # any reader brings the state up to date once the claim has run out
-            assert (status.results, status.unweighed) == (seen + 8, 0)
+            assert (status.results, status.unprocessed) == (seen + 8, 0)
             policy, told = other.definition.policy, other.records().observations
             replay = policy.tell(policy.init(), [each.arm for each in told], [each.outcome for each in told])
             assert other.snapshot().state.as_dict() == replay.as_dict()
@@ -285,7 +285,7 @@ def test_a_claim_made_with_a_clock_that_is_ahead_holds_nobody_up(storage: str, m
         monkeypatch.setattr(study._upkeep, "advance", lambda *_: None)
         study.tell(ticket, 0.3)
     with sb.Study.open("clock", storage) as other:
-        assert other.status().unweighed == 0
+        assert other.status().unprocessed == 0
 
 
 @ON_SQLITE

@@ -74,13 +74,24 @@ def run_campaign(
                 report(there, total)
                 continue
             trajectory, number, (watched, seconds) = done_now
-            cell = (trajectory.instance.name, trajectory.policy.name)
-            for run in watched:
-                counts = tuple(int(n) for n in run.counts)
-                key = (*cell, run.delta, number, run.seed)
-                rows.append(
-                    RunRow(*key, run.rule, run.proved, run.status, run.tau, run.arm, run.correct, counts, seconds)
+            rows += [
+                RunRow(
+                    instance=trajectory.instance.name,
+                    policy=trajectory.policy.name,
+                    delta=run.delta,
+                    run=number,
+                    seed=run.seed,
+                    rule=run.rule,
+                    proved=run.proved,
+                    status=run.status,
+                    tau=run.tau,
+                    arm=run.arm,
+                    correct=run.correct,
+                    counts=tuple(int(n) for n in run.counts),
+                    seconds=seconds,
                 )
+                for run in watched
+            ]
             there += 1
             report(there, total)
     finally:

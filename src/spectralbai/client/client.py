@@ -55,6 +55,7 @@ class Client(Closing):
         delta: float = 0.05,
         goal: Goal = "max",
         stopping: str = "betting",
+        *,
         budget: int | None = None,
         until: float | None = None,
         failed_as: float | None = None,

@@ -115,7 +115,7 @@ class Snapshot:
     """The definition at that time; see `Definition.of`."""
     time: float
     state: State
-    unweighed: int
+    unprocessed: int
     """Number of results told that are not yet processed: a worker must update the stored state first."""
     pending: tuple[Ticket, ...]
     checks: tuple[Check, ...]

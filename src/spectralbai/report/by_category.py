@@ -86,21 +86,21 @@ def _summary(
     shares = [arm.omega for arm in arms if arm.omega is not None]
     out = [arm.out_at for arm in arms if arm.out_at is not None]
     return CategoryStatus(
-        name,
-        len(arms),
-        sum(arm.results for arm in arms),
-        sum(arm.share for arm in arms),
-        sum(arm.pending for arm in arms),
-        None if candidates is None else sum(arm.label in candidates for arm in arms),
-        None if first.estimate is None else first.label,
-        first.estimate,
-        first.low,
-        first.high,
-        sum(shares) if shares else None,
-        None if rival is None else rival.label,
-        None if rival is None else rival.lacking,
-        max(out) if len(out) == len(arms) else None,
-        sum(arm.withdrawn for arm in arms),
+        name=name,
+        arms=len(arms),
+        results=sum(arm.results for arm in arms),
+        share=sum(arm.share for arm in arms),
+        pending=sum(arm.pending for arm in arms),
+        candidates=None if candidates is None else sum(arm.label in candidates for arm in arms),
+        best=None if first.estimate is None else first.label,
+        estimate=first.estimate,
+        low=first.low,
+        high=first.high,
+        omega=sum(shares) if shares else None,
+        rival=None if rival is None else rival.label,
+        lacking=None if rival is None else rival.lacking,
+        out_at=max(out) if len(out) == len(arms) else None,
+        withdrawn=sum(arm.withdrawn for arm in arms),
     )
 
 

@@ -103,7 +103,7 @@ def status_of(at: Snapshot, control: int | None = None, patience: float | None =
     consistent = None if holds and (seen is None or seen.consistent is None) else holds
     claimed = consistent is not False
     candidates = None if verdict.candidates and not claimed else verdict.candidates
-    results = state.samples + at.unweighed
+    results = state.samples + at.unprocessed
     ended = verdict.state == "running" and definition.over(results, at.time)
     arms = _arms(at, definition, said, claimed)
     if control is not None:
@@ -128,7 +128,7 @@ def status_of(at: Snapshot, control: int | None = None, patience: float | None =
         until=None if definition.until is None else as_time(definition.until),
         by_hand=definition.by_hand,
         room=_room(definition, results, at.created, at.time),
-        unweighed=at.unweighed,
+        unprocessed=at.unprocessed,
         sealed=sum(block.arms.size - block.free.size for block in state.blocks[1:]),
         stopped_at=verdict.stopped_at,
         statistic=finite(verdict.statistic),

@@ -70,23 +70,23 @@ class Report:
         worker_of = {ticket.id: ticket.worker for ticket in records.tickets}
         told = records.observations
         return cls(
-            at.definition,
-            status_of(at, control),
-            at.created,
-            told[0].told if told else None,
-            told[-1].told if told else None,
-            dict(Counter(worker_of[each.ticket] for each in told if each.ticket is not None)),
-            dict(Counter(each.origin for each in told if each.origin is not None)),
-            {
+            definition=at.definition,
+            status=status_of(at, control),
+            created=at.created,
+            first=told[0].told if told else None,
+            last=told[-1].told if told else None,
+            workers=dict(Counter(worker_of[each.ticket] for each in told if each.ticket is not None)),
+            origins=dict(Counter(each.origin for each in told if each.origin is not None)),
+            tickets={
                 "given": len(records.tickets),
                 "told": sum(each.ticket is not None for each in told),
                 "abandoned": sum(each.abandoned is not None for each in records.tickets),
                 "pending": len(at.pending),
             },
-            at.checks,
-            RULES[at.definition.stopping].reference,
-            versions,
-            software("SQLAlchemy"),
+            checks=at.checks,
+            reference=RULES[at.definition.stopping].reference,
+            created_with=versions,
+            made_with=software("SQLAlchemy"),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -231,7 +231,7 @@ class Report:
         status = self.status
         yield "state", status.state
         yield "best option" + ("" if status.state == "decided" else " so far"), status.best or "-"
-        waiting = f", {status.unweighed:,} of them not yet processed" if status.unweighed else ""
+        waiting = f", {status.unprocessed:,} of them not yet processed" if status.unprocessed else ""
         yield "results", f"{status.results:,}{waiting}"
         if status.candidates is not None and status.state != "inconsistent":
             few = len(status.candidates) <= MOST_NAMED

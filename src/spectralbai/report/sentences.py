@@ -59,7 +59,7 @@ def _running(status: Status) -> str:
         return "Nothing is told yet."
     after = f"Not decided after {in_words(status.results, 'result')}"
     if status.best is None:
-        waits = "they are being processed." if status.unweighed else "the first trials are not complete yet."
+        waits = "they are being processed." if status.unprocessed else "the first trials are not complete yet."
         return f"{after}: {waits}"
     if status.candidates is not None:
         after += f": {len(status.candidates):,} of {len(status.arms):,} options may be the best"

@@ -133,7 +133,7 @@ class Status:
     """Whether somebody stopped it; `until` is then when."""
     room: float | None
     """How many trials can still be done: in the budget, or until the end at the pace so far; None without a limit."""
-    unweighed: int
+    unprocessed: int
     """Number of results told that are not yet processed, because a worker is still computing."""
     sealed: int
     """Number of results that wait until trials of an earlier block are told: rules do not look at them before."""

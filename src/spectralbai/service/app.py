@@ -68,7 +68,7 @@ def make_app(
 
 
 def _described(app: FastAPI) -> dict[str, Any]:
-    """Returns the OpenAPI document; in it every error is a `Problem`, and tokens are bearer tokens."""
+    """Returns the OpenAPI document; in it every error is a `ProblemReply`, and tokens are bearer tokens."""
     if app.openapi_schema is None:
         document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes, tags=TAGS
@@ -76,10 +76,10 @@ def _described(app: FastAPI) -> dict[str, Any]:
         parts = document["components"]
         for unused in ("HTTPValidationError", "ValidationError"):
             parts["schemas"].pop(unused, None)
-        parts["schemas"]["Problem"] = models.Problem.model_json_schema()
+        parts["schemas"]["ProblemReply"] = models.ProblemReply.model_json_schema()
         parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         document["security"] = [{"token": []}, {}]
-        refusal = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+        refusal = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemReply"}}}
         for methods in document["paths"].values():
             for each in methods.values():
                 each["responses"].setdefault("422", {"description": "The request breaks a stated rule."})

@@ -61,7 +61,7 @@ class Asking(Request):
     lease: Number = Field(3600.0, description="Seconds until a ticket no longer counts as pending.")
 
 
-class Told(Request):
+class TicketOutcome(Request):
     """The outcome of a ticket, or why its trial failed."""
 
     ticket: Words = Field(examples=["4f1d0f4bd2c1a9be"])
@@ -72,7 +72,7 @@ class Told(Request):
 class Telling(Request):
     """Outcomes of tickets: all are recorded, or none."""
 
-    results: list[Told]
+    results: list[TicketOutcome]
 
 
 class Count(Request):
@@ -279,7 +279,7 @@ class Deleted(Reply):
     deleted: str
 
 
-class Status(Reply):
+class StatusReply(Reply):
     """The status of a study; docs/studies.md explains the numbers."""
 
     name: str
@@ -313,7 +313,7 @@ class Past(Reply):
     origin: str | None
 
 
-class Results(Reply):
+class ResultsReply(Reply):
     """Results, the newest first; `next` is the `before` of the next page, or null."""
 
     results: list[Past]
@@ -335,7 +335,7 @@ class History(Reply):
     needed: float = Field(description="What an account lacks at the start, in nats.")
 
 
-class Graph(Reply):
+class GraphReply(Reply):
     """The graph, with positions to draw it."""
 
     kind: Literal["edges", "categories"]
@@ -344,7 +344,7 @@ class Graph(Reply):
     categories: list[dict[str, Any]]
 
 
-class Made(Reply):
+class MadeReply(Reply):
     """An instance made from tables, and remarks on how they were read and what was chosen."""
 
     instance: dict[str, Any]
@@ -363,7 +363,7 @@ class Planned(Reply):
     plan: dict[str, Any]
 
 
-class Problem(Reply):
+class ProblemReply(Reply):
     """An error, in the format of RFC 9457."""
 
     type: str

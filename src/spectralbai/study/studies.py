@@ -59,12 +59,15 @@ class Studies(Closing):
         delta: float = 0.05,
         goal: Goal = "max",
         stopping: str = "betting",
+        *,
         budget: int | None = None,
         until: float | None = None,
         failed_as: float | None = None,
     ) -> Study:
         """Returns a new study; the arguments are explained at `Study.create`."""
-        return Study.create(name, instance, delta, self._storage, goal, stopping, budget, until, failed_as)
+        return Study.create(
+            name, instance, delta, self._storage, goal, stopping, budget=budget, until=until, failed_as=failed_as
+        )
 
     def open(self, name: str) -> Study:
         """Returns the study with that name."""

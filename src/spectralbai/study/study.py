@@ -30,7 +30,7 @@ from spectralbai.study.asking import give
 from spectralbai.study.ledger import Ledger, find_studies, insert_study
 from spectralbai.study.standing import HEAD, openings_of
 from spectralbai.study.storage import Storage
-from spectralbai.study.telling import Outcome, Results
+from spectralbai.study.telling import Outcome, Outcomes
 from spectralbai.study.traffic import CountRows
 from spectralbai.study.upkeep import OnCheck, Upkeep, undamaged
 from spectralbai.wording import as_time
@@ -82,6 +82,7 @@ class Study(Closing):
         storage: str | Storage | None = None,
         goal: Goal = "max",
         stopping: str = "betting",
+        *,
         budget: int | None = None,
         until: float | None = None,
         failed_as: float | None = None,
@@ -172,7 +173,7 @@ class Study(Closing):
         """
         return self.tell_many([(ticket, outcome)]) == 1
 
-    def tell_many(self, results: Results) -> int:
+    def tell_many(self, results: Outcomes) -> int:
         """Records outcomes of tickets, all or none; returns how many were new."""
         (told,) = self.tell_batches([results])
         if isinstance(told, SpectralBAIError):
@@ -180,7 +181,7 @@ class Study(Closing):
         return told
 
     def tell_batches(
-        self, batches: Sequence[Results], on_recorded: Callable[[list[int | SpectralBAIError]], object] | None = None
+        self, batches: Sequence[Outcomes], on_recorded: Callable[[list[int | SpectralBAIError]], object] | None = None
     ) -> list[int | SpectralBAIError]:
         """Records several batches of outcomes in one transaction, each all or none; returns for each how many were new,
         or why it was refused.
@@ -360,14 +361,14 @@ class Study(Closing):
         pending = ledger.pending(now, self.definition.instance.labels)
         failures = ledger.failures_per_arm(len(self.definition.instance.labels)).astype(int).tolist()
         return Snapshot(
-            self.name,
-            self.created,
-            self.definition,
-            now,
-            state,
-            int(waiting.sum()),
-            pending,
-            ledger.checks(accounts=accounts),
-            tuple(failures),
-            ledger.joins(),
+            name=self.name,
+            created=self.created,
+            definition=self.definition,
+            time=now,
+            state=state,
+            unprocessed=int(waiting.sum()),
+            pending=pending,
+            checks=ledger.checks(accounts=accounts),
+            failures=tuple(failures),
+            joins=ledger.joins(),
         )

@@ -12,14 +12,14 @@ from spectralbai.study.ledger import Ledger
 from spectralbai.study.upkeep import OnCheck, Upkeep
 
 Outcome = float | Failure | None
-Results = Iterable[tuple[Ticket | str, Outcome]]
+Outcomes = Iterable[tuple[Ticket | str, Outcome]]
 """Outcomes of tickets."""
-Told = tuple[str, float | None, str | None]
+Parsed = tuple[str, float | None, str | None]
 """The id of a ticket, its outcome, None if the trial failed and does not count, and why it failed, if it did."""
 
 
 def tell_batches(
-    upkeep: Upkeep, batches: Sequence[Results], on_recorded: Callable[[list[int | SpectralBAIError]], object] | None
+    upkeep: Upkeep, batches: Sequence[Outcomes], on_recorded: Callable[[list[int | SpectralBAIError]], object] | None
 ) -> list[int | SpectralBAIError]:
     """Records batches of outcomes of tickets; see `Study.tell_batches`."""
     parsed = [_parsed(upkeep, batch) for batch in batches]
@@ -35,7 +35,7 @@ def tell_batches(
             try:
                 if isinstance(batch, SpectralBAIError):
                     raise batch
-                own, back = _weighed(upkeep, batch, known)
+                own, back = _sorted_out(upkeep, batch, known)
             except SpectralBAIError as error:
                 told.append(error)
                 continue
@@ -58,9 +58,9 @@ def tell_batches(
     return told
 
 
-def _parsed(upkeep: Upkeep, results: Results) -> list[Told] | SpectralBAIError:
+def _parsed(upkeep: Upkeep, results: Outcomes) -> list[Parsed] | SpectralBAIError:
     """Returns outcomes of tickets, checked, or what is wrong with them."""
-    told: list[Told] = []
+    told: list[Parsed] = []
     try:
         for ticket, outcome in results:
             id_ = _ticket_id(ticket)
@@ -76,8 +76,8 @@ def _parsed(upkeep: Upkeep, results: Results) -> list[Told] | SpectralBAIError:
     return told
 
 
-def _weighed(
-    upkeep: Upkeep, told: Sequence[Told], known: Mapping[str, tuple[int, float | None, int | None]]
+def _sorted_out(
+    upkeep: Upkeep, told: Sequence[Parsed], known: Mapping[str, tuple[int, float | None, int | None]]
 ) -> tuple[dict[str, dict[str, Any]], set[str]]:
     """Returns the new results among these, as rows by ticket, and the tickets to give back."""
     new: dict[str, dict[str, Any]] = {}

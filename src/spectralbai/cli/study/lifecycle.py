@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -43,7 +43,8 @@ def create(
     instance = read_instance(file)
     from spectralbai.study import Study
 
-    made = Study.create(name, instance, delta, storage, goal, stopping, budget, end, failed_as)  # type: ignore[arg-type]  # checked inside
+    limits: dict[str, Any] = {"budget": budget, "until": end, "failed_as": failed_as}
+    made = Study.create(name, instance, delta, storage, goal, stopping, **limits)  # type: ignore[arg-type]  # checked inside
     words = f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}'
     with made as study:
         document = {"name": name, **study.definition.as_dict()}

@@ -87,8 +87,8 @@ def _evidence(status: Status) -> Iterator[str]:
     yield f"do the data agree with R? {status.agreement}"
     if status.joined:
         yield status.joined
-    if status.unweighed:
-        yield f"results not yet processed, while a worker computes: {status.unweighed:,}"
+    if status.unprocessed:
+        yield f"results not yet processed, while a worker computes: {status.unprocessed:,}"
 
 
 def _categories(status: Status, only: str | None, every: bool) -> Iterator[str | Table]:

@@ -8,7 +8,7 @@ from urllib.parse import unquote
 from fastapi import Depends, Header, Path, Request
 from pydantic import AfterValidator, BaseModel
 
-from spectralbai.service.models import Problem
+from spectralbai.service.models import ProblemReply
 from spectralbai.service.shelf import Shelf
 
 
@@ -46,8 +46,8 @@ _REFUSALS = {
 
 
 def answers(model: type[BaseModel], status: int = 200) -> dict[int | str, dict[str, Any]]:
-    """Returns the possible answers of a route, for OpenAPI, where each refusal becomes a `Problem`."""
+    """Returns the possible answers of a route, for OpenAPI, where each refusal becomes a `ProblemReply`."""
     return {
         status: {"model": model, "description": "Done."},
-        **{code: {"model": Problem, "description": text} for code, text in _REFUSALS.items()},
+        **{code: {"model": ProblemReply, "description": text} for code, text in _REFUSALS.items()},
     }

@@ -29,7 +29,7 @@ PATIENCE = 30.0
 _room, _queue = threading.BoundedSemaphore(AT_ONCE), threading.BoundedSemaphore(AT_ONCE + MOST_WAITING)
 
 
-@router.post("/api/instances", responses=answers(models.Made))
+@router.post("/api/instances", responses=answers(models.MadeReply))
 def make_instance(body: models.Tables) -> Response:
     """Makes an instance from tables of options, like `spectralbai instance`."""
     with _computing():

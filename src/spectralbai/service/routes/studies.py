@@ -49,14 +49,14 @@ def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Res
     whose answer was lost can be made again.
     """
     instance = Instance.from_dict(body.instance)
-    chosen = (body.delta, body.goal, body.stopping, body.budget, body.until, body.failed_as)
+    chosen = body.model_dump(exclude={"name", "instance"})
     try:
-        study = shelf.studies.create(body.name, instance, *chosen)
+        study = shelf.studies.create(body.name, instance, **chosen)
     except (Conflict, InvalidInput):  # also where `until` is over by now
         if key is None:
             raise
         study = shelf.studies.open(body.name)
-        if study.definition.history[0].as_dict() != Definition(instance, *chosen).as_dict():
+        if study.definition.history[0].as_dict() != Definition(instance, **chosen).as_dict():
             raise
         return Answer(_study(study))
     shelf.keep(study)

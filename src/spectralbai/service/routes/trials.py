@@ -39,7 +39,7 @@ def tell(name: Name, body: models.Telling, request: Request) -> Response:
     return Answer({"recorded": new, "known": len(results) - new})
 
 
-def _outcome(told: models.Told) -> float | Failure | None:
+def _outcome(told: models.TicketOutcome) -> float | Failure | None:
     if told.failed is None:
         outcome: float | None = told.outcome
         return outcome

@@ -32,7 +32,7 @@ MOST_IN_CATEGORIES, MOST_DRAWN, MOST_EDGES = 500, 2_000, 20_000
 Control = Annotated[str | None, Query(description="Compare every option with this one.")]
 
 
-@router.get("/status", responses=answers(models.Status))
+@router.get("/status", responses=answers(models.StatusReply))
 def status(
     name: Name,
     shelf: TheShelf,
@@ -136,7 +136,7 @@ def _rivals(checks: tuple[Check, ...], n_arms: int) -> list[int]:
     return sorted(chosen)
 
 
-@router.get("/results", responses=answers(models.Results))
+@router.get("/results", responses=answers(models.ResultsReply))
 def results(
     name: Name,
     shelf: TheShelf,
@@ -155,7 +155,7 @@ def tickets(name: Name, shelf: TheShelf) -> Response:
     return Answer({"tickets": [each.as_dict() for each in shelf.use(name, lambda study: study.pending())]})
 
 
-@router.get("/graph", responses=answers(models.Graph))
+@router.get("/graph", responses=answers(models.GraphReply))
 def graph(name: Name, shelf: TheShelf) -> Response:
     """Returns the graph with a position for each node, to draw it; if there are thousands of options, the
     categories."""

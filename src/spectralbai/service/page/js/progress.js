@@ -43,7 +43,7 @@ export function progressPart() {
 
   function update(status) {
     setText(results.value, count(status.results));
-    setText(results.more, status.unweighed ? `${count(status.unweighed)} not weighed yet` : "");
+    setText(results.more, status.unprocessed ? `${count(status.unprocessed)} not yet processed` : "");
     const running = status.state === "running";
     const forecast = running && status.remaining !== null;
     setText(remaining.value, forecast ? `about ${count(Math.round(status.remaining))}` : running ? "-" : "none");
