@@ -62,8 +62,7 @@ class Outlook:
     @cached_property
     def sigma(self) -> Vector:
         """The standard deviations that belong to `variances`."""
-        sigma: Vector = np.sqrt(self.variances)
-        return sigma
+        return np.sqrt(self.variances)
 
     def decompose(self, counts: Vector) -> Decomposition:
         """Returns the decomposition for these counts, with the believed variances."""
@@ -127,8 +126,7 @@ class Outlook:
     def _precision(self) -> Vector:
         """The precision of each coordinate of the posterior."""
         parts = self.decomposition
-        precision: Vector = parts.theta + _stiffness(self.problem)[parts.components.component] * parts.rough
-        return precision
+        return parts.theta + _stiffness(self.problem)[parts.components.component] * parts.rough
 
     @cached_property
     def _inverse(self) -> Vector:
@@ -161,14 +159,12 @@ class Outlook:
         # Its covariance is the precision matrix. The basis would do as well, but may be another one on other machines.
         stiffness = _stiffness(self.problem)[parts.components.of_arm]
         noise = np.sqrt(parts.u)[:, None] * by_arm + np.sqrt(stiffness)[:, None] * by_edge
-        drawn: Matrix = self.posterior[0][:, None] + parts.combine(self._inverse[:, None] * (parts.basis.T @ noise))
-        return drawn
+        return self.posterior[0][:, None] + parts.combine(self._inverse[:, None] * (parts.basis.T @ noise))
 
     @cached_property
     def chances(self) -> Vector:
         """The posterior probability that each arm is the best, estimated from the draws."""
-        chances: Vector = np.bincount(self.draws.argmax(axis=0), minlength=self.problem.n_arms) / DRAWS
-        return chances
+        return np.bincount(self.draws.argmax(axis=0), minlength=self.problem.n_arms) / DRAWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +191,7 @@ class CatalogueOutlook(Outlook):
     @cached_property
     def weights(self) -> Vector:
         """Counts over variances."""
-        weights: Vector = self.evidence.data.counts / self.variances
-        return weights
+        return self.evidence.data.counts / self.variances
 
     @cached_property
     def misfit(self) -> float:
@@ -249,8 +244,7 @@ class CatalogueOutlook(Outlook):
         # Not from `draws`, which would keep them all in memory.
         draws = self.catalogue.draws(self.weights, self.evidence.data.means, DRAWS)
         best = [int(np.argmax(mu)) for mu in draws]
-        chances: Vector = np.bincount(best, minlength=self.problem.n_arms) / DRAWS
-        return chances
+        return np.bincount(best, minlength=self.problem.n_arms) / DRAWS
 
 
 @lru_cache(maxsize=4)  # problems and data are immutable and compared by identity

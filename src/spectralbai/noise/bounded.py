@@ -93,8 +93,7 @@ class Bounded(Noise):
     def deviations(self, n: Vector, sums: Vector, squares: Vector) -> Vector | None:
         """Returns the sums of squared deviations of outcomes from their mean, in squared widths of the range; None if
         the mean determines them."""
-        deviations: Vector = np.maximum(squares - sums**2 / n, 0.0) / (self.high - self.low) ** 2
-        return deviations
+        return np.maximum(squares - sums**2 / n, 0.0) / (self.high - self.low) ** 2
 
     def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
         """Returns a function that draws outcomes: only the ends of the range ("bernoulli", the default), "uniform" ones

@@ -101,5 +101,4 @@ class SamplingRule(ABC, Generic[M]):
 
     def shares(self, memory: M, view: View) -> Vector:
         """Returns the shares of the arms in future pulls, as far as they are known: here the shares so far."""
-        shares: Vector = view.evidence.data.counts / view.evidence.samples
-        return shares
+        return view.evidence.data.counts / view.evidence.samples

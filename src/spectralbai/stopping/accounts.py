@@ -49,8 +49,7 @@ class Account(Memory):
 
     @property
     def wealth(self) -> Vector:
-        wealth: Vector = np.logaddexp(self.cash, self.bets)
-        return wealth
+        return np.logaddexp(self.cash, self.bets)
 
     def without(self, arm: int, withdrawals: int, anew: bool) -> Account:
         """Returns the accounts after an arm is withdrawn; `withdrawals` counts this one too (theory 12.15).
@@ -67,8 +66,7 @@ class Account(Memory):
     @property
     def left(self) -> Mask:
         """Which arms are not withdrawn."""
-        left: Mask = self.cash < OUT / 2
-        return left
+        return self.cash < OUT / 2
 
     def grown(self, n: int, withdrawals: int) -> Account:
         """Returns the accounts with new ones added, `n` in all; new ones start with 2^-withdrawals (theory 12.16)."""

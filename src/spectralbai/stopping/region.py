@@ -25,8 +25,7 @@ def number_of_tests(sizes: Indices) -> Indices:
 
     It is for graphs with more than two components.
     """
-    tests: Indices = sizes.size - 1 + (sizes >= 2)
-    return tests
+    return sizes.size - 1 + (sizes >= 2)
 
 
 def graph_penalties(integrals: Vector, sizes: Indices) -> Vector:
