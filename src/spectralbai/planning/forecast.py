@@ -10,8 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from spectralbai.checks import Vector
-from spectralbai.noise import Drawing
+from spectralbai.planning.means import Means
 from spectralbai.planning.pilot import MANY_ARMS
 from spectralbai.policy import Policy
 from spectralbai.problem import Problem
@@ -89,22 +88,16 @@ def rule_of_thumb(problem: Problem, delta: float, time: float) -> float:
 
 
 def simulate(
-    policy: Policy,
-    signals: Sequence[Vector],
-    runs: int,
-    seed: int,
-    executor: Executor | None,
-    count: Callable[[int], None],
-    noise: Drawing | None,
+    policy: Policy, means: Means, runs: int, seed: int, executor: Executor | None, count: Callable[[int], None]
 ) -> list[Run]:
-    """Returns simulated runs on the signals in turn, until the mean is known well enough or all `runs` are done.
+    """Returns simulated runs on the means in turn, until the mean is known well enough or all `runs` are done.
 
     `count` is called with the number of runs that were done or turned out not to be needed.
     """
     raced: list[Run] = []
     while len(raced) < runs:
         numbers = range(len(raced), min(len(raced) + BATCH, runs))
-        for each in race(policy, signals, numbers, seed, executor, 20 * LONGEST, noise):
+        for each in race(policy, means, numbers, seed, executor, 20 * LONGEST):
             raced.append(each)
             count(1)
         tau = np.array([each.tau for each in raced])
@@ -115,16 +108,10 @@ def simulate(
 
 
 def race(
-    policy: Policy,
-    signals: Sequence[Vector],
-    numbers: range,
-    seed: int,
-    executor: Executor | None,
-    longest: int,
-    noise: Drawing | None,
+    policy: Policy, means: Means, numbers: range, seed: int, executor: Executor | None, longest: int
 ) -> Iterator[Run]:
-    """Returns an iterator over the runs with these numbers, the same for every executor, on the signals in turn."""
+    """Returns an iterator over the runs with these numbers, the same for every executor, on the means in turn."""
     seeds = [seed_of(seed, number) for number in numbers]
-    means = [signals[number % len(signals)] for number in numbers]
+    signals = [means.signals[number % len(means.signals)] for number in numbers]
     spread = executor.map if executor is not None else map
-    return spread(partial(run, policy, max_samples=longest, noise=noise), means, seeds)
+    return spread(partial(run, policy, max_samples=longest, noise=means.drawing), signals, seeds)

@@ -38,6 +38,8 @@ class Means:
     @classmethod
     def of(cls, instance: Instance, arms: ArrayLike | None, outcomes: ArrayLike | None, seed: int) -> Means:
         """Returns the means of past observations, smoothed to R; else those of the instance; else random signals."""
+        if not isinstance(instance, Instance):
+            raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
         if arms is not None or outcomes is not None:
             pilot = Pilot.of(instance, arms, outcomes)
             return cls("observations", (pilot.mu,), pilot)
