@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spectralbai.checks import Indices, Mask, Vector
 from spectralbai.evidence.memory import Memory
@@ -57,10 +58,9 @@ class Data(Memory):
 
     def padded(self, n_arms: int) -> Data:
         """Returns the data for `n_arms` arms: arms without results are added at the end."""
-        more = n_arms - self.counts.size
-        if not more:
+        if n_arms == self.counts.size:
             return self
-        return Data(*(np.concatenate([each, np.zeros(more)]) for each in (self.counts, self.sums, self.squares)))
+        return Data(*(extended(each, n_arms, 0.0) for each in (self.counts, self.sums, self.squares)))
 
     def since(self, earlier: Data) -> Data:
         """Returns the results received after `earlier`."""
@@ -185,6 +185,12 @@ def unclaimed(blocks: tuple[Block, ...], taken: Mapping[tuple[int, int], int], n
         if len(free) == n:
             break
     return free
+
+
+def extended(values: NDArray[Any], n_arms: int, new: float) -> NDArray[Any]:
+    """Returns values per arm, in the last axis, with the value `new` added for arms that joined, `n_arms` in all."""
+    added = np.full((*values.shape[:-1], n_arms - values.shape[-1]), new, dtype=values.dtype)
+    return np.concatenate([values, added], axis=-1)
 
 
 def ranks_of(arms: Indices) -> Indices:

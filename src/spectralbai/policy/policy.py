@@ -22,7 +22,7 @@ from spectralbai.policy.schedule import Schedule
 from spectralbai.policy.state import State, Watch
 from spectralbai.policy.views import Estimates, Verdict
 from spectralbai.problem import Problem
-from spectralbai.sampling import TIED
+from spectralbai.sampling import TIED, Rng
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +113,7 @@ class Policy(Schedule):
         known = replace(state, data=block.data.padded(self.problem.n_arms), best=first_left)
         if not self.has_estimate(known):
             return first_left
-        own = self._watched[0][0]
-        best = own.read(self._memory(state, own.name), self._seen(known)).recommended(self.delta)
+        best = self._own_reading(state, self._seen(known)).recommended(self.delta)
         return best if best < block.n_arms else first_left
 
     def joined(self, problem: Problem) -> Self:
@@ -166,9 +165,7 @@ class Policy(Schedule):
                 informing = informing + block.results.padded(self.problem.n_arms)
         return replace(state, informing=informing, blocks=tuple(kept))
 
-    def ask(
-        self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
-    ) -> Indices:
+    def ask(self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: Rng = None) -> Indices:
         """Returns the next arms to pull, at most n; none once all rules have stopped.
 
         If pulls come in blocks, these are free slots, and fewer than n if fewer are free: tell results first, or `open`
@@ -178,7 +175,7 @@ class Policy(Schedule):
         return self.ask_slots(state, n, pending, rng)[0]
 
     def ask_slots(
-        self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
+        self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: Rng = None
     ) -> tuple[Indices, Indices]:
         """Returns what `ask` returns, and the number of each pull's block; -1 if pulls do not come in blocks.
 

@@ -54,6 +54,8 @@ class View:
 
 
 M = TypeVar("M", bound=Memory)
+Rng = np.random.Generator | None
+"""Where randomised rules get their random numbers; None for all other rules."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class SamplingRule(ABC, Generic[M]):
         return least_block(view.problem.n_arms, issued)
 
     @abstractmethod
-    def pulls(self, memory: M, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None) -> Indices:
+    def pulls(self, memory: M, view: View, issued: Vector, n: int, rng: Rng = None) -> Indices:
         """Returns the next n arms to pull. `issued` (n_arms,) counts the pulls so far, at least one per component."""
 
     def without(self, memory: M, arm: int) -> M:

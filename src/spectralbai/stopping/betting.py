@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from spectralbai.checks import Indices, Mask, Vector
-from spectralbai.evidence.blocks import Block
+from spectralbai.evidence.blocks import Block, extended
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.outlook import CatalogueOutlook, CategoryRivals, Outlook, separable
 from spectralbai.problem import Problem
@@ -63,19 +63,18 @@ class Betting(StoppingRule[Accounts]):
         # No bet was made against arms that joined after the block was opened.
         n_arms = memory.arms.cash.size
         absent = np.arange(n_arms) >= block.n_arms
-        pay = _padded(table.against_arms(block.best, 0.0), n_arms)
+        pay = extended(table.against_arms(block.best, 0.0), n_arms, 0.0)
         if leaders is not None:
-            chances = np.where(memory.arms.left, _padded(outlook.chances, n_arms), 0.0)  # withdrawn arms do not lead
+            chances = extended(outlook.chances, n_arms, 0.0)
+            chances[~memory.arms.left] = 0.0  # withdrawn arms do not lead
             if not chances.any():
                 chances[block.best] = 1.0
             shares = feed(chances)
             leaders = leaders.joined(np.flatnonzero(shares))
-            own = np.array(
-                [
-                    np.zeros(n_arms) if absent[b] else _padded(table.against_arms(int(b), problem.tolerance), n_arms)
-                    for b in leaders.leaders
-                ]
-            )
+            own = np.zeros((leaders.leaders.size, n_arms))
+            for row, b in enumerate(leaders.leaders.tolist()):
+                if not absent[b]:
+                    own[row, : block.n_arms] = table.against_arms(b, problem.tolerance)
             leaders = leaders.settled(shares, pay, own, absent)
         leads = np.arange(n_arms) == block.best
         led = None if memory.led is None else memory.led.copy()
@@ -103,11 +102,6 @@ class Betting(StoppingRule[Accounts]):
             return EliminationReading(evidence.best, memory, lambda: outlook.mu)
         possible = separable(evidence.problem)
         return LeaderReading(evidence.best, memory, lambda: outlook.chances, possible, lambda: outlook.mu)
-
-
-def _padded(values: Vector, n_arms: int) -> Vector:
-    """Returns the values with zeros appended for arms that joined later."""
-    return np.concatenate([values, np.zeros(n_arms - values.size)]) if values.size < n_arms else values
 
 
 @dataclass(frozen=True, eq=False)
