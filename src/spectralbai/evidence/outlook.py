@@ -82,10 +82,10 @@ class Outlook:
             return 0.0
         return self.decomposition.misfit(self.evidence.data.means, self.decomposition.components.radii)
 
-    @cached_property
+    @property
     def freedom(self) -> int:
         """The number of directions in which the results could be rough: arms with results minus components."""
-        return max(int((self.evidence.data.counts > 0).sum()) - self.decomposition.components.n_components, 1)
+        return max(int((self.evidence.data.counts > 0).sum()) - int(self.problem.components.max()) - 1, 1)
 
     @cached_property
     def radii(self) -> Vector:
@@ -198,10 +198,6 @@ class CatalogueOutlook(Outlook):
         means = self.evidence.data.means
         lam = self.catalogue.project(self.weights, means, self.catalogue.room)
         return float(0.5 * self.weights @ (means - lam) ** 2)
-
-    @cached_property
-    def freedom(self) -> int:
-        return max(int((self.weights > 0).sum()) - self.catalogue.n_categories, 1)
 
     @cached_property
     def room(self) -> Vector:

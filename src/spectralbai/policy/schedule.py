@@ -39,11 +39,7 @@ class Schedule(RuleReader):
             state = replace(state, data=state.data + state.informing, informing=nothing)
             if self.has_estimate(state):
                 evidence = self._weighed(state)
-                own = self._watched[0][0]
-                reading = own.read(self._memory(state, own.name), evidence)
-                evidence = self._defended(evidence, reading)
-                plan = self.sampling.plan(state.sampling, self._view(state, evidence, reading))
-                state = replace(state, best=evidence.best, sampling=plan)
+                state = self._planned(state, evidence, self._own_reading(state, evidence))
         issued = state.data.counts.copy()
         for block in state.blocks:
             issued[: block.n_arms] += block.counts
@@ -60,8 +56,7 @@ class Schedule(RuleReader):
         """Returns the state as if the open blocks were closed, without the slots that have no result: to plan by, not
         to decide by. If that would end the run, the state itself is returned."""
         foreseen = state
-        for block in state.blocks:
-            told = block.told
+        for told in (block.told for block in state.blocks):
             if told.arms.size:
                 foreseen = self._after(foreseen, told)
         return state if self._settled(foreseen) else foreseen
@@ -76,13 +71,11 @@ class Schedule(RuleReader):
 
     def _first_pulls(self, issued: Vector, withdrawn: tuple[int, ...] = ()) -> Indices:
         """Returns, for every component without a pull, its first arm that is not withdrawn."""
-        components = self.problem.components
-        if withdrawn:
-            components = components.copy()
-            components[list(withdrawn)] = -1
         missing = self._missing(issued)
         if not missing.size:
             return missing
+        components = self.problem.components.copy()
+        components[list(withdrawn)] = -1
         found, first = np.unique(components, return_index=True)
         return first[np.isin(found, missing)]
 
@@ -155,6 +148,6 @@ class Schedule(RuleReader):
         data, best = block.data.plus(closed.arms, closed.outcomes), block.best
         known = replace(state, data=data, best=best)
         if self.has_estimate(known):
-            evidence, own = self._weighed(known), self._watched[0][0]
-            best = self._defended(evidence, own.read(self._memory(state, own.name), evidence)).best
+            evidence = self._weighed(known)
+            best = self._defended(evidence, self._own_reading(state, evidence)).best
         return replace(block, data=data, best=best)
