@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -77,9 +75,7 @@ class Betting(StoppingRule[Accounts]):
                     own[row, : block.n_arms] = table.against_arms(b, problem.tolerance)
             leaders = leaders.settled(shares, pay, own, absent)
         leads = np.arange(n_arms) == block.best
-        led = None if memory.led is None else memory.led.copy()
-        if led is not None:
-            led[: block.n_arms] |= table.leant_on
+        led = None if memory.led is None else memory.led | extended(table.leant_on, n_arms, False)
         arms = memory.arms.settled(pay, absent | leads)
         return Accounts(arms, against_R, leaders, led, memory.withdrawals, memory.R_since)
 
@@ -99,9 +95,8 @@ class Betting(StoppingRule[Accounts]):
     def read(self, memory: Accounts, evidence: Evidence) -> Reading:
         outlook = Outlook.on(evidence)
         if evidence.problem.tolerance == 0:
-            return EliminationReading(evidence.best, memory, lambda: outlook.mu)
-        possible = separable(evidence.problem)
-        return LeaderReading(evidence.best, memory, lambda: outlook.chances, possible, lambda: outlook.mu)
+            return EliminationReading(evidence.best, memory, outlook)
+        return LeaderReading(evidence.best, memory, outlook, separable(evidence.problem))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,13 +105,12 @@ class BettingReading(Reading):
 
     arm: int
     accounts: Accounts
-    looks: Callable[[], Vector]
-    """Returns `promise`; it may take long, and not everyone who reads the accounts needs it."""
+    outlook: Outlook
 
-    @cached_property
+    @property
     def promise(self) -> Vector:
-        """How good each arm looks: the estimate, or the probability of being best."""
-        return self.looks()
+        """How good each arm looks: the estimate or, with a tolerance, the probability of being best."""
+        return self.outlook.mu if self.accounts.leaders is None else self.outlook.chances
 
     @property
     def tests_R(self) -> bool:
@@ -155,14 +149,10 @@ class EliminationReading(BettingReading):
 
 @dataclass(frozen=True, eq=False)
 class LeaderReading(BettingReading):
-    """The reading with a tolerance: decided when some arm has beaten every arm that could be better.
-
-    `separable` says which arms could be better than a leader by the tolerance under smooth means.
-    """
+    """The reading with a tolerance: decided when some arm has beaten every arm that could be better."""
 
     separable: Mask | CategoryRivals
-    estimates: Callable[[], Vector]
-    """Returns the estimates of all means."""
+    """For each leader, which arms could be better by the tolerance under smooth means."""
 
     @property
     def _leaders(self) -> Leaders:
@@ -190,9 +180,8 @@ class LeaderReading(BettingReading):
 
     def _rivals(self, leader: int) -> Mask:
         """Returns a mask of the arms that could be better than the leader by the tolerance."""
-        rivals: Mask = (
-            self.separable[leader] & self.accounts.arms.left & (np.arange(self.accounts.arms.left.size) != leader)
-        )
+        rivals: Mask = self.separable[leader] & self.accounts.arms.left
+        rivals[leader] = False
         return rivals
 
     def _may_be_alone(self, left: Indices) -> bool:
@@ -211,4 +200,4 @@ class LeaderReading(BettingReading):
         winners = [
             int(b) for b, row in zip(self._leaders.leaders, beaten, strict=True) if row[self._rivals(int(b))].all()
         ] + hopeless
-        return winners[first_largest(self.estimates()[winners])] if winners else None
+        return winners[first_largest(self.outlook.mu[winners])] if winners else None
