@@ -83,15 +83,12 @@ class Account(Memory):
 
 @dataclass(frozen=True, eq=False)
 class Leaders(Memory):
-    """Accounts of several leaders against every arm, used with a tolerance (theory 12.12).
-
-    For each arm, all leaders get their money from one shared cash box.
-    """
+    """Accounts of several leaders against every arm, used with a tolerance (theory 12.12)."""
 
     kind: ClassVar[str] = "leaders"
 
     cash: Vector
-    """The cash box C_i of each arm i."""
+    """C_i: the cash box of each arm i, from which all leaders get their money."""
     common: Vector
     """W0_i: bets at tolerance 0, which are valid for every leader."""
     leaders: Indices
@@ -208,8 +205,7 @@ class Accounts(Memory):
         )
 
     def grown(self, n_arms: int, same_R: bool) -> Accounts:
-        """Returns the accounts after arms have joined, `n_arms` in all. The account against R is kept if the data so
-        far test the same R (theory 12.16)."""
+        """Returns the accounts after arms have joined, `n_arms` in all; a new R gets a new account (theory 12.16)."""
         return Accounts(
             self.arms.grown(n_arms, self.withdrawals),
             self.R if same_R else Account.opened(1),

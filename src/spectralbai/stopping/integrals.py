@@ -12,8 +12,7 @@ from spectralbai.compiled import njit
 from spectralbai.spectral import Components
 
 STIFFEST = 1e10
-"""Largest kappa trace(L) / total weight before the split: components are nearly rigid then, but the matrix is still far
-from singular."""
+"""Largest kappa trace(L) / total weight before the split: nearly rigid, but the matrix is far from singular."""
 
 
 class Measured(NamedTuple):
@@ -169,15 +168,11 @@ def _solve_factored(factor: NDArray[Any], rhs: Vector) -> tuple[Vector, float]:
 def lone_integrals(
     before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float]
 ) -> Vector:
-    """Returns the result of `log_integrals` for arms without edges, one entry per arm; -inf for arms without results
-    before the split."""
+    """Returns `log_integrals` for arms without edges, one entry per arm; -inf without results before the split."""
     precision, middle = level
+    logs, known = np.full(u.size, -np.inf), before + precision > 0
+    before, means_before, u, means = (each[known] for each in (before, means_before, u, means))
     p = before + precision
-    known = p > 0
-    m = (before * means_before + precision * middle)[known] / p[known]
-    logs = np.full(u.size, -np.inf)
-    logs[known] = (
-        -0.5 * np.log1p(u[known] / p[known])
-        - 0.5 * u[known] * (p[known] / (u[known] + p[known])) * (means[known] - m) ** 2
-    )
+    m = (before * means_before + precision * middle) / p
+    logs[known] = -0.5 * np.log1p(u / p) - 0.5 * u * (p / (u + p)) * (means - m) ** 2
     return logs

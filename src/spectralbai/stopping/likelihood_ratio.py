@@ -35,7 +35,7 @@ class LikelihoodRatio(StoppingRule[Memory]):
         return LikelihoodReading.plain(evidence.best, statistic, penalty)
 
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-        return closest_cost(problem, mu, best, allocation)
+        return Responder(problem, mu, best).respond(allocation).value
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,4 @@ class PrintedRule(LikelihoodRatio):
         return super().growth(_without_graph(problem), mu, best, allocation)
 
 
-def closest_cost(problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-    """Returns how fast likelihood ratios grow: the cost per trial of the closest alternative to `mu` (theory 2.2)."""
-    return Responder(problem, mu, best).respond(allocation).value
-
-
-@lru_cache(maxsize=32)
-def _without_graph(problem: Problem) -> Problem:
-    return problem.without_graph()
+_without_graph = lru_cache(maxsize=32)(Problem.without_graph)
