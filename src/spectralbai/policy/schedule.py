@@ -88,20 +88,16 @@ class Schedule(RuleReader):
     def _count(self, state: State, arms: Indices, outcomes: Vector) -> tuple[State, tuple[Readings, ...]]:
         """Returns the state after results without blocks; rules are read at the scheduled numbers of samples."""
         readings: list[Readings] = []
-        done = 0
-        while done < arms.size:
-            take = min(arms.size - done, state.next_reading - state.samples)
-            part = slice(done, done + take)
-            state = replace(state, data=state.data.plus(arms[part], outcomes[part]))
-            done += take
-            if state.samples < state.next_reading:
-                break
+        while arms.size:
+            take = state.next_reading - state.samples
+            state = replace(state, data=state.data.plus(arms[:take], outcomes[:take]))
+            arms, outcomes = arms[take:], outcomes[take:]
             samples = state.samples
-            if not self.has_estimate(state):
+            if samples == state.next_reading and not self.has_estimate(state):
                 state = replace(state, next_reading=samples + 1)
-                continue
-            state = self._read(replace(state, next_reading=next_reading(samples)), None)
-            readings.append(self._verdicts(state))
+            elif samples == state.next_reading:
+                state = self._read(replace(state, next_reading=next_reading(samples)), None)
+                readings.append(self._verdicts(state))
         return state, tuple(readings)
 
     def _fill(
@@ -110,17 +106,14 @@ class Schedule(RuleReader):
         """Returns the state after results that fill slots of the open blocks; rules are read when a block closes."""
         readings: list[Readings] = []
         state = self._opened(state)
-        done = 0
-        while done < arms.size:
-            blocks, taken, without_slot = fill(
-                state.blocks, arms[done:], outcomes[done:], None if numbers is None else numbers[done:]
-            )
+        while arms.size:
+            blocks, taken, without_slot = fill(state.blocks, arms, outcomes, numbers)
             informing = state.informing
             if without_slot.any():
-                late = slice(done, done + taken)
-                informing = informing.plus(arms[late][without_slot], outcomes[late][without_slot])
+                informing = informing.plus(arms[:taken][without_slot], outcomes[:taken][without_slot])
             state = replace(state, blocks=blocks, informing=informing)
-            done += taken
+            arms, outcomes = arms[taken:], outcomes[taken:]
+            numbers = None if numbers is None else numbers[taken:]
             while state.blocks and state.blocks[0].closed:
                 first, *rest = state.blocks
                 before = state.data
