@@ -59,8 +59,7 @@ class Budget:
         return next(each for each in self.curve if each.tolerance == self.instance.problem.tolerance)
 
     def smallest_tolerance(self, probability: float) -> float | None:
-        """Returns the smallest tolerance such that it and all larger ones tried are decided with this probability; None
-        if there is none."""
+        """Returns the smallest tolerance from which on all tried are decided with this probability, if there is one."""
         found = None
         for each in reversed(self.curve):
             if each.share < probability:

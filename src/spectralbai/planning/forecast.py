@@ -36,8 +36,7 @@ class Forecast:
 
     delta: float
     characteristic_time: float
-    """T*. For scores in a range, it is computed for Gaussian outcomes with the standard deviation of the pilot, or with
-    half of the range."""
+    """T*; for scores in a range that of Gaussian outcomes with the spread of the pilot, or with half of the range."""
     lower_bound: float
     """Number of samples that every method of this risk needs on average; NaN for scores in a range."""
     runs: int = 0
@@ -82,9 +81,8 @@ def rule_of_thumb(problem: Problem, delta: float, time: float) -> float:
     learning = 5.0 if problem.tolerance > 0 else 3.0
     an_arm = 15.0 if problem.noise.divergence is None else 4.0
     catalogue = Catalogue.of(problem) if problem.n_arms > MANY_ARMS else None
-    if catalogue is not None:
-        return OF_MANY * time * (math.log(1 / delta) + learning) + an_arm * catalogue.n_categories
-    return time * (math.log(1 / delta) + learning) + an_arm * problem.n_arms
+    factor, units = (1.0, problem.n_arms) if catalogue is None else (OF_MANY, catalogue.n_categories)
+    return factor * time * (math.log(1 / delta) + learning) + an_arm * units
 
 
 def simulate(
@@ -113,5 +111,6 @@ def race(
     """Returns an iterator over the runs with these numbers, the same for every executor, on the means in turn."""
     seeds = [seed_of(seed, number) for number in numbers]
     signals = [means.signals[number % len(means.signals)] for number in numbers]
+    noise = None if means.pilot is None else means.pilot.spread  # scores with the spread of the pilot
     spread = executor.map if executor is not None else map
-    return spread(partial(run, policy, max_samples=longest, noise=means.drawing), signals, seeds)
+    return spread(partial(run, policy, max_samples=longest, noise=noise), signals, seeds)
