@@ -193,11 +193,11 @@ def extended(values: NDArray[Any], n_arms: int, new: float) -> NDArray[Any]:
     return np.concatenate([values, added], axis=-1)
 
 
-def ranks_of(arms: Indices) -> Indices:
-    """Returns, for each entry, how many earlier entries are of the same arm."""
-    by_arm = np.argsort(arms, kind="stable")
-    ranks = np.empty_like(arms)
-    ranks[by_arm] = np.arange(arms.size) - np.searchsorted(arms[by_arm], arms[by_arm])
+def ranks_of(values: Indices) -> Indices:
+    """Returns, for each entry, how many earlier entries have the same value."""
+    by_value = np.argsort(values, kind="stable")
+    ranks = np.empty_like(values)
+    ranks[by_value] = np.arange(values.size) - np.searchsorted(values[by_value], values[by_value])
     return ranks
 
 

@@ -17,8 +17,7 @@ from spectralbai.ties import first_largest
 SUSPICION = 0.2
 """A misfit is suspicious if, with a correct R, one at least as large would occur with at most this probability (even if
 the means were rough in every direction). Challengers are then tested at the roughness of the data instead of R. This
-can only delay a decision. It makes decisions that rest on a wrong R rare, but cannot exclude them before R is
-refuted."""
+can only delay a decision; decisions that rest on a wrong R become rare, but stay possible until R is refuted."""
 
 
 @dataclass(frozen=True, eq=False)

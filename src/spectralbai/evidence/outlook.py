@@ -43,8 +43,7 @@ class Outlook:
 
     @classmethod
     def on(cls, evidence: Evidence) -> Outlook:
-        """Returns the beliefs for this evidence. They are cached, so that the plan of a block and its bets share
-        them."""
+        """Returns the beliefs for this evidence, from a cache, so that the plan of a block and its bets share them."""
         return _formed(evidence.problem, evidence.data, evidence.best, evidence.origin)
 
     @property
@@ -89,8 +88,7 @@ class Outlook:
 
     @cached_property
     def radii(self) -> Vector:
-        """R, or the roughness of the results if they make R doubtful (theory 12.11, 16.8); shaped like
-        `Components.radii`."""
+        """`Components.radii`, or the roughness of the results if they make R doubtful (theory 12.11, 16.8)."""
         radii = self.decomposition.components.radii
         if self.misfit <= 0.5 * float(chdtri(self.freedom, DOUBT)):
             return radii
@@ -144,16 +142,14 @@ class Outlook:
         return self.decomposition.combine(y * self._inverse) + level, variance
 
     def hopes(self, leader: int) -> tuple[Vector, float]:
-        """Returns an upper bound of the mean of each arm, and what it must exceed if the arm may be better than the
-        leader (theory 13.2)."""
+        """Returns upper bounds of the means, and what they must exceed if an arm may be better than the leader (13.2)."""
         mean, variance = self.posterior
         upper: Vector = mean + np.sqrt(2 * math.log(max(self.evidence.samples, 2)) * variance)
         return upper, float(mean[leader])
 
     @cached_property
     def draws(self) -> Matrix:
-        """Means drawn from the graph posterior, minus the origin, shape (n_arms, DRAWS); the random numbers are
-        fixed."""
+        """Means drawn from the graph posterior, minus the origin, (n_arms, DRAWS); the random numbers are fixed."""
         parts = self.decomposition
         by_arm, by_edge = _normals(parts.components)
         # Its covariance is the precision matrix. The basis would do as well, but may be another one on other machines.
@@ -201,8 +197,7 @@ class CatalogueOutlook(Outlook):
 
     @cached_property
     def room(self) -> Vector:
-        """How far apart the means of each category may be: given by its R, or by the spread of the results if they make
-        R doubtful (theory 12.11)."""
+        """How far apart the means of each category may be, by its R, or by results that make R doubtful (12.11)."""
         room = self.catalogue.room
         if self.misfit <= 0.5 * float(chdtri(self.freedom, DOUBT)):
             return room
@@ -292,8 +287,7 @@ class CategoryRivals:
 
 @lru_cache(maxsize=32)
 def separable(problem: Problem) -> Mask | CategoryRivals:
-    """Returns, per (leader, challenger), whether some smooth means put the challenger above the leader by the
-    tolerance.
+    """Returns, per (leader, challenger), whether some smooth means put the challenger ahead by the tolerance.
 
     Inside one component this needs tolerance^2 < R c' L^+ c with c = e_b - e_i, and with the R of the component if
     there are several (theory 3.9). The inequality must hold by more than rounding errors: where the two sides are

@@ -95,8 +95,7 @@ def further_apart(place: Matrix, component: Indices, distance: float) -> Mask:
 
 
 def folded(place: Matrix) -> Matrix:
-    """Returns coordinates of points (..., n_points, dimensions) with the same distances in at most n_points
-    dimensions."""
+    """Returns points (..., n_points, dimensions) with the same distances, in at most n_points dimensions."""
     apart = np.swapaxes(place - place[..., :1, :], -1, -2)
     return np.swapaxes(np.linalg.qr(apart, mode="r"), -1, -2)
 

@@ -162,10 +162,9 @@ def _aimed(outlook: Outlook, leader: int, needs: Vector, before: Vector | None =
 
 def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
     """Returns the allocation with extra shares for the most promising rival and for every racing arm (13.2, 13.3)."""
-    omega = _with_optimism(omega, outlook, leader, racing)
+    explored = np.array(_with_optimism(omega, outlook, leader, racing))
     open_arms = np.array(racing)
     open_arms[leader] = True
-    explored = np.array(omega)
     mass = explored[open_arms].sum()
     if open_arms.sum() > 1 and mass > 0:
         least = FLOOR_SHARE * floor(omega.size, samples)
