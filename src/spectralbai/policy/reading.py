@@ -37,8 +37,7 @@ class RuleReader:
     stopping: str | StoppingRule[Any] = "betting"
     """The stopping rule, or its name in `spectralbai.stopping.RULES`."""
     mean_range: tuple[float, float] | None = None
-    """Interval that the means are known to lie in, if any, for the rule mixture; by default the range of
-    `Problem.bounded`."""
+    """Interval that the means are known to lie in, for the rule mixture; by default that of `Problem.bounded`."""
     watching: tuple[tuple[str | StoppingRule[Any], float], ...] = ()
     """More (rule, delta) pairs that are read on the same pulls; pulling goes on until all have stopped."""
     sampling: SamplingRule[Any] = field(kw_only=True)
@@ -137,8 +136,7 @@ class RuleReader:
         return self._planned(state, evidence, own)
 
     def _reread(self, state: State, standing: Sequence[bool] | None = None) -> State:
-        """Returns the state after its rules are read again because the set of arms changed. Watches marked in
-        `standing`, if given, stay as they are."""
+        """Returns the state after its rules are read again, since arms changed; watches marked in `standing` stay."""
         evidence = self._weighed(state)
         readings = {name: rule.read(state.stopping[name], evidence) for name, rule in self._rules.items()}
         watches = tuple(
