@@ -142,9 +142,9 @@ class Outlook:
         return self.decomposition.combine(y * self._inverse) + level, variance
 
     def hopes(self, leader: int) -> tuple[Vector, float]:
-        """Returns upper bounds of the means, and what they must exceed if an arm may be better than the leader (13.2)."""
+        """Returns an upper bound of each mean, and what it must exceed if the arm may be better than the leader."""
         mean, variance = self.posterior
-        upper: Vector = mean + np.sqrt(2 * math.log(max(self.evidence.samples, 2)) * variance)
+        upper: Vector = mean + np.sqrt(2 * math.log(max(self.evidence.samples, 2)) * variance)  # (13.2)
         return upper, float(mean[leader])
 
     @cached_property
