@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spectralbai.checks import Indices, Mask, Vector
 from spectralbai.evidence.memory import Memory
@@ -57,10 +58,9 @@ class Data(Memory):
 
     def padded(self, n_arms: int) -> Data:
         """Returns the data for `n_arms` arms: arms without results are added at the end."""
-        more = n_arms - self.counts.size
-        if not more:
+        if n_arms == self.counts.size:
             return self
-        return Data(*(np.concatenate([each, np.zeros(more)]) for each in (self.counts, self.sums, self.squares)))
+        return Data(*(extended(each, n_arms, 0.0) for each in (self.counts, self.sums, self.squares)))
 
     def since(self, earlier: Data) -> Data:
         """Returns the results received after `earlier`."""
@@ -187,11 +187,17 @@ def unclaimed(blocks: tuple[Block, ...], taken: Mapping[tuple[int, int], int], n
     return free
 
 
-def ranks_of(arms: Indices) -> Indices:
-    """Returns, for each entry, how many earlier entries are of the same arm."""
-    by_arm = np.argsort(arms, kind="stable")
-    ranks = np.empty_like(arms)
-    ranks[by_arm] = np.arange(arms.size) - np.searchsorted(arms[by_arm], arms[by_arm])
+def extended(values: NDArray[Any], n_arms: int, new: float) -> NDArray[Any]:
+    """Returns values per arm, in the last axis, with the value `new` added for arms that joined, `n_arms` in all."""
+    added = np.full((*values.shape[:-1], n_arms - values.shape[-1]), new, dtype=values.dtype)
+    return np.concatenate([values, added], axis=-1)
+
+
+def ranks_of(values: Indices) -> Indices:
+    """Returns, for each entry, how many earlier entries have the same value."""
+    by_value = np.argsort(values, kind="stable")
+    ranks = np.empty_like(values)
+    ranks[by_value] = np.arange(values.size) - np.searchsorted(values[by_value], values[by_value])
     return ranks
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from scipy.special import chdtri
@@ -17,8 +17,7 @@ from spectralbai.ties import first_largest
 SUSPICION = 0.2
 """A misfit is suspicious if, with a correct R, one at least as large would occur with at most this probability (even if
 the means were rough in every direction). Challengers are then tested at the roughness of the data instead of R. This
-can only delay a decision. It makes decisions that rest on a wrong R rare, but cannot exclude them before R is
-refuted."""
+can only delay a decision; decisions that rest on a wrong R become rare, but stay possible until R is refuted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,32 +38,26 @@ class Evidence:
         Every component must have a result. With a tolerance, `before` is kept while it looks close to the best:
         switching between two right answers only costs samples.
         """
-        evidence = cls(problem, data, before, origin)
-        mu_tilde = evidence.mu_tilde
+        mu_tilde = _estimated(problem, data)
         best = first_largest(mu_tilde)
         if problem.tolerance > 0 and mu_tilde[before] >= mu_tilde[best] - 0.5 * problem.tolerance:
             best = before
-        return evidence.defending(best)
+        return cls(problem, data, best, origin)
 
     def defending(self, best: int) -> Evidence:
-        """Returns the same evidence with another leader; values that do not depend on the leader are not recomputed."""
-        if best == self.best:
-            return self
-        other = Evidence(self.problem, self.data, best, self.origin)
-        if "mu_tilde" in self.__dict__:
-            other.__dict__["mu_tilde"] = self.mu_tilde
-        return other
+        """Returns the same evidence with another leader."""
+        return self if best == self.best else replace(self, best=best)
 
     @property
     def samples(self) -> int:
         return self.data.samples
 
-    @cached_property
+    @property
     def mu_tilde(self) -> Vector:
         """The constrained estimate minus the origin."""
-        return closest_smooth(self.problem, self.data.counts, self.data.means, lambda: self.decomposition)
+        return _estimated(self.problem, self.data)
 
-    @cached_property
+    @property
     def decomposition(self) -> Decomposition:
         """The decomposition for the counts of all results seen."""
         return _decomposed(self.problem, self.data)
@@ -87,5 +80,10 @@ class Evidence:
 
 
 @lru_cache(maxsize=4)  # problems and data are immutable and compared by identity
+def _estimated(problem: Problem, data: Data) -> Vector:
+    return closest_smooth(problem, data.counts, data.means, lambda: _decomposed(problem, data))
+
+
+@lru_cache(maxsize=4)
 def _decomposed(problem: Problem, data: Data) -> Decomposition:
     return decompose(problem, data.counts)

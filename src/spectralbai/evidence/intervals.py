@@ -14,24 +14,20 @@ from spectralbai.noise import Pools
 from spectralbai.problem import Problem
 from spectralbai.spectral import Catalogue, Components
 
+STIFFEST = 1e10
+"""Largest ratio of the trace of L/R to the summed precisions of one result per arm: the components are nearly rigid
+then, but the matrix is still far from singular."""
+FEW = 64
+"""Pools of at most so many arms are treated together."""
+
 
 def plain_widths(counts: Vector, sigma: Vector, delta: float) -> Vector:
-    """Returns half the widths of intervals around the empirical means (theory 8.1); infinite for arms without
-    results."""
+    """Returns half the widths of intervals around the empirical means (theory 8.1); inf for arms without results."""
     widths = np.full(counts.size, np.inf)
     seen = counts > 0
     n = counts[seen]
     widths[seen] = sigma[seen] * np.sqrt((n + 1) * (2 * math.log(counts.size / delta) + np.log1p(n))) / n
     return widths
-
-
-STIFFEST = 1e10
-"""Largest ratio of the trace of L/R to the summed precisions of one result per arm: the components are nearly rigid
-then, but the matrix is still far from singular."""
-
-
-FEW = 64
-"""Pools of at most so many arms are treated together."""
 
 
 def graph_precision(problem: Problem, counts: Vector) -> Matrix:
@@ -115,8 +111,7 @@ def _placed(problem: Problem) -> list[tuple[Indices, Indices, Matrix]]:
 
 
 def _in_categories(catalogue: Catalogue, precision: Vector, lows: Vector, highs: Vector) -> tuple[Vector, Vector]:
-    """Returns the ends of the intervals of all arms of a catalogue, from the ends for its pools: arms, then
-    categories."""
+    """Returns the ends of the intervals of all arms, from the ends for the pools: first arms, then categories."""
     n_arms, of_arm = precision.size, catalogue.of_arm
     shared = np.flatnonzero(catalogue.sizes > 1)
     total = np.maximum(catalogue.total(precision), np.finfo(float).tiny)

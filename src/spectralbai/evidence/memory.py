@@ -14,8 +14,7 @@ from spectralbai.run_lengths import runs_of
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """The memory of a rule: a frozen dataclass whose fields are arrays, numbers, words, memories, tuples of
-    these, or None.
+    """The memory of a rule: a frozen dataclass of arrays, numbers, words, memories, tuples of these, or None.
 
     A rule that remembers something defines a subclass with a unique `kind`, the word that identifies it in files.
     Arrays are made read-only. A rule that remembers nothing uses this class itself.

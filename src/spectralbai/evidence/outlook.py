@@ -43,8 +43,7 @@ class Outlook:
 
     @classmethod
     def on(cls, evidence: Evidence) -> Outlook:
-        """Returns the beliefs for this evidence. They are cached, so that the plan of a block and its bets share
-        them."""
+        """Returns the beliefs for this evidence, from a cache, so that the plan of a block and its bets share them."""
         return _formed(evidence.problem, evidence.data, evidence.best, evidence.origin)
 
     @property
@@ -62,8 +61,7 @@ class Outlook:
     @cached_property
     def sigma(self) -> Vector:
         """The standard deviations that belong to `variances`."""
-        sigma: Vector = np.sqrt(self.variances)
-        return sigma
+        return np.sqrt(self.variances)
 
     def decompose(self, counts: Vector) -> Decomposition:
         """Returns the decomposition for these counts, with the believed variances."""
@@ -83,15 +81,14 @@ class Outlook:
             return 0.0
         return self.decomposition.misfit(self.evidence.data.means, self.decomposition.components.radii)
 
-    @cached_property
+    @property
     def freedom(self) -> int:
         """The number of directions in which the results could be rough: arms with results minus components."""
-        return max(int((self.evidence.data.counts > 0).sum()) - self.decomposition.components.n_components, 1)
+        return max(int((self.evidence.data.counts > 0).sum()) - int(self.problem.components.max()) - 1, 1)
 
     @cached_property
     def radii(self) -> Vector:
-        """R, or the roughness of the results if they make R doubtful (theory 12.11, 16.8); shaped like
-        `Components.radii`."""
+        """`Components.radii`, or the roughness of the results if they make R doubtful (theory 12.11, 16.8)."""
         radii = self.decomposition.components.radii
         if self.misfit <= 0.5 * float(chdtri(self.freedom, DOUBT)):
             return radii
@@ -127,8 +124,7 @@ class Outlook:
     def _precision(self) -> Vector:
         """The precision of each coordinate of the posterior."""
         parts = self.decomposition
-        precision: Vector = parts.theta + _stiffness(self.problem)[parts.components.component] * parts.rough
-        return precision
+        return parts.theta + _stiffness(self.problem)[parts.components.component] * parts.rough
 
     @cached_property
     def _inverse(self) -> Vector:
@@ -146,29 +142,25 @@ class Outlook:
         return self.decomposition.combine(y * self._inverse) + level, variance
 
     def hopes(self, leader: int) -> tuple[Vector, float]:
-        """Returns an upper bound of the mean of each arm, and what it must exceed if the arm may be better than the
-        leader (theory 13.2)."""
+        """Returns an upper bound of each mean, and what it must exceed if the arm may be better than the leader."""
         mean, variance = self.posterior
-        upper: Vector = mean + np.sqrt(2 * math.log(max(self.evidence.samples, 2)) * variance)
+        upper: Vector = mean + np.sqrt(2 * math.log(max(self.evidence.samples, 2)) * variance)  # (13.2)
         return upper, float(mean[leader])
 
     @cached_property
     def draws(self) -> Matrix:
-        """Means drawn from the graph posterior, minus the origin, shape (n_arms, DRAWS); the random numbers are
-        fixed."""
+        """Means drawn from the graph posterior, minus the origin, (n_arms, DRAWS); the random numbers are fixed."""
         parts = self.decomposition
         by_arm, by_edge = _normals(parts.components)
         # Its covariance is the precision matrix. The basis would do as well, but may be another one on other machines.
         stiffness = _stiffness(self.problem)[parts.components.of_arm]
         noise = np.sqrt(parts.u)[:, None] * by_arm + np.sqrt(stiffness)[:, None] * by_edge
-        drawn: Matrix = self.posterior[0][:, None] + parts.combine(self._inverse[:, None] * (parts.basis.T @ noise))
-        return drawn
+        return self.posterior[0][:, None] + parts.combine(self._inverse[:, None] * (parts.basis.T @ noise))
 
     @cached_property
     def chances(self) -> Vector:
         """The posterior probability that each arm is the best, estimated from the draws."""
-        chances: Vector = np.bincount(self.draws.argmax(axis=0), minlength=self.problem.n_arms) / DRAWS
-        return chances
+        return np.bincount(self.draws.argmax(axis=0), minlength=self.problem.n_arms) / DRAWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +187,7 @@ class CatalogueOutlook(Outlook):
     @cached_property
     def weights(self) -> Vector:
         """Counts over variances."""
-        weights: Vector = self.evidence.data.counts / self.variances
-        return weights
+        return self.evidence.data.counts / self.variances
 
     @cached_property
     def misfit(self) -> float:
@@ -205,13 +196,8 @@ class CatalogueOutlook(Outlook):
         return float(0.5 * self.weights @ (means - lam) ** 2)
 
     @cached_property
-    def freedom(self) -> int:
-        return max(int((self.weights > 0).sum()) - self.catalogue.n_categories, 1)
-
-    @cached_property
     def room(self) -> Vector:
-        """How far apart the means of each category may be: given by its R, or by the spread of the results if they make
-        R doubtful (theory 12.11)."""
+        """How far apart the means of each category may be, by its R, or by results that make R doubtful (12.11)."""
         room = self.catalogue.room
         if self.misfit <= 0.5 * float(chdtri(self.freedom, DOUBT)):
             return room
@@ -249,8 +235,7 @@ class CatalogueOutlook(Outlook):
         # Not from `draws`, which would keep them all in memory.
         draws = self.catalogue.draws(self.weights, self.evidence.data.means, DRAWS)
         best = [int(np.argmax(mu)) for mu in draws]
-        chances: Vector = np.bincount(best, minlength=self.problem.n_arms) / DRAWS
-        return chances
+        return np.bincount(best, minlength=self.problem.n_arms) / DRAWS
 
 
 @lru_cache(maxsize=4)  # problems and data are immutable and compared by identity
@@ -302,8 +287,7 @@ class CategoryRivals:
 
 @lru_cache(maxsize=32)
 def separable(problem: Problem) -> Mask | CategoryRivals:
-    """Returns, per (leader, challenger), whether some smooth means put the challenger above the leader by the
-    tolerance.
+    """Returns, per (leader, challenger), whether some smooth means put the challenger ahead by the tolerance.
 
     Inside one component this needs tolerance^2 < R c' L^+ c with c = e_b - e_i, and with the R of the component if
     there are several (theory 3.9). The inequality must hold by more than rounding errors: where the two sides are

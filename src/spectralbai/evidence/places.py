@@ -41,8 +41,7 @@ def _decomposed(problem: Problem) -> Matrix:
     curved = parts.rough > 0
     radii = parts.components.radii
     radii = radii if radii.size == 1 else radii[parts.components.component[curved]]
-    place: Matrix = parts.basis[:, curved] * np.sqrt(radii / parts.rough[curved])
-    return place
+    return parts.basis[:, curved] * np.sqrt(radii / parts.rough[curved])
 
 
 def _factorised(to: Components) -> Matrix | None:
@@ -96,11 +95,9 @@ def further_apart(place: Matrix, component: Indices, distance: float) -> Mask:
 
 
 def folded(place: Matrix) -> Matrix:
-    """Returns coordinates of points (..., n_points, dimensions) with the same distances in at most n_points
-    dimensions."""
+    """Returns points (..., n_points, dimensions) with the same distances, in at most n_points dimensions."""
     apart = np.swapaxes(place - place[..., :1, :], -1, -2)
-    turned: Matrix = np.swapaxes(np.linalg.qr(apart, mode="r"), -1, -2)
-    return turned
+    return np.swapaxes(np.linalg.qr(apart, mode="r"), -1, -2)
 
 
 def spread_around(place: Matrix, weights: Vector) -> Vector:

@@ -15,8 +15,7 @@ from spectralbai.noise.pools import Pools
 from spectralbai.noise.unit import least_mean
 
 LEAST_VARIANCE = 1e-6
-"""Least variance assumed, in squared widths of the range: even if all outcomes so far were equal, later ones may
-differ."""
+"""Least variance assumed, in squared widths of the range: if all outcomes so far are equal, later ones may differ."""
 SHARPEST = 1e30
 """Largest sum of the parameters of a Beta distribution; its spread is then smaller than rounding errors."""
 
@@ -91,10 +90,8 @@ class Bounded(Noise):
         return low, high
 
     def deviations(self, n: Vector, sums: Vector, squares: Vector) -> Vector | None:
-        """Returns the sums of squared deviations of outcomes from their mean, in squared widths of the range; None if
-        the mean determines them."""
-        deviations: Vector = np.maximum(squares - sums**2 / n, 0.0) / (self.high - self.low) ** 2
-        return deviations
+        """Returns the sums of squared deviations, in squared widths of the range; None if the mean determines them."""
+        return np.maximum(squares - sums**2 / n, 0.0) / (self.high - self.low) ** 2
 
     def draws(self, mu: Vector, kind: Drawing | None = None) -> Draw:
         """Returns a function that draws outcomes: only the ends of the range ("bernoulli", the default), "uniform" ones
@@ -114,8 +111,7 @@ class Bounded(Noise):
         return self._scores(mu, check_number("noise", kind, "a positive standard deviation", low=0.0, strict=True))
 
     def _scores(self, mu: Vector, spread: float) -> Draw:
-        """Returns a function that draws from Beta distributions on the range with means `mu` and standard deviation
-        `spread`."""
+        """Returns a function that draws from Beta distributions with means `mu` and standard deviation `spread`."""
         low, high, width = self.low, self.high, self.high - self.low
         share, most = (mu - low) / width, np.sqrt((mu - low) * (high - mu))
         if not (spread < most).all():

@@ -31,5 +31,4 @@ class Pools:
 
     def totals(self, x: Vector) -> Vector:
         """Returns the sum of `x` (n_arms,) over the arms of each pool."""
-        totals: Vector = np.add.reduceat(x[self.members], self.starts)
-        return totals
+        return np.add.reduceat(x[self.members], self.starts)

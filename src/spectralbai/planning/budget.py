@@ -59,8 +59,7 @@ class Budget:
         return next(each for each in self.curve if each.tolerance == self.instance.problem.tolerance)
 
     def smallest_tolerance(self, probability: float) -> float | None:
-        """Returns the smallest tolerance such that it and all larger ones tried are decided with this probability; None
-        if there is none."""
+        """Returns the smallest tolerance from which on all tried are decided with this probability, if there is one."""
         found = None
         for each in reversed(self.curve):
             if each.share < probability:
@@ -100,13 +99,11 @@ def budget(
     means that the observations make plausible. `runs` races are simulated at each tolerance; `on_run` is called with
     (done, most) after each.
     """
-    if not isinstance(instance, Instance):
-        raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
     delta, trials = check_delta(delta), check_integer("trials", trials, 1)
     runs, seed = check_integer("runs", runs, 1), check_integer("seed", seed, 0)
     means = Means.of(instance, arms, outcomes, seed)
-    signals = means.signals if means.pilot is None else means.pilot.plausible
-    if means.spread == 0:
+    spread = means.spread
+    if spread == 0:
         raise InvalidInput(
             "the means planned with are all equal: every option is a right answer, so no trials are needed"
         )
@@ -114,33 +111,32 @@ def budget(
     raced: dict[float, list[Run]] = {}
     done = 0
 
-    def share(tolerance: float) -> float:
+    if means.pilot is not None:
+        means = replace(means, signals=means.pilot.plausible)
+
+    def chance(tolerance: float) -> Chance:
         nonlocal done
         if tolerance not in raced:
             policy = SpectralRace(replace(instance.problem, tolerance=tolerance), delta)
             raced[tolerance] = []
-            for each in race(policy, signals, range(runs), seed, executor, trials, means.drawing):
+            for each in race(policy, means, range(runs), seed, executor, trials):
                 raced[tolerance].append(each)
                 done += 1
                 if on_run is not None:
                     on_run(done, max(most, done))
-        return sum(each.status == "decided" for each in raced[tolerance]) / runs
+        return Chance(tolerance, runs, sum(each.status == "decided" for each in raced[tolerance]))
 
     own = instance.problem.tolerance
-    share(own)
-    _try_tolerances(share, means.spread)
+    chance(own)
+    _try_tolerances(lambda tolerance: chance(tolerance).share, spread)
     if on_run is not None:
         on_run(done, done)
-    curve = tuple(
-        Chance(tolerance, runs, sum(each.status == "decided" for each in raced[tolerance]))
-        for tolerance in sorted(raced)
-    )
     left = tuple(
         instance.problem.n_arms if each.candidates is None else len(each.candidates)
         for each in raced[own]
         if each.status != "decided"
     )
-    return Budget(instance, trials, delta, means.source, curve, left)
+    return Budget(instance, trials, delta, means.source, tuple(map(chance, sorted(raced))), left)
 
 
 def _try_tolerances(share: Callable[[float], float], spread: float) -> None:

@@ -10,8 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from spectralbai.checks import Vector
-from spectralbai.noise import Drawing
+from spectralbai.planning.means import Means
 from spectralbai.planning.pilot import MANY_ARMS
 from spectralbai.policy import Policy
 from spectralbai.problem import Problem
@@ -37,8 +36,7 @@ class Forecast:
 
     delta: float
     characteristic_time: float
-    """T*. For scores in a range, it is computed for Gaussian outcomes with the standard deviation of the pilot, or with
-    half of the range."""
+    """T*; for scores in a range that of Gaussian outcomes with the spread of the pilot, or with half of the range."""
     lower_bound: float
     """Number of samples that every method of this risk needs on average; NaN for scores in a range."""
     runs: int = 0
@@ -83,28 +81,21 @@ def rule_of_thumb(problem: Problem, delta: float, time: float) -> float:
     learning = 5.0 if problem.tolerance > 0 else 3.0
     an_arm = 15.0 if problem.noise.divergence is None else 4.0
     catalogue = Catalogue.of(problem) if problem.n_arms > MANY_ARMS else None
-    if catalogue is not None:
-        return OF_MANY * time * (math.log(1 / delta) + learning) + an_arm * catalogue.n_categories
-    return time * (math.log(1 / delta) + learning) + an_arm * problem.n_arms
+    factor, units = (1.0, problem.n_arms) if catalogue is None else (OF_MANY, catalogue.n_categories)
+    return factor * time * (math.log(1 / delta) + learning) + an_arm * units
 
 
 def simulate(
-    policy: Policy,
-    signals: Sequence[Vector],
-    runs: int,
-    seed: int,
-    executor: Executor | None,
-    count: Callable[[int], None],
-    noise: Drawing | None,
+    policy: Policy, means: Means, runs: int, seed: int, executor: Executor | None, count: Callable[[int], None]
 ) -> list[Run]:
-    """Returns simulated runs on the signals in turn, until the mean is known well enough or all `runs` are done.
+    """Returns simulated runs on the means in turn, until the mean is known well enough or all `runs` are done.
 
     `count` is called with the number of runs that were done or turned out not to be needed.
     """
     raced: list[Run] = []
     while len(raced) < runs:
         numbers = range(len(raced), min(len(raced) + BATCH, runs))
-        for each in race(policy, signals, numbers, seed, executor, 20 * LONGEST, noise):
+        for each in race(policy, means, numbers, seed, executor, 20 * LONGEST):
             raced.append(each)
             count(1)
         tau = np.array([each.tau for each in raced])
@@ -115,16 +106,11 @@ def simulate(
 
 
 def race(
-    policy: Policy,
-    signals: Sequence[Vector],
-    numbers: range,
-    seed: int,
-    executor: Executor | None,
-    longest: int,
-    noise: Drawing | None,
+    policy: Policy, means: Means, numbers: range, seed: int, executor: Executor | None, longest: int
 ) -> Iterator[Run]:
-    """Returns an iterator over the runs with these numbers, the same for every executor, on the signals in turn."""
+    """Returns an iterator over the runs with these numbers, the same for every executor, on the means in turn."""
     seeds = [seed_of(seed, number) for number in numbers]
-    means = [signals[number % len(signals)] for number in numbers]
+    signals = [means.signals[number % len(means.signals)] for number in numbers]
+    noise = None if means.pilot is None else means.pilot.spread  # scores with the spread of the pilot
     spread = executor.map if executor is not None else map
-    return spread(partial(run, policy, max_samples=longest, noise=noise), means, seeds)
+    return spread(partial(run, policy, max_samples=longest, noise=noise), signals, seeds)

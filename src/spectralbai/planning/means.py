@@ -13,7 +13,7 @@ from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
 from spectralbai.instances.signals import smooth
-from spectralbai.noise import Drawing, SubGaussian
+from spectralbai.noise import SubGaussian
 from spectralbai.planning.pilot import MANY_ARMS, Pilot
 from spectralbai.problem import Problem
 
@@ -38,6 +38,8 @@ class Means:
     @classmethod
     def of(cls, instance: Instance, arms: ArrayLike | None, outcomes: ArrayLike | None, seed: int) -> Means:
         """Returns the means of past observations, smoothed to R; else those of the instance; else random signals."""
+        if not isinstance(instance, Instance):
+            raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
         if arms is not None or outcomes is not None:
             pilot = Pilot.of(instance, arms, outcomes)
             return cls("observations", (pilot.mu,), pilot)
@@ -45,11 +47,6 @@ class Means:
             instance.problem.noise.check_means("mu", instance.mu)
             return cls("guess", (instance.mu,))
         return cls("random signals", _random_signals(instance.problem, seed))
-
-    @property
-    def drawing(self) -> Drawing | None:
-        """How outcomes are simulated: scores with the spread of the pilot; None for the default of `simulate.run`."""
-        return None if self.pilot is None else self.pilot.spread
 
     def in_theory(self, problem: Problem) -> Problem:
         """Returns the problem whose characteristic time says most about the number of samples.

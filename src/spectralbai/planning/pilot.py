@@ -26,8 +26,7 @@ from spectralbai.problem import Problem
 MANY_ARMS = 500
 """With more arms than this, plans leave out what takes long."""
 PLAUSIBLE, PLAUSIBLE_OF_MANY = 100, 10
-"""How many vectors of means are drawn from the posterior; fewer if there are many arms, because an allocation is solved
-for each."""
+"""How many vectors of means are drawn, and how many if arms are many, because an allocation is solved for each."""
 COVERED = 0.8
 """The part of the plausible means that the range of the expected number of samples covers. With the margins added, the
 range contains the true number for more than nine of ten pilots (`verification/plans.py`)."""
@@ -60,8 +59,7 @@ class Pilot:
     """The standard deviation within arms; None if no arm was observed twice."""
     roughness: RoughnessEstimate | None
     spread: float | None
-    """The standard deviation of scores in a range, if it is known and smaller than the range allows; None for other
-    outcomes."""
+    """The standard deviation of scores in a range, if it is known and smaller than the range allows; else None."""
     at_ends: bool
     """Whether all outcomes are ends of their range."""
 

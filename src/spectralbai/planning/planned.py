@@ -185,11 +185,9 @@ def plan(
         >>> plan.advice
         'The graph is worth it: at least 154 samples instead of 632, 76% fewer.'
     """
-    if not isinstance(instance, Instance):
-        raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
     delta, runs, seed = check_delta(delta), check_integer("runs", runs, 0), check_integer("seed", seed, 0)
-    problem = instance.problem
     means = Means.of(instance, arms, outcomes, seed)
+    problem = instance.problem
     if means.pilot is None:
         means.check_told_apart(problem, instance.labels)
     deltas = (delta, *(each for each in DELTAS if each != delta))
@@ -264,8 +262,7 @@ class _Races:
         bound = samples_needed(upper, delta)
         raced: list[Run] = []
         if bound <= LONGEST:
-            policy = kind(problem, delta)
-            raced = simulate(policy, means.signals, runs, self.seed, self.executor, self.count, means.drawing)
+            raced = simulate(kind(problem, delta), means, runs, self.seed, self.executor, self.count)
         else:
             self.count(runs)
         divergence = problem.noise.divergence

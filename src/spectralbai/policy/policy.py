@@ -22,7 +22,7 @@ from spectralbai.policy.schedule import Schedule
 from spectralbai.policy.state import State, Watch
 from spectralbai.policy.views import Estimates, Verdict
 from spectralbai.problem import Problem
-from spectralbai.sampling import TIED
+from spectralbai.sampling import TIED, Rng
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,8 +113,7 @@ class Policy(Schedule):
         known = replace(state, data=block.data.padded(self.problem.n_arms), best=first_left)
         if not self.has_estimate(known):
             return first_left
-        own = self._watched[0][0]
-        best = own.read(self._memory(state, own.name), self._seen(known)).recommended(self.delta)
+        best = self._own_reading(state, self._seen(known)).recommended(self.delta)
         return best if best < block.n_arms else first_left
 
     def joined(self, problem: Problem) -> Self:
@@ -127,8 +126,7 @@ class Policy(Schedule):
         return replace(self, problem=problem, earlier=(*self.earlier, self.problem))
 
     def join(self, state: State, kept: Collection[int] | None = None) -> State:
-        """Returns a state of the policy before arms last joined, extended by these arms; the race goes on, even if it
-        had decided.
+        """Returns a state of the policy before arms last joined, extended by them; the race goes on, even if decided.
 
         The accounts against new arms start at 1, the others go on. Eliminated arms stay out, since an arm that is
         better is still there. Bets on open blocks do not change. Of the open blocks, those whose numbers are in `kept`
@@ -160,15 +158,11 @@ class Policy(Schedule):
 
     def _keeping(self, state: State, kept: list[Block]) -> State:
         """Returns the state in which only these open blocks stay open; the results of the others only inform."""
-        informing = state.informing.padded(self.problem.n_arms)
-        for block in state.blocks:
-            if block not in kept:
-                informing = informing + block.results.padded(self.problem.n_arms)
-        return replace(state, informing=informing, blocks=tuple(kept))
+        unseen = [state.informing, *(block.results for block in state.blocks if block not in kept)]
+        first, *others = (data.padded(self.problem.n_arms) for data in unseen)
+        return replace(state, informing=sum(others, start=first), blocks=tuple(kept))
 
-    def ask(
-        self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
-    ) -> Indices:
+    def ask(self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: Rng = None) -> Indices:
         """Returns the next arms to pull, at most n; none once all rules have stopped.
 
         If pulls come in blocks, these are free slots, and fewer than n if fewer are free: tell results first, or `open`
@@ -178,7 +172,7 @@ class Policy(Schedule):
         return self.ask_slots(state, n, pending, rng)[0]
 
     def ask_slots(
-        self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: np.random.Generator | None = None
+        self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: Rng = None
     ) -> tuple[Indices, Indices]:
         """Returns what `ask` returns, and the number of each pull's block; -1 if pulls do not come in blocks.
 
@@ -252,8 +246,7 @@ class Policy(Schedule):
         return self._verdicts(state)[watch]
 
     def estimates(self, state: State, watch: int = 0) -> Estimates:
-        """Returns estimates of all means from the results received so far, with confidence intervals at the risk of
-        rule number `watch`.
+        """Returns estimates of all means from the results so far, with intervals at the risk of rule number `watch`.
 
         With probability 1 - delta the intervals contain all means at all times. For a rule that bets, this risk comes
         in addition to the risk of its decisions, and the intervals start with the first result of a component

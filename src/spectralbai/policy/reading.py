@@ -37,8 +37,7 @@ class RuleReader:
     stopping: str | StoppingRule[Any] = "betting"
     """The stopping rule, or its name in `spectralbai.stopping.RULES`."""
     mean_range: tuple[float, float] | None = None
-    """Interval that the means are known to lie in, if any, for the rule mixture; by default the range of
-    `Problem.bounded`."""
+    """Interval that the means are known to lie in, for the rule mixture; by default that of `Problem.bounded`."""
     watching: tuple[tuple[str | StoppingRule[Any], float], ...] = ()
     """More (rule, delta) pairs that are read on the same pulls; pulling goes on until all have stopped."""
     sampling: SamplingRule[Any] = field(kw_only=True)
@@ -117,12 +116,13 @@ class RuleReader:
         running = {
             rule.name for watch, (rule, _) in zip(state.watches, self._watched, strict=True) if not watch.settled
         }
-        memories = dict(state.stopping)
-        for name, rule in self._rules.items():
-            memory = self._memory(state, name)
-            memories[name] = rule.observe(memory, block, then, decided=name not in running)
+        memories = {
+            name: rule.observe(self._memory(state, name), block, then, decided=name not in running)
+            for name, rule in self._rules.items()
+        }
+        state = replace(state, stopping={**state.stopping, **memories})
         if not self.has_estimate(state):
-            return replace(state, stopping=memories)
+            return state
         readings = {name: self._rules[name].read(memories[name], evidence) for name in running}
         watches = tuple(
             self._doubted(watch, rule, memories[rule.name], evidence, delta)
@@ -130,17 +130,13 @@ class RuleReader:
             else self._look(readings[rule.name], delta, state.data.samples)
             for watch, (rule, delta) in zip(state.watches, self._watched, strict=True)
         )
-        own = readings.get(self.rules[0][0])
-        evidence = self._defended(evidence, own)
-        plan = state.sampling
-        if not all(watch.settled for watch in watches):
-            plan = self.sampling.plan(plan, self._view(state, evidence, own))
-        # After the decision results may still arrive, but no more pulls are planned.
-        return replace(state, best=evidence.best, stopping=memories, watches=watches, sampling=plan)
+        own, state = readings.get(self.rules[0][0]), replace(state, watches=watches)
+        if self._settled(state):  # results may still arrive, but no more pulls are planned
+            return replace(state, best=self._defended(evidence, own).best)
+        return self._planned(state, evidence, own)
 
     def _reread(self, state: State, standing: Sequence[bool] | None = None) -> State:
-        """Returns the state after its rules are read again because the set of arms changed. Watches marked in
-        `standing`, if given, stay as they are."""
+        """Returns the state after its rules are read again, since arms changed; watches marked in `standing` stay."""
         evidence = self._weighed(state)
         readings = {name: rule.read(state.stopping[name], evidence) for name, rule in self._rules.items()}
         watches = tuple(
@@ -150,9 +146,18 @@ class RuleReader:
             )
         )
         own = readings[self.rules[0][0]]
-        evidence = evidence.defending(own.recommended(self.delta))
+        return self._planned(replace(state, watches=watches), evidence.defending(own.recommended(self.delta)), own)
+
+    def _planned(self, state: State, evidence: Evidence, own: Reading | None) -> State:
+        """Returns the state with a new leader and a new plan; `own` is the reading of the policy's first rule."""
+        evidence = self._defended(evidence, own)
         plan = self.sampling.plan(state.sampling, self._view(state, evidence, own))
-        return replace(state, best=evidence.best, watches=watches, sampling=plan)
+        return replace(state, best=evidence.best, sampling=plan)
+
+    def _own_reading(self, state: State, evidence: Evidence) -> Reading:
+        """Returns the reading of the policy's first rule."""
+        name = self.rules[0][0]
+        return self._rules[name].read(self._memory(state, name), evidence)
 
     def _when_opened(self, block: Block, state: State) -> Evidence:
         """Returns the evidence for a block opened before arms joined: its results, and the problem at its opening."""
@@ -204,8 +209,6 @@ class RuleReader:
 
     def _missing(self, counts: Vector) -> Indices:
         """Returns the components whose counts are all 0."""
-        if counts.all():
-            return np.empty(0, dtype=np.intp)
         return np.flatnonzero(np.bincount(self.problem.components, counts) == 0)
 
     def _settled(self, state: State) -> bool:

@@ -39,11 +39,7 @@ class Schedule(RuleReader):
             state = replace(state, data=state.data + state.informing, informing=nothing)
             if self.has_estimate(state):
                 evidence = self._weighed(state)
-                own = self._watched[0][0]
-                reading = own.read(self._memory(state, own.name), evidence)
-                evidence = self._defended(evidence, reading)
-                plan = self.sampling.plan(state.sampling, self._view(state, evidence, reading))
-                state = replace(state, best=evidence.best, sampling=plan)
+                state = self._planned(state, evidence, self._own_reading(state, evidence))
         issued = state.data.counts.copy()
         for block in state.blocks:
             issued[: block.n_arms] += block.counts
@@ -60,8 +56,7 @@ class Schedule(RuleReader):
         """Returns the state as if the open blocks were closed, without the slots that have no result: to plan by, not
         to decide by. If that would end the run, the state itself is returned."""
         foreseen = state
-        for block in state.blocks:
-            told = block.told
+        for told in (block.told for block in state.blocks):
             if told.arms.size:
                 foreseen = self._after(foreseen, told)
         return state if self._settled(foreseen) else foreseen
@@ -76,13 +71,11 @@ class Schedule(RuleReader):
 
     def _first_pulls(self, issued: Vector, withdrawn: tuple[int, ...] = ()) -> Indices:
         """Returns, for every component without a pull, its first arm that is not withdrawn."""
-        components = self.problem.components
-        if withdrawn:
-            components = components.copy()
-            components[list(withdrawn)] = -1
         missing = self._missing(issued)
         if not missing.size:
             return missing
+        components = self.problem.components.copy()
+        components[list(withdrawn)] = -1
         found, first = np.unique(components, return_index=True)
         return first[np.isin(found, missing)]
 
@@ -95,20 +88,16 @@ class Schedule(RuleReader):
     def _count(self, state: State, arms: Indices, outcomes: Vector) -> tuple[State, tuple[Readings, ...]]:
         """Returns the state after results without blocks; rules are read at the scheduled numbers of samples."""
         readings: list[Readings] = []
-        done = 0
-        while done < arms.size:
-            take = min(arms.size - done, state.next_reading - state.samples)
-            part = slice(done, done + take)
-            state = replace(state, data=state.data.plus(arms[part], outcomes[part]))
-            done += take
-            if state.samples < state.next_reading:
-                break
+        while arms.size:
+            take = state.next_reading - state.samples
+            state = replace(state, data=state.data.plus(arms[:take], outcomes[:take]))
+            arms, outcomes = arms[take:], outcomes[take:]
             samples = state.samples
-            if not self.has_estimate(state):
+            if samples == state.next_reading and not self.has_estimate(state):
                 state = replace(state, next_reading=samples + 1)
-                continue
-            state = self._read(replace(state, next_reading=next_reading(samples)), None)
-            readings.append(self._verdicts(state))
+            elif samples == state.next_reading:
+                state = self._read(replace(state, next_reading=next_reading(samples)), None)
+                readings.append(self._verdicts(state))
         return state, tuple(readings)
 
     def _fill(
@@ -117,17 +106,14 @@ class Schedule(RuleReader):
         """Returns the state after results that fill slots of the open blocks; rules are read when a block closes."""
         readings: list[Readings] = []
         state = self._opened(state)
-        done = 0
-        while done < arms.size:
-            blocks, taken, without_slot = fill(
-                state.blocks, arms[done:], outcomes[done:], None if numbers is None else numbers[done:]
-            )
+        while arms.size:
+            blocks, taken, without_slot = fill(state.blocks, arms, outcomes, numbers)
             informing = state.informing
             if without_slot.any():
-                late = slice(done, done + taken)
-                informing = informing.plus(arms[late][without_slot], outcomes[late][without_slot])
+                informing = informing.plus(arms[:taken][without_slot], outcomes[:taken][without_slot])
             state = replace(state, blocks=blocks, informing=informing)
-            done += taken
+            arms, outcomes = arms[taken:], outcomes[taken:]
+            numbers = None if numbers is None else numbers[taken:]
             while state.blocks and state.blocks[0].closed:
                 first, *rest = state.blocks
                 before = state.data
@@ -155,6 +141,6 @@ class Schedule(RuleReader):
         data, best = block.data.plus(closed.arms, closed.outcomes), block.best
         known = replace(state, data=data, best=best)
         if self.has_estimate(known):
-            evidence, own = self._weighed(known), self._watched[0][0]
-            best = self._defended(evidence, own.read(self._memory(state, own.name), evidence)).best
+            evidence = self._weighed(known)
+            best = self._defended(evidence, self._own_reading(state, evidence)).best
         return replace(block, data=data, best=best)

@@ -55,8 +55,7 @@ class State:
     data: Data
     """The results seen: those of closed blocks or, if pulls do not come in blocks, all received."""
     origin: float
-    """The first outcome received. Only differences from it are stored, so that adding a constant to all outcomes
-    changes nothing."""
+    """The first outcome received. It is subtracted from all, so that adding a constant to them changes nothing."""
     blocks: tuple[Block, ...]
     """The open blocks, oldest first."""
     opened: int
@@ -64,8 +63,7 @@ class State:
     informing: Data
     """Results received without a slot: they become seen when the next block is opened, and no bet is made on them."""
     next_reading: int
-    """The number of results at which rules are read next if pulls do not come in blocks. With blocks, rules are read
-    when a block closes."""
+    """If pulls do not come in blocks, the number of results at which rules are read next."""
     best: int
     """The leader."""
     sampling: Memory

@@ -33,9 +33,7 @@ class Verdict:
     """Whether the risk of the stopping rule is proved."""
     candidates: tuple[int, ...] | None = None
     """The arms that may still be best: with probability 1 - delta they include the best arm at all times at once.
-
-    None for rules that do not eliminate arms, and before the first reading.
-    """
+    None for rules that do not eliminate arms, and before the first reading."""
 
     doubted: bool = False
     """Whether results that came after the decision contradict R, at risk delta. The decision stands, but its risk is
@@ -63,10 +61,7 @@ class Estimates:
     """The constrained estimate; nan until every component has a result."""
     low: Vector
     """Lower ends of intervals that contain all means at all times at once with probability 1 - delta; -inf if nothing
-    is known.
-
-    For rules that bet, this risk comes in addition to the risk of the decision: with probability at least 1 - 2 delta
-    all intervals hold and the answer is right. For other rules, both hold together with probability 1 - delta."""
+    is known. For rules that bet, this risk comes in addition to that of the decision; for others both are one risk."""
     high: Vector
     """Upper ends; inf if nothing is known."""
     consistent: bool | None

@@ -1,14 +1,13 @@
-"""Sampling rules: they say which arms to pull next. Each file holds one rule."""
+"""Sampling rules: they say which arms to pull next. Each file holds one kind of rule."""
 
-from spectralbai.sampling.contract import SamplingRule, View
-from spectralbai.sampling.fixed import FixedAllocation
+from spectralbai.sampling.contract import Rng, SamplingRule, View
+from spectralbai.sampling.fixed import FixedAllocation, UniformSampling
 from spectralbai.sampling.grub import GRUBSampling
 from spectralbai.sampling.lucb import LUCBSampling
 from spectralbai.sampling.optimal import TIED, OptimalTracking
 from spectralbai.sampling.race import Racing
 from spectralbai.sampling.top_two import TopTwoSampling
 from spectralbai.sampling.tracking import Tracked, Tracker
-from spectralbai.sampling.uniform import UniformSampling
 
 __all__ = [
     "TIED",
@@ -17,6 +16,7 @@ __all__ = [
     "LUCBSampling",
     "OptimalTracking",
     "Racing",
+    "Rng",
     "SamplingRule",
     "TopTwoSampling",
     "Tracked",

@@ -6,6 +6,7 @@ import numpy as np
 
 from spectralbai.allocation.closed_form import balance_leads
 from spectralbai.checks import Mask, Vector
+from spectralbai.evidence.blocks import ranks_of
 from spectralbai.evidence.outlook import CatalogueOutlook
 from spectralbai.sampling.tracking import floor, project_on_floor
 
@@ -13,11 +14,9 @@ PANEL = 32
 """How many arms of a category are pulled to represent all of it. With more, the bound on how far one arm can be from
 their average hardly improves."""
 POSTPONED = 4.0
-"""Rivals in the leader's category are left for later while beating them costs more than this times the cost of beating
-all others."""
+"""Rivals in the leader's category wait while beating them costs more than this times the cost of beating all others."""
 CLOSE = 0.1
-"""Arms of the leader's category are pulled in place of the leader if that loses less than this part of the narrowest
-lead."""
+"""The leader's category is pulled in place of the leader if that loses less than this part of the narrowest lead."""
 NARROWEST = 1e-7
 """Smallest lead, in standard deviations; smaller ones count as this."""
 
@@ -85,8 +84,6 @@ def _panel(outlook: CatalogueOutlook, allowed: Mask) -> Mask:
     """Returns the arms that represent their category: the first `PANEL` arms of each that may be pulled."""
     of_arm = outlook.catalogue.of_arm
     usable = np.flatnonzero(allowed)
-    by_category = usable[np.argsort(of_arm[usable], kind="stable")]
-    first = np.searchsorted(of_arm[by_category], of_arm[by_category])
     panel = np.zeros(of_arm.size, dtype=bool)
-    panel[by_category[np.arange(by_category.size) - first < PANEL]] = True
+    panel[usable[ranks_of(of_arm[usable]) < PANEL]] = True
     return panel

@@ -19,10 +19,7 @@ from spectralbai.spectral.components import BYTES_PER_PAIR
 
 LEAST_BLOCK, BLOCK_PER_ARM, BLOCK_SHARE = 4, 1 / 3, 0.04
 """The number of pulls in a block is the largest of three: a minimum, a number per arm, and a part of all pulls before
-the block (theory 13.4).
-
-With a part of 3 % instead of 4 %, SpectralTaS takes as many samples and a quarter more time.
-"""
+the block (theory 13.4). With a part of 3 %, SpectralTaS takes as many samples and a quarter more time."""
 
 
 def least_block(n_arms: int, samples: int, share: float = BLOCK_SHARE) -> int:
@@ -42,9 +39,7 @@ class View:
     """The risks at which the run shall decide; the first one is the `delta` of the policy."""
     lacking: Vector | None = None
     """What the policy's first stopping rule still lacks to eliminate each arm, in nats; at most 0 for eliminated arms.
-
-    None if the rule does not eliminate arms, and before its first reading.
-    """
+    None if the rule does not eliminate arms, and before its first reading."""
     withdrawn: tuple[int, ...] = ()
     """Arms that must not be pulled any more."""
 
@@ -54,6 +49,8 @@ class View:
 
 
 M = TypeVar("M", bound=Memory)
+Rng = np.random.Generator | None
+"""Where randomised rules get their random numbers; None for all other rules."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +85,7 @@ class SamplingRule(ABC, Generic[M]):
         return least_block(view.problem.n_arms, issued)
 
     @abstractmethod
-    def pulls(self, memory: M, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None) -> Indices:
+    def pulls(self, memory: M, view: View, issued: Vector, n: int, rng: Rng = None) -> Indices:
         """Returns the next n arms to pull. `issued` (n_arms,) counts the pulls so far, at least one per component."""
 
     def without(self, memory: M, arm: int) -> M:
@@ -101,5 +98,4 @@ class SamplingRule(ABC, Generic[M]):
 
     def shares(self, memory: M, view: View) -> Vector:
         """Returns the shares of the arms in future pulls, as far as they are known: here the shares so far."""
-        shares: Vector = view.evidence.data.counts / view.evidence.samples
-        return shares
+        return view.evidence.data.counts / view.evidence.samples

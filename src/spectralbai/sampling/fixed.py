@@ -1,4 +1,4 @@
-"""Sampling that tracks one fixed allocation, such as omega*(mu) for known means."""
+"""Sampling by an allocation that never changes: a given one, such as omega*(mu) for known means, or equal shares."""
 
 from __future__ import annotations
 
@@ -19,3 +19,11 @@ class FixedAllocation(Tracker):
 
     def allocation(self, view: View) -> Vector:
         return np.array(self.omega)
+
+
+@dataclass(frozen=True)
+class UniformSampling(Tracker):
+    """Pulls every arm equally often: compared with it, other rules show what adapting the pulls is worth."""
+
+    def allocation(self, view: View) -> Vector:
+        return np.full(view.problem.n_arms, 1 / view.problem.n_arms)

@@ -12,7 +12,7 @@ from spectralbai.compiled import njit
 from spectralbai.evidence.intervals import graph_intervals, graph_precision
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
-from spectralbai.sampling.contract import SamplingRule, View
+from spectralbai.sampling.contract import Rng, SamplingRule, View
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,9 +45,7 @@ class GRUBSampling(SamplingRule[Active]):
         # If at most one arm was never eliminated, arms that the present intervals do not eliminate become active again.
         return Active((active if active.sum() > 1 else possible).astype(np.float64))
 
-    def pulls(
-        self, memory: Active, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
-    ) -> Indices:
+    def pulls(self, memory: Active, view: View, issued: Vector, n: int, rng: Rng = None) -> Indices:
         covariance = np.linalg.inv(graph_precision(view.problem, issued)).astype(np.float64, copy=False)
         return _most_uncertain(covariance, 1 / view.problem.sigma**2, np.flatnonzero(memory.arms), n)
 

@@ -11,7 +11,7 @@ from spectralbai.checks import Indices, Vector
 from spectralbai.evidence.intervals import plain_widths
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
-from spectralbai.sampling.contract import SamplingRule, View
+from spectralbai.sampling.contract import Rng, SamplingRule, View
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,7 @@ class LUCBSampling(SamplingRule[Memory]):
     def start(self, problem: Problem) -> Memory:
         return Memory()
 
-    def pulls(
-        self, memory: Memory, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
-    ) -> Indices:
+    def pulls(self, memory: Memory, view: View, issued: Vector, n: int, rng: Rng = None) -> Indices:
         data, counts = view.evidence.data, issued.copy()
         leader = int(np.argmax(np.where(data.counts > 0, data.means, -np.inf)))
         pulls = np.empty(n, dtype=np.intp)

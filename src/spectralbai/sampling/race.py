@@ -14,12 +14,13 @@ from spectralbai.allocation.interior_point import opening, opening_allocation, s
 from spectralbai.checks import Indices, Mask, Vector
 from spectralbai.compiled import njit
 from spectralbai.errors import InvalidInput
+from spectralbai.evidence.blocks import extended
 from spectralbai.evidence.memory import Memory
 from spectralbai.evidence.outlook import CatalogueOutlook, Outlook
 from spectralbai.problem import Problem
 from spectralbai.responder import Responder
 from spectralbai.sampling.catalogue_race import aim
-from spectralbai.sampling.contract import SamplingRule, View, least_block
+from spectralbai.sampling.contract import Rng, SamplingRule, View, least_block
 from spectralbai.sampling.optimal import TIED
 from spectralbai.sampling.tracking import floor, project_on_floor
 from spectralbai.spectral import Catalogue
@@ -108,9 +109,7 @@ class Racing(SamplingRule[RacePlan]):
         # blocks are open even if results take long to arrive.
         return max(memory.size, least_block(_options(view.problem), issued, RACE_SHARE))
 
-    def pulls(
-        self, memory: RacePlan, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
-    ) -> Indices:
+    def pulls(self, memory: RacePlan, view: View, issued: Vector, n: int, rng: Rng = None) -> Indices:
         return spread(memory.omega.copy(), n, float(issued.sum()) * GOLDEN % 1.0)
 
     def without(self, memory: RacePlan, arm: int) -> RacePlan:
@@ -120,10 +119,7 @@ class Racing(SamplingRule[RacePlan]):
         return RacePlan(omega / omega.sum() if omega.any() else omega, memory.size)
 
     def join(self, memory: RacePlan, n_arms: int) -> RacePlan:
-        known = memory.omega.size / n_arms
-        return RacePlan(
-            np.concatenate([memory.omega * known, np.full(n_arms - memory.omega.size, 1 / n_arms)]), memory.size
-        )
+        return RacePlan(extended(memory.omega * (memory.omega.size / n_arms), n_arms, 1 / n_arms), memory.size)
 
     def shares(self, memory: RacePlan, view: View) -> Vector:
         return memory.omega
@@ -166,10 +162,9 @@ def _aimed(outlook: Outlook, leader: int, needs: Vector, before: Vector | None =
 
 def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
     """Returns the allocation with extra shares for the most promising rival and for every racing arm (13.2, 13.3)."""
-    omega = _with_optimism(omega, outlook, leader, racing)
+    explored = np.array(_with_optimism(omega, outlook, leader, racing))
     open_arms = np.array(racing)
     open_arms[leader] = True
-    explored = np.array(omega)
     mass = explored[open_arms].sum()
     if open_arms.sum() > 1 and mass > 0:
         least = FLOOR_SHARE * floor(omega.size, samples)

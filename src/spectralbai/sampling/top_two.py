@@ -11,7 +11,7 @@ from spectralbai.checks import Indices, Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
-from spectralbai.sampling.contract import SamplingRule, View
+from spectralbai.sampling.contract import Rng, SamplingRule, View
 
 
 @dataclass(frozen=True)
@@ -27,9 +27,7 @@ class TopTwoSampling(SamplingRule[Memory]):
     def start(self, problem: Problem) -> Memory:
         return Memory()
 
-    def pulls(
-        self, memory: Memory, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
-    ) -> Indices:
+    def pulls(self, memory: Memory, view: View, issued: Vector, n: int, rng: Rng = None) -> Indices:
         if rng is None:
             raise InvalidInput(
                 "`rng` must be a numpy Generator for this randomised policy, got None; pass "

@@ -12,7 +12,7 @@ from spectralbai.checks import Indices, Vector, check_matrices
 from spectralbai.compiled import njit
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
-from spectralbai.sampling.contract import SamplingRule, View
+from spectralbai.sampling.contract import Rng, SamplingRule, View
 from spectralbai.spectral.components import BYTES_PER_PAIR
 from spectralbai.ties import ROUNDING
 
@@ -55,9 +55,7 @@ class Tracker(SamplingRule[Tracked]):
         targets = memory.targets + (samples - memory.base) * memory.rate
         return Tracked(targets, samples, omega, rate)
 
-    def pulls(
-        self, memory: Tracked, view: View, issued: Vector, n: int, rng: np.random.Generator | None = None
-    ) -> Indices:
+    def pulls(self, memory: Tracked, view: View, issued: Vector, n: int, rng: Rng = None) -> Indices:
         targets = memory.targets + (issued.sum() - memory.base) * memory.rate
         return next_pulls(targets, memory.rate, issued, n)
 

@@ -22,7 +22,7 @@ RULES: dict[str, StoppingRule[Any]] = {
         Betting(),
         Mixture(),
         LikelihoodRatio("paper", "[KG20]: constrained statistic, log(2t(K-1)/delta)", iterated_logarithm=False),
-        PrintedRule(),
+        PrintedRule("paper-printed", "[KG20], eq. (5): log(2t(K-1)/delta)", iterated_logarithm=False),
         LikelihoodRatio("gk16", "[GK16], heuristic: log((1 + log t)/delta)", iterated_logarithm=True),
         Intervals("intervals", "mixtures per arm; docs/theory.md, section 8", with_graph=False),
         Intervals("graph-intervals", "self-normalised bound; docs/theory.md, section 8", with_graph=True),

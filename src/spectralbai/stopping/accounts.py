@@ -13,6 +13,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from spectralbai.checks import Indices, Mask, Matrix, Vector
+from spectralbai.evidence.blocks import extended
 from spectralbai.evidence.memory import Memory
 
 INVESTED = 0.1
@@ -49,8 +50,7 @@ class Account(Memory):
 
     @property
     def wealth(self) -> Vector:
-        wealth: Vector = np.logaddexp(self.cash, self.bets)
-        return wealth
+        return np.logaddexp(self.cash, self.bets)
 
     def without(self, arm: int, withdrawals: int, anew: bool) -> Account:
         """Returns the accounts after an arm is withdrawn; `withdrawals` counts this one too (theory 12.15).
@@ -67,36 +67,28 @@ class Account(Memory):
     @property
     def left(self) -> Mask:
         """Which arms are not withdrawn."""
-        left: Mask = self.cash < OUT / 2
-        return left
+        return self.cash < OUT / 2
 
     def grown(self, n: int, withdrawals: int) -> Account:
         """Returns the accounts with new ones added, `n` in all; new ones start with 2^-withdrawals (theory 12.16)."""
-        start = np.full(n - self.cash.size, -HALF * withdrawals)
-        cash, peak = np.concatenate([self.cash, start]), np.concatenate([self.peak, start])
-        return Account(cash, np.concatenate([self.bets, np.full(start.size, -np.inf)]), peak)
+        start = -HALF * withdrawals
+        return Account(extended(self.cash, n, start), extended(self.bets, n, -np.inf), extended(self.peak, n, start))
 
     def settled(self, pay: Vector, idle: Mask | int | None = None) -> Account:
         """Returns the accounts after bets that paid exp(pay); the accounts in `idle`, if given, made no bet."""
-        moved = self.cash + math.log(INVESTED)
-        kept = self.cash + math.log1p(-INVESTED)
-        if idle is not None:
-            moved[idle], kept[idle] = -np.inf, self.cash[idle]
+        cash, moved = _invested(self.cash, idle)
         bets = np.logaddexp(self.bets, moved) + pay
-        return Account(kept, bets, np.maximum(self.peak, np.logaddexp(kept, bets)))
+        return Account(cash, bets, np.maximum(self.peak, np.logaddexp(cash, bets)))
 
 
 @dataclass(frozen=True, eq=False)
 class Leaders(Memory):
-    """Accounts of several leaders against every arm, used with a tolerance (theory 12.12).
-
-    For each arm, all leaders get their money from one shared cash box.
-    """
+    """Accounts of several leaders against every arm, used with a tolerance (theory 12.12)."""
 
     kind: ClassVar[str] = "leaders"
 
     cash: Vector
-    """The cash box C_i of each arm i."""
+    """C_i: the cash box of each arm i, from which all leaders get their money."""
     common: Vector
     """W0_i: bets at tolerance 0, which are valid for every leader."""
     leaders: Indices
@@ -148,15 +140,13 @@ class Leaders(Memory):
 
     def grown(self, n_arms: int, withdrawals: int) -> Leaders:
         """Returns the accounts with new ones against arms that joined, as in `Account.grown`; these have never led."""
-        start = np.full(n_arms - self.cash.size, -HALF * withdrawals)
-        nothing = np.full(start.size, -np.inf)
-        rows = (self.leaders.size, start.size)
+        start = -HALF * withdrawals
         return Leaders(
-            np.concatenate([self.cash, start]),
-            np.concatenate([self.common, nothing]),
+            extended(self.cash, n_arms, start),
+            extended(self.common, n_arms, -np.inf),
             self.leaders,
-            np.hstack([self.own, np.broadcast_to(nothing, rows)]),
-            np.hstack([self.peak, np.broadcast_to(start, rows)]),
+            extended(self.own, n_arms, -np.inf),
+            extended(self.peak, n_arms, start),
         )
 
     def settled(self, shares: Vector, common_pay: Vector, own_pay: Matrix, idle: Mask | None = None) -> Leaders:
@@ -165,12 +155,9 @@ class Leaders(Memory):
 
         `own_pay` has a row per leader. No bet was made against the arms in `idle`, if given.
         """
-        moved = self.cash + math.log(INVESTED)
+        cash, moved = _invested(self.cash, idle)
         with np.errstate(divide="ignore"):
             to_common, to_own = np.log(max(1 - shares.sum(), 0.0)), np.log(shares[self.leaders])
-        cash = self.cash + math.log1p(-INVESTED)
-        if idle is not None:
-            moved[idle], cash[idle] = -np.inf, self.cash[idle]
         common = np.logaddexp(self.common, moved + to_common) + common_pay
         own = np.logaddexp(self.own, moved + to_own[:, None]) + own_pay
         wealth = np.logaddexp(np.logaddexp(cash, common), own)
@@ -218,17 +205,23 @@ class Accounts(Memory):
         )
 
     def grown(self, n_arms: int, same_R: bool) -> Accounts:
-        """Returns the accounts after arms have joined, `n_arms` in all. The account against R is kept if the data so
-        far test the same R (theory 12.16)."""
-        new = np.zeros(n_arms - self.arms.cash.size, dtype=bool)
+        """Returns the accounts after arms have joined, `n_arms` in all; a new R gets a new account (theory 12.16)."""
         return Accounts(
             self.arms.grown(n_arms, self.withdrawals),
             self.R if same_R else Account.opened(1),
             None if self.leaders is None else self.leaders.grown(n_arms, self.withdrawals),
-            None if self.led is None else np.concatenate([self.led, new]),
+            None if self.led is None else extended(self.led, n_arms, False),
             self.withdrawals,
             self.R_since if same_R else n_arms,
         )
+
+
+def _invested(cash: Vector, idle: Mask | int | None) -> tuple[Vector, Vector]:
+    """Returns the cash that is kept and the cash that is moved into bets: none in the accounts in `idle`, if given."""
+    kept, moved = cash + math.log1p(-INVESTED), cash + math.log(INVESTED)
+    if idle is not None:
+        kept[idle], moved[idle] = cash[idle], -np.inf
+    return kept, moved
 
 
 def feed(chances: Vector) -> Vector:

@@ -44,8 +44,7 @@ class BetTable:
     @cached_property
     def _sums(self) -> Vector:
         """The sum of the results of each arm."""
-        sums: Vector = np.bincount(self.block.arms, self.block.outcomes, self.block.counts.size).astype(np.float64)
-        return sums
+        return np.bincount(self.block.arms, self.block.outcomes, self.block.counts.size).astype(np.float64)
 
     def against_arms(self, leader: int, tolerance: float) -> Vector:
         """Returns the log payoffs of the bets against every arm, by one leader; 0 for the leader itself."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from spectralbai.checks import Indices, Mask, Vector
-from spectralbai.evidence.blocks import Block
+from spectralbai.evidence.blocks import Block, extended
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.outlook import CatalogueOutlook, CategoryRivals, Outlook, separable
 from spectralbai.problem import Problem
@@ -63,24 +61,21 @@ class Betting(StoppingRule[Accounts]):
         # No bet was made against arms that joined after the block was opened.
         n_arms = memory.arms.cash.size
         absent = np.arange(n_arms) >= block.n_arms
-        pay = _padded(table.against_arms(block.best, 0.0), n_arms)
+        pay = extended(table.against_arms(block.best, 0.0), n_arms, 0.0)
         if leaders is not None:
-            chances = np.where(memory.arms.left, _padded(outlook.chances, n_arms), 0.0)  # withdrawn arms do not lead
+            chances = extended(outlook.chances, n_arms, 0.0)
+            chances[~memory.arms.left] = 0.0  # withdrawn arms do not lead
             if not chances.any():
                 chances[block.best] = 1.0
             shares = feed(chances)
             leaders = leaders.joined(np.flatnonzero(shares))
-            own = np.array(
-                [
-                    np.zeros(n_arms) if absent[b] else _padded(table.against_arms(int(b), problem.tolerance), n_arms)
-                    for b in leaders.leaders
-                ]
-            )
+            own = np.zeros((leaders.leaders.size, n_arms))
+            for row, b in enumerate(leaders.leaders.tolist()):
+                if not absent[b]:
+                    own[row, : block.n_arms] = table.against_arms(b, problem.tolerance)
             leaders = leaders.settled(shares, pay, own, absent)
         leads = np.arange(n_arms) == block.best
-        led = None if memory.led is None else memory.led.copy()
-        if led is not None:
-            led[: block.n_arms] |= table.leant_on
+        led = None if memory.led is None else memory.led | extended(table.leant_on, n_arms, False)
         arms = memory.arms.settled(pay, absent | leads)
         return Accounts(arms, against_R, leaders, led, memory.withdrawals, memory.R_since)
 
@@ -100,14 +95,8 @@ class Betting(StoppingRule[Accounts]):
     def read(self, memory: Accounts, evidence: Evidence) -> Reading:
         outlook = Outlook.on(evidence)
         if evidence.problem.tolerance == 0:
-            return EliminationReading(evidence.best, memory, lambda: outlook.mu)
-        possible = separable(evidence.problem)
-        return LeaderReading(evidence.best, memory, lambda: outlook.chances, possible, lambda: outlook.mu)
-
-
-def _padded(values: Vector, n_arms: int) -> Vector:
-    """Returns the values with zeros appended for arms that joined later."""
-    return np.concatenate([values, np.zeros(n_arms - values.size)]) if values.size < n_arms else values
+            return EliminationReading(evidence.best, memory, outlook)
+        return LeaderReading(evidence.best, memory, outlook, separable(evidence.problem))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,13 +105,12 @@ class BettingReading(Reading):
 
     arm: int
     accounts: Accounts
-    looks: Callable[[], Vector]
-    """Returns `promise`; it may take long, and not everyone who reads the accounts needs it."""
+    outlook: Outlook
 
-    @cached_property
+    @property
     def promise(self) -> Vector:
-        """How good each arm looks: the estimate, or the probability of being best."""
-        return self.looks()
+        """How good each arm looks: the estimate or, with a tolerance, the probability of being best."""
+        return self.outlook.mu if self.accounts.leaders is None else self.outlook.chances
 
     @property
     def tests_R(self) -> bool:
@@ -161,14 +149,10 @@ class EliminationReading(BettingReading):
 
 @dataclass(frozen=True, eq=False)
 class LeaderReading(BettingReading):
-    """The reading with a tolerance: decided when some arm has beaten every arm that could be better.
-
-    `separable` says which arms could be better than a leader by the tolerance under smooth means.
-    """
+    """The reading with a tolerance: decided when some arm has beaten every arm that could be better."""
 
     separable: Mask | CategoryRivals
-    estimates: Callable[[], Vector]
-    """Returns the estimates of all means."""
+    """For each leader, which arms could be better by the tolerance under smooth means."""
 
     @property
     def _leaders(self) -> Leaders:
@@ -196,9 +180,8 @@ class LeaderReading(BettingReading):
 
     def _rivals(self, leader: int) -> Mask:
         """Returns a mask of the arms that could be better than the leader by the tolerance."""
-        rivals: Mask = (
-            self.separable[leader] & self.accounts.arms.left & (np.arange(self.accounts.arms.left.size) != leader)
-        )
+        rivals: Mask = self.separable[leader] & self.accounts.arms.left
+        rivals[leader] = False
         return rivals
 
     def _may_be_alone(self, left: Indices) -> bool:
@@ -217,4 +200,4 @@ class LeaderReading(BettingReading):
         winners = [
             int(b) for b, row in zip(self._leaders.leaders, beaten, strict=True) if row[self._rivals(int(b))].all()
         ] + hopeless
-        return winners[first_largest(self.estimates()[winners])] if winners else None
+        return winners[first_largest(self.outlook.mu[winners])] if winners else None

@@ -1,8 +1,4 @@
-"""Integrals of the likelihood over the prior frozen at the split, compiled.
-
-All kernels that call each other are in this file, because the cache of compiled code notices changes of its own file
-only.
-"""
+"""Integrals of the likelihood over the prior frozen at the split, compiled."""
 
 from __future__ import annotations
 
@@ -16,8 +12,7 @@ from spectralbai.compiled import njit
 from spectralbai.spectral import Components
 
 STIFFEST = 1e10
-"""Largest kappa trace(L) / total weight before the split: components are nearly rigid then, but the matrix is still far
-from singular."""
+"""Largest kappa trace(L) / total weight before the split: nearly rigid, but the matrix is far from singular."""
 
 
 class Measured(NamedTuple):
@@ -38,14 +33,10 @@ class Prior(NamedTuple):
 
 
 class Edges(NamedTuple):
-    """The graph, by component."""
+    """Edges as pairs of positions, and their weights."""
 
-    offsets: Indices
-    """Where the arms of each component begin, and the number of arms."""
     ends: Indices
     weights: Vector
-    edge_offsets: Indices
-    """Where the edges of each component begin, and the number of edges."""
 
 
 def log_integrals(
@@ -66,49 +57,48 @@ def log_integrals(
     """
     then = Measured(components.ordered(before), components.ordered(means_before))
     since = Measured(components.ordered(u), components.ordered(means))
-    edges = Edges(components.offsets, components.ends, components.weights, components.edge_offsets)
-    return _log_integrals(then, since, Prior(R, *level, scales), edges)
+    edges = Edges(components.ends, components.weights)
+    return _log_integrals(then, since, Prior(R, *level, scales), edges, components.offsets, components.edge_offsets)
 
 
 @njit
-def _log_integrals(then: Measured, since: Measured, prior: Prior, edges: Edges) -> Vector:
-    n_components = edges.offsets.size - 1
-    result = np.zeros(n_components)
-    for c in range(n_components):
-        low = edges.offsets[c]
-        size = edges.offsets[c + 1] - low
-        centre = 0.0
-        total = 0.0
-        for a in range(low, low + size):
-            centre += then.weights[a] * then.means[a]
-            total += then.weights[a]
-        centre /= total  # only differences of means matter: subtracting a common centre keeps them accurate
-        if size == 1:
-            u = since.weights[low]
-            p = then.weights[low] + prior.precision
-            m = prior.precision * (prior.middle - centre) / p
-            result[c] = -0.5 * np.log1p(u / p) - 0.5 * u * p / (u + p) * (since.means[low] - centre - m) ** 2
-            continue
-        laplacian = _laplacian(c, edges)
-        trace = 0.0
-        for edge in range(edges.edge_offsets[c], edges.edge_offsets[c + 1]):
-            trace += 2.0 * edges.weights[edge]
-        fits = np.empty(prior.scales.size)
-        logs = np.empty(prior.scales.size)
-        for k in range(prior.scales.size):
-            kappa = min(prior.scales[k] * (size - 1) / prior.R, STIFFEST * total / trace)
-            fits[k], logs[k] = _member(kappa, centre, c, laplacian, then, since, prior, edges)
-        result[c] = _log_sum_exp(logs) - _log_sum_exp(fits)
+def _log_integrals(
+    then: Measured, since: Measured, prior: Prior, edges: Edges, offsets: Indices, edge_offsets: Indices
+) -> Vector:
+    result = np.zeros(offsets.size - 1)
+    for c in range(result.size):
+        low, high, first, last = offsets[c], offsets[c + 1], edge_offsets[c], edge_offsets[c + 1]
+        before = Measured(then.weights[low:high], then.means[low:high])
+        after = Measured(since.weights[low:high], since.means[low:high])
+        inside = Edges(edges.ends[first:last] - low, edges.weights[first:last])
+        result[c] = _log_integral(before, after, prior, inside)
     return result
 
 
 @njit
-def _laplacian(c: int, edges: Edges) -> Matrix:
-    """Returns the Laplacian of component c."""
-    low, size = edges.offsets[c], edges.offsets[c + 1] - edges.offsets[c]
+def _log_integral(then: Measured, since: Measured, prior: Prior, edges: Edges) -> float:
+    """Returns the result of `log_integrals` for one component."""
+    size, total = then.weights.size, then.weights.sum()
+    # Only differences of means matter: subtracting a common centre keeps them accurate.
+    centre = (then.weights * then.means).sum() / total
+    if size == 1:
+        u = since.weights[0]
+        p = total + prior.precision
+        m = prior.precision * (prior.middle - centre) / p
+        return float(-0.5 * np.log1p(u / p) - 0.5 * u * p / (u + p) * (since.means[0] - centre - m) ** 2)
+    laplacian = _laplacian(size, edges)
+    fits, logs = np.empty(prior.scales.size), np.empty(prior.scales.size)
+    for k in range(prior.scales.size):
+        kappa = min(prior.scales[k] * (size - 1) / prior.R, STIFFEST * total / (2.0 * edges.weights.sum()))
+        fits[k], logs[k] = _member(kappa, centre, laplacian, then, since, prior, edges)
+    return _log_sum_exp(logs) - _log_sum_exp(fits)
+
+
+@njit
+def _laplacian(size: int, edges: Edges) -> Matrix:
     laplacian = np.zeros((size, size))
-    for edge in range(edges.edge_offsets[c], edges.edge_offsets[c + 1]):
-        a, b, w = edges.ends[edge, 0] - low, edges.ends[edge, 1] - low, edges.weights[edge]
+    for edge in range(edges.weights.size):
+        a, b, w = edges.ends[edge, 0], edges.ends[edge, 1], edges.weights[edge]
         laplacian[a, a] += w
         laplacian[b, b] += w
         laplacian[a, b] -= w
@@ -118,15 +108,13 @@ def _laplacian(c: int, edges: Edges) -> Matrix:
 
 @njit
 def _member(
-    kappa: float, centre: float, c: int, laplacian: Matrix, then: Measured, since: Measured, prior: Prior, edges: Edges
+    kappa: float, centre: float, laplacian: Matrix, then: Measured, since: Measured, prior: Prior, edges: Edges
 ) -> tuple[float, float]:
-    """Returns, for one member of the prior of component c, the logs of its weight and of weight times integral."""
-    _, precision, middle, _ = prior
-    _, ends, weights, edge_offsets = edges
-    low, high = edges.offsets[c], edges.offsets[c + 1]
-    size = high - low
-    before, means_before = then.weights[low:high], then.means[low:high]
-    u, means = since.weights[low:high], since.means[low:high]
+    """Returns, for one member of the prior, the logs of its weight and of weight times integral."""
+    before, means_before = then
+    u, means = since
+    ends, weights = edges
+    precision, middle, size = prior.precision, prior.middle, u.size
     # before the split: evidence of kappa, and the posterior mean m
     matrix = kappa * laplacian
     for a in range(size):
@@ -136,8 +124,8 @@ def _member(
     fit = 0.0
     for a in range(size):
         fit += before[a] * (means_before[a] - centre - m[a]) ** 2 + precision * (middle - centre - m[a]) ** 2
-    for edge in range(edge_offsets[c], edge_offsets[c + 1]):
-        fit += kappa * weights[edge] * (m[ends[edge, 0] - low] - m[ends[edge, 1] - low]) ** 2
+    for edge in range(weights.size):
+        fit += kappa * weights[edge] * (m[ends[edge, 0]] - m[ends[edge, 1]]) ** 2
     log_weight = 0.5 * (size - 1) * np.log(kappa) - 0.5 * logdet - 0.5 * fit
     # after the split: the integral of this member
     for a in range(size):
@@ -148,8 +136,8 @@ def _member(
     for a in range(size):
         fit += u[a] * (means[a] - centre - lam[a]) ** 2
         fit += (before[a] + precision) * (lam[a] - m[a]) ** 2
-    for edge in range(edge_offsets[c], edge_offsets[c + 1]):
-        a, b = ends[edge, 0] - low, ends[edge, 1] - low
+    for edge in range(weights.size):
+        a, b = ends[edge, 0], ends[edge, 1]
         fit += kappa * weights[edge] * (lam[a] - m[a] - lam[b] + m[b]) ** 2
     return log_weight, log_weight - 0.5 * (logdet_after - logdet) - 0.5 * fit
 
@@ -180,15 +168,11 @@ def _solve_factored(factor: NDArray[Any], rhs: Vector) -> tuple[Vector, float]:
 def lone_integrals(
     before: Vector, means_before: Vector, u: Vector, means: Vector, level: tuple[float, float]
 ) -> Vector:
-    """Returns the result of `log_integrals` for arms without edges, one entry per arm; -inf for arms without results
-    before the split."""
+    """Returns `log_integrals` for arms without edges, one entry per arm; -inf without results before the split."""
     precision, middle = level
+    logs, known = np.full(u.size, -np.inf), before + precision > 0
+    before, means_before, u, means = (each[known] for each in (before, means_before, u, means))
     p = before + precision
-    known = p > 0
-    m = (before * means_before + precision * middle)[known] / p[known]
-    logs = np.full(u.size, -np.inf)
-    logs[known] = (
-        -0.5 * np.log1p(u[known] / p[known])
-        - 0.5 * u[known] * (p[known] / (u[known] + p[known])) * (means[known] - m) ** 2
-    )
+    m = (before * means_before + precision * middle) / p
+    logs[known] = -0.5 * np.log1p(u / p) - 0.5 * u * (p / (u + p)) * (means - m) ** 2
     return logs

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -28,48 +28,27 @@ class LikelihoodRatio(StoppingRule[Memory]):
         return Memory()
 
     def read(self, memory: Memory, evidence: Evidence) -> Reading:
-        responses = evidence.responses
+        responses, t = evidence.responses, evidence.samples
         statistic = responses.cost[responses.challengers] - responses.misfit
-        return _plain_reading(evidence, evidence.best, statistic, self.iterated_logarithm)
+        alternatives = 2 * t * (evidence.problem.n_arms - 1)
+        penalty = math.log1p(math.log(t)) if self.iterated_logarithm else math.log(alternatives)
+        return LikelihoodReading.plain(evidence.best, statistic, penalty)
 
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-        return closest_cost(problem, mu, best, allocation)
+        return Responder(problem, mu, best).respond(allocation).value
 
 
 @dataclass(frozen=True)
-class PrintedRule(StoppingRule[Memory]):
+class PrintedRule(LikelihoodRatio):
     """The rule as printed in the paper: its statistic ignores the smoothness, so the graph does not help it."""
 
-    name: str = "paper-printed"
-    reference: str = "[KG20], eq. (5): log(2t(K-1)/delta)"
-    proved: bool = False
-
-    def start(self, problem: Problem) -> Memory:
-        return Memory()
-
     def read(self, memory: Memory, evidence: Evidence) -> Reading:
-        problem, data = evidence.problem, evidence.data
+        data = evidence.data
         best = int(np.argmax(np.where(data.counts > 0, data.means, -np.inf)))
-        if (data.counts == 0).any():
-            return _plain_reading(evidence, best, np.zeros(problem.n_arms - 1), False)
-        responses = Responder(_without_graph(problem), data.means, best).respond(data.counts)
-        return _plain_reading(evidence, best, responses.cost[responses.challengers], False)
+        return super().read(memory, replace(evidence, problem=_without_graph(evidence.problem), best=best))
 
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-        return closest_cost(_without_graph(problem), mu, best, allocation)
+        return super().growth(_without_graph(problem), mu, best, allocation)
 
 
-def closest_cost(problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-    """Returns how fast likelihood ratios grow: the cost per trial of the closest alternative to `mu` (theory 2.2)."""
-    return Responder(problem, mu, best).respond(allocation).value
-
-
-@lru_cache(maxsize=32)
-def _without_graph(problem: Problem) -> Problem:
-    return problem.without_graph()
-
-
-def _plain_reading(evidence: Evidence, arm: int, statistic: Vector, iterated_logarithm: bool) -> Reading:
-    t = evidence.samples
-    penalty = math.log1p(math.log(t)) if iterated_logarithm else math.log(2 * t * (evidence.problem.n_arms - 1))
-    return LikelihoodReading.plain(arm, statistic, penalty)
+_without_graph = lru_cache(maxsize=32)(Problem.without_graph)

@@ -14,10 +14,10 @@ from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
+from spectralbai.responder import Responder
 from spectralbai.spectral import decompose
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.integrals import log_integrals, lone_integrals
-from spectralbai.stopping.likelihood_ratio import closest_cost
 from spectralbai.stopping.reading import LikelihoodReading
 from spectralbai.stopping.region import Region, graph_penalties, lone_penalties, number_of_tests
 
@@ -45,8 +45,7 @@ class Split(Memory):
 
 @dataclass(frozen=True)
 class Mixture(StoppingRule[Split]):
-    """The split mixture: proved for any sampling rule and sub-Gaussian noise, by Ville's inequality
-    (theory, section 6).
+    """The split mixture: proved for any sampling rule and sub-Gaussian noise (theory, section 6).
 
     The prior is the posterior of a Gaussian mixture at the split, so it depends on earlier results only; statistic and
     threshold use later results only. With up to two components the test is on the whole graph at risk delta. With
@@ -128,7 +127,7 @@ class Mixture(StoppingRule[Split]):
         return replace(self, mean_range=mean_range)
 
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
-        return closest_cost(problem, mu, best, allocation)
+        return Responder(problem, mu, best).respond(allocation).value
 
     def _level(self, problem: Problem, origin: float) -> tuple[float, float]:
         """Returns (precision, centre) of the prior on each mean: flat unless their range is known."""

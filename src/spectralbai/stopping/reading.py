@@ -64,7 +64,6 @@ class LikelihoodReading(Reading):
     """Statistics and penalties per challenger at one time; thresholds are log(1/delta) + penalty."""
 
     arm: int
-    """The leader."""
     statistic: Vector
     penalty: Vector
     misfit: Vector

@@ -21,12 +21,8 @@ EXTREME = 1e12
 
 
 def number_of_tests(sizes: Indices) -> Indices:
-    """Returns, for each component, the number of tests that can go wrong if the best arm is in it (theory 6.7).
-
-    It is for graphs with more than two components.
-    """
-    tests: Indices = sizes.size - 1 + (sizes >= 2)
-    return tests
+    """Returns, for each of more than two components, how many tests can go wrong if the best arm is in it (6.7)."""
+    return sizes.size - 1 + (sizes >= 2)
 
 
 def graph_penalties(integrals: Vector, sizes: Indices) -> Vector:
@@ -107,8 +103,7 @@ class Region:
         return np.append(0.0, np.geomspace(scales.min() / MARGIN, scales.max() * MARGIN, PRICES))
 
     def _ends(self, prices: Vector, radius: Vector) -> tuple[Matrix, Matrix]:
-        """Returns the ends (n_arms, n_prices) of an ellipsoid for each price that contains the region (theory 6.11,
-        6.12).
+        """Returns the ends (n_arms, n_prices) of an ellipsoid for each price that contains the region (6.11, 6.12).
 
         The lower end is above the upper one if the ellipsoid, and so the region, is empty.
         """
