@@ -155,3 +155,20 @@ def test_results_that_became_seen_after_the_opening_do_not_choose_the_new_leader
         assert later.best == told
         leaders.add(later.blocks[0].best)
     assert leaders == {1}, "the second-best arm in the data that the block was opened on"
+
+
+@pytest.mark.parametrize("joining", [False, True])
+def test_a_block_that_waited_only_for_a_cancelled_one_closes_at_once(joining: bool) -> None:
+    policy = sb.SpectralRace(sb.Problem(sb.Graph.from_edges(4, []), math.inf), 0.05)
+    state = policy.init()
+    state = policy.tell(state, policy.ask(state, 4), [0.9, 0.3, 0.2, 0.1])
+    first, second = (Block.opened(np.array(arms), state.data, 0, state.opened + i) for i, arms in enumerate([[3], [1]]))
+    state = replace(state, blocks=(first, second), opened=state.opened + 2)
+    state = policy.tell(state, [1], [0.4], blocks=[second.number])
+    assert state.data.samples == 4, "it waits for the first block"
+    if joining:
+        policy = policy.joined(sb.Problem(sb.Graph.from_edges(5, []), math.inf))
+        state = policy.join(state, kept=[second.number])
+    else:
+        state = policy.withdraw(state, 3)
+    assert state.data.samples == 5 and policy.ask(state, 1).size == 1

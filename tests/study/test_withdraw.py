@@ -69,6 +69,22 @@ def test_an_open_block_that_holds_the_option_is_void_and_its_results_inform(stor
         check_replay(study)
 
 
+@ON_SQLITE
+def test_a_block_that_waited_only_for_a_void_one_closes_and_the_study_goes_on(storage: str) -> None:
+    rng = np.random.default_rng(3)
+    with sb.Study.create("ahead", INSTANCE, 1e-9, storage) as study:
+        go_on(study, rng, 20)
+        first, ahead = study.ask(100), study.ask(100)
+        gone = min({ticket.label for ticket in first} - {ticket.label for ticket in ahead})
+        study.tell_many((ticket, outcome(ticket, rng)) for ticket in ahead)
+        seen = study.snapshot().state.data.samples
+        assert study.withdraw(gone) is True
+        assert study.snapshot().state.data.samples == seen + len(ahead)
+        check_replay(study)
+        go_on(study, rng, 20)
+        check_replay(study)
+
+
 def test_the_last_option_stays_and_unknown_ones_are_refused(storage: str) -> None:
     rng = np.random.default_rng(4)
     with sb.Study.create("last", INSTANCE, 1e-9, storage) as study:

@@ -185,11 +185,13 @@ class Policy(Schedule):
             waiting = check_vector("pending", pending, self.problem.n_arms)
             if (waiting < 0).any() or (waiting != np.floor(waiting)).any():
                 raise InvalidInput(f"`pending` must hold whole non-negative numbers, got {pending!r}")
+        if self.in_blocks:
+            state = self._opened(state)
         if self._settled(state):
             nothing = np.empty(0, dtype=np.intp)
             return nothing, nothing
         if self.in_blocks:
-            blocks = self._opened(state).blocks
+            blocks = state.blocks
             free = np.concatenate([block.arms[block.free] for block in blocks])
             numbers = np.repeat([block.number for block in blocks], [block.free.size for block in blocks])
             if not waiting.any():

@@ -66,8 +66,27 @@ class Schedule(RuleReader):
         return self._read(replace(state, data=state.data.plus(block.arms, block.outcomes)), block)
 
     def _opened(self, state: State) -> State:
-        """Returns the state with an open block, unless all rules have stopped; states of earlier versions have none."""
-        return state if state.blocks else self.open(state)
+        """Returns the state with an open block, unless all rules have stopped.
+
+        States of earlier versions have none. If blocks were cancelled, the oldest one left may have all its results.
+        """
+        return self._closed(state if state.blocks else self.open(state))[0]
+
+    def _closed(self, state: State) -> tuple[State, list[Readings]]:
+        """Returns the state after the closing of all blocks that have their results and those of the blocks before, and
+        what the rules said each time; if no block is left, one is opened."""
+        readings: list[Readings] = []
+        while state.blocks and state.blocks[0].closed:
+            first, *rest = state.blocks
+            before = state.data
+            state = self._after(replace(state, blocks=tuple(rest)), first)
+            if rest:
+                ahead = tuple(self._after_closing(block, first, before, state) for block in rest)
+                state = replace(state, blocks=ahead)
+            readings.append(self._verdicts(state))
+            if not state.blocks:
+                state = self.open(state)
+        return state, readings
 
     def _first_pulls(self, issued: Vector, withdrawn: tuple[int, ...] = ()) -> Indices:
         """Returns, for every component without a pull, its first arm that is not withdrawn."""
@@ -111,19 +130,10 @@ class Schedule(RuleReader):
             informing = state.informing
             if without_slot.any():
                 informing = informing.plus(arms[:taken][without_slot], outcomes[:taken][without_slot])
-            state = replace(state, blocks=blocks, informing=informing)
             arms, outcomes = arms[taken:], outcomes[taken:]
             numbers = None if numbers is None else numbers[taken:]
-            while state.blocks and state.blocks[0].closed:
-                first, *rest = state.blocks
-                before = state.data
-                state = self._after(replace(state, blocks=tuple(rest)), first)
-                if rest:
-                    ahead = tuple(self._after_closing(block, first, before, state) for block in rest)
-                    state = replace(state, blocks=ahead)
-                readings.append(self._verdicts(state))
-                if not state.blocks:
-                    state = self.open(state)
+            state, seen = self._closed(replace(state, blocks=blocks, informing=informing))
+            readings += seen
         return state, tuple(readings)
 
     def _after_closing(self, block: Block, closed: Block, before: Data, state: State) -> Block:
