@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.checks import Matrix, Vector
 from spectralbai.compiled import njit
 from spectralbai.spectral import Components
+from spectralbai.spectral.diagonalise import Edges
 
 STIFFEST = 1e10
 """Largest kappa trace(L) / total weight before the split: components are nearly rigid then, but the matrix is still far
@@ -37,17 +38,6 @@ class Prior(NamedTuple):
     scales: Vector
 
 
-class Edges(NamedTuple):
-    """The graph, by component."""
-
-    offsets: Indices
-    """Where the arms of each component begin, and the number of arms."""
-    ends: Indices
-    weights: Vector
-    edge_offsets: Indices
-    """Where the edges of each component begin, and the number of edges."""
-
-
 def log_integrals(
     components: Components,
     before: Vector,
@@ -66,8 +56,7 @@ def log_integrals(
     """
     then = Measured(components.ordered(before), components.ordered(means_before))
     since = Measured(components.ordered(u), components.ordered(means))
-    edges = Edges(components.offsets, components.ends, components.weights, components.edge_offsets)
-    return _log_integrals(then, since, Prior(R, *level, scales), edges)
+    return _log_integrals(then, since, Prior(R, *level, scales), components.edges)
 
 
 @njit
