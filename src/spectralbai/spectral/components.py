@@ -62,8 +62,7 @@ class Components:
                 bounding = np.isfinite(problem.radii)[graph.components[pairs[:, 0]]]
                 pairs, weights = pairs[bounding], weights[bounding]
         order = np.argsort(labels, kind="stable")
-        position = np.empty_like(order)
-        position[order] = np.arange(labels.size)
+        position = np.argsort(order)
         offsets = np.searchsorted(labels[order], np.arange(labels.max() + 2))
         ends = position[pairs]
         edge_component = labels[pairs[:, 0]]

@@ -505,35 +505,25 @@ def respond_pairs(question: Question, factors: Factors) -> tuple[Vector, Vector]
     The costs of other components are left out, so these are lower bounds of the costs of `respond_all` (theory 6.8).
     """
     best, radii, tolerance, mu = question
-    u, basis, theta, rough, offsets, component = factors
-    R = radii[0]
-    n_arms = mu.size
-    cost = np.full(n_arms, np.inf)
-    misfit = np.zeros(n_arms)
+    _, _, theta, rough, offsets, component = factors
+    R, n_arms = radii[0], mu.size
+    cost, misfit = np.full(n_arms, np.inf), np.zeros(n_arms)
     centre, _, y = centre_means(mu, factors)
-    home = component[best]
+    home, q = component[best], np.zeros(n_arms)
     for c in range(offsets.size - 1):
         low, high = offsets[c], offsets[c + 1]
         kept = np.arange(offsets[home], offsets[home + 1])  # coordinates of the two components, the best arm's first
         if c != home:
             kept = np.concatenate((kept, np.arange(low, high)))
-        size = kept.size
-        span = Span(R, y[kept], theta[kept], rough[kept], np.zeros(size), np.zeros(size))
+        span = Span(R, y[kept], theta[kept], rough[kept], np.zeros(kept.size), np.zeros(kept.size))
         gamma = solve_secular(0.0, span, -1.0)[0]
         shared = _coordinate_cost(span.y, span.theta, span.coef)
         for i in range(low, high):
             misfit[i] = shared
-            if i == best:
+            if i == best or np.isinf(_constrain(i, question, factors, centre, R, q)):
                 continue
-            resistance = 0.0
-            for j in range(size):
-                span.q[j] = basis[best, kept[j]] - basis[i, kept[j]]
-                if c == home and span.rough[j] > 0.0:
-                    resistance += span.q[j] ** 2 / span.rough[j]
-            offset = tolerance + centre[home] - centre[c]
-            if c == home and tolerance > 0.0 and tolerance**2 >= R * resistance:
-                continue
-            gamma = solve_secular(gamma, span, offset)[0]
+            span.q[:] = q[kept]
+            gamma = solve_secular(gamma, span, tolerance + centre[home] - centre[c])[0]
             cost[i] = _coordinate_cost(span.y, span.theta, span.coef)
     return cost, misfit
 
