@@ -28,7 +28,8 @@ def smooth(graph: Graph, rng: np.random.Generator) -> Vector:
         cut = theta[min(graph.n_components + MODES, graph.n_arms) - 1]
         damping = np.exp(-theta / cut) if graph.n_edges else np.ones(graph.n_arms)
         mu = vectors @ (damping * (vectors.T @ mu))
-    return (mu - mu.min()) / (mu.max() - mu.min())
+    scaled: Vector = (mu - mu.min()) / (mu.max() - mu.min())
+    return scaled
 
 
 def clustered(cluster: Indices, levels: tuple[float, float], spread: float, rng: np.random.Generator) -> Vector:

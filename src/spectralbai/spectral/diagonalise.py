@@ -97,7 +97,9 @@ def _block(u: Vector, total: float, dead: bool, ends: Indices, weights: Vector) 
     # to sqrt(u). If singular = 0, the basis vector is exactly 0 on all arms with weight.
     mean = np.zeros(size - 1)
     for a in range(size):
-        mean += np.sqrt(u[a]) / total * left[a]
+        share = np.sqrt(u[a]) / total
+        for j in range(size - 1):
+            mean[j] += share * left[a, j]
     for a in range(size):
         if u[a] > 0.0:
             heavy = u[a] / gram[a, a]
@@ -139,5 +141,8 @@ def _deflated(factor: Matrix, total: float) -> Matrix:
         length += normal[j] ** 2
         for a in range(j + 1):
             along[a] += normal[j] * inverse[j, a]
-    reflected: Matrix = inverse.T[:, 1:] - 2.0 * normal[1:] * along.reshape(-1, 1) / length
+    reflected = np.empty((size, size - 1))
+    for a in range(size):
+        for j in range(size - 1):
+            reflected[a, j] = inverse[j + 1, a] - 2.0 * normal[j + 1] * along[a] / length
     return reflected
