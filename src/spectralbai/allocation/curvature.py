@@ -107,19 +107,31 @@ def _nodes(prices: Vector, largest: float, ratio: float) -> Vector:
 @njit
 def _held(rows: Indices, p: Vector, best: int, factors: Factors, found: Answers) -> Matrix:
     """Returns M^-1 G of each row, G = [e_best - e_i, L lam] made orthonormal for M^-1, in coordinates."""
+    basis, theta, rough = factors.basis, factors.theta, factors.rough
     directions = np.zeros((2 * rows.size, p.size))
     for row in range(rows.size):
         i = rows[row]
         if p[i] <= 0.0:
             continue
-        den, q, bend = _normals(i, 0, best, 0, p.size, factors, found)
-        g11, g12, g22 = (q * q / den).sum(), (q * bend / den).sum(), (bend * bend / den).sum()
+        price = found.gamma[i, 0]
+        g11 = g12 = g22 = 0.0
+        for j in range(p.size):
+            den = theta[j] + 2.0 * price * rough[j]
+            q = basis[best, j] - basis[i, j] if found.nu[i] > 0.0 else 0.0
+            bend = rough[j] * found.coef[i, j] if price > 0.0 else 0.0
+            g11 += q * q / den
+            g12 += q * bend / den
+            g22 += bend * bend / den
         slope = g12 / g11 if g11 > 0.0 else 0.0
         rest = g22 - slope * g12
-        if g11 > 0.0:
-            directions[2 * row] = q / (den * np.sqrt(g11))
-        if rest > 1e-10 * g22:
-            directions[2 * row + 1] = (bend - slope * q) / (den * np.sqrt(rest))
+        for j in range(p.size):
+            den = theta[j] + 2.0 * price * rough[j]
+            q = basis[best, j] - basis[i, j] if found.nu[i] > 0.0 else 0.0
+            bend = rough[j] * found.coef[i, j] if price > 0.0 else 0.0
+            if g11 > 0.0:
+                directions[2 * row, j] = q / (den * np.sqrt(g11))
+            if rest > 1e-10 * g22:
+                directions[2 * row + 1, j] = (bend - slope * q) / (den * np.sqrt(rest))
     return directions
 
 
@@ -127,7 +139,7 @@ def _held(rows: Indices, p: Vector, best: int, factors: Factors, found: Answers)
 def _held_apart(rows: Indices, p: Vector, best: int, factors: Factors, found: Answers) -> Matrix:
     """Returns M^-1 G of each row if each component has an R: G = [L lam in the best arm's component, L lam in the
     challenger's, e_best - e_i], made orthonormal for M^-1 (theory 16.7). The first two are already orthogonal."""
-    offsets, component = factors.offsets, factors.component
+    _, basis, theta, rough, offsets, component = factors
     directions = np.zeros((3 * rows.size, p.size))
     for row in range(rows.size):
         i = rows[row]
@@ -137,31 +149,26 @@ def _held_apart(rows: Indices, p: Vector, best: int, factors: Factors, found: An
         whole = rest = 0.0  # q' M^-1 q, and what is left of it
         for side in range(1 if component[i] == component[best] else 2):
             c = component[i] if side == 1 else component[best]
-            low, high = offsets[c], offsets[c + 1]
-            den, q, bend = _normals(i, side, best, low, high, factors, found)
-            cross, bent = (q * bend / den).sum(), (bend * bend / den).sum()
+            price = found.gamma[i, side]
+            cross = bent = 0.0
+            for j in range(offsets[c], offsets[c + 1]):
+                den = theta[j] + 2.0 * price * rough[j]
+                q = basis[best, j] - basis[i, j] if found.nu[i] > 0.0 else 0.0
+                bend = rough[j] * found.coef[i, j] if price > 0.0 else 0.0
+                whole += q * q / den
+                cross += q * bend / den
+                bent += bend * bend / den
             slope = cross / bent if bent > 0.0 else 0.0
-            if bent > 0.0:
-                directions[3 * row + side, low:high] = bend / (den * np.sqrt(bent))
-            last[low:high] = (q - slope * bend) / den
-            for j in range(q.size):
-                whole += q[j] * q[j] / den[j]
-                rest += last[low + j] ** 2 * den[j]
+            for j in range(offsets[c], offsets[c + 1]):
+                den = theta[j] + 2.0 * price * rough[j]
+                q = basis[best, j] - basis[i, j] if found.nu[i] > 0.0 else 0.0
+                bend = rough[j] * found.coef[i, j] if price > 0.0 else 0.0
+                if bent > 0.0:
+                    directions[3 * row + side, j] = bend / (den * np.sqrt(bent))
+                last[j] = (q - slope * bend) / den
+                rest += last[j] ** 2 * den
         if rest > 1e-10 * whole:
             last /= np.sqrt(rest)
         else:
             last[:] = 0.0
     return directions
-
-
-@njit
-def _normals(
-    i: int, side: int, best: int, low: int, high: int, factors: Factors, found: Answers
-) -> tuple[Vector, Vector, Vector]:
-    """Returns (M, e_best - e_i, L lam) of challenger i along the coordinates from `low` to `high` - 1; constraints that
-    do not bind count as 0. `side` is the column of gamma with the price of smoothness there."""
-    _, basis, theta, rough, _, _ = factors
-    price, nothing = found.gamma[i, side], np.zeros(high - low)
-    q = basis[best, low:high] - basis[i, low:high] if found.nu[i] > 0.0 else nothing
-    bend = rough[low:high] * found.coef[i, low:high] if price > 0.0 else nothing
-    return theta[low:high] + 2.0 * price * rough[low:high], q, bend
