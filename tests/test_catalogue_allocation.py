@@ -205,6 +205,16 @@ def test_right_answers_that_are_not_tried_are_bounded() -> None:
             assert sb.closest_alternative(problem, mu, omega, int(answer)).cost <= bound
 
 
+def test_an_allocation_is_certified_where_the_bound_of_answers_that_are_not_tried_is_close_enough() -> None:
+    mu = np.concatenate([np.zeros(300), np.full(300, 0.5)]) + 0.01 * np.random.default_rng(0).standard_normal(600)
+    graph = sb.Graph.from_categories(["a"] * 300 + ["b"] * 300)
+    problem = sb.Problem(graph, 1.5 * graph.roughness_by_component(mu), tolerance=0.3)
+    for tol in (1e-3, 1.0):
+        found = sb.solve_allocation(problem, mu, tol=tol)
+        assert found.upper == shift_bound(problem, mu, np.argsort(-mu)[6:300])
+        assert found.status == ("certified" if found.gap <= tol else "unfinished")
+
+
 def test_the_bound_of_an_answer_allows_for_less_noisy_arms_of_its_category() -> None:
     """The alternative lowers them together with the answer, and fewer samples of them show it."""
     problem = sb.Problem(sb.Graph.from_categories(list("aabb")), [1e-6, 1e-6], [5.0, 0.1, 0.1, 0.1])

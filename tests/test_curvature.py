@@ -8,9 +8,18 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem
-from spectralbai.allocation.curvature import curvature
+from spectralbai.allocation.curvature import NODE_RATIO
+from spectralbai.allocation.curvature import curvature as kernel
 from spectralbai.responder import Responder
 from spectralbai.spectral import Responses
+from spectralbai.spectral.secular import Answers, Question
+
+
+def curvature(seen: Responses, p: np.ndarray, ratio: float = NODE_RATIO) -> np.ndarray:
+    """Returns the Hessian at best responses whose arms are in component order."""
+    found = Answers(seen.gamma, seen.nu, seen.coef, seen.gap, seen.cost, seen.misfit, seen.rests)
+    question = Question(seen.best, seen.radii, seen.tolerance, seen.means)
+    return kernel(p, ratio, question, np.array(seen.decomposition.sigma), seen.decomposition.factors, found)
 
 
 def random_oracle(seed: int, room: float, n_arms: int = 7, several: bool = False) -> Responder:
@@ -22,7 +31,7 @@ def random_oracle(seed: int, room: float, n_arms: int = 7, several: bool = False
     mu = rng.uniform(size=n_arms)
     R = room * (graph.roughness_by_component(mu) if several else graph.smoothness(mu))
     best = int(np.argsort(mu)[-3]) if several else int(np.argmax(mu))  # in the middle, lam_best may have to bend
-    return Responder(Problem(graph, R, 10 ** rng.uniform(-0.3, 0.3, n_arms)), mu, best)
+    return Responder(Problem(graph, R, 10 ** rng.uniform(-0.3, 0.3, n_arms)), mu, best).renumbered()
 
 
 def numerical_hessian(responder: Responder, omega: np.ndarray, p: np.ndarray) -> np.ndarray:

@@ -113,9 +113,9 @@ class BinaryGame:
     """The rates, with those equal to 0 or 1 moved inside."""
     best: int
     radii: Vector
-    """R of all components together, or of each component; 1 if S is always 0."""
+    """R of all components together; or of each component, and then of no arms at all. It is 1 if S is always 0."""
     parts: Matrix
-    """A row for each of `radii`: 1 for the arms that it applies to, 0 for the others. An extra last row is all 0."""
+    """A row for each of `radii`: 1 for the arms that it applies to, 0 for the others."""
     tolerance: float
     challengers: Indices
     bent: Indices
@@ -145,7 +145,7 @@ class BinaryGame:
         else:
             parts = (np.arange(radii.size + 1)[:, None] == to.of_arm).astype(np.float64)
             bent = np.stack([np.full(away.size, home), np.where(away == home, radii.size, away)], axis=1)
-            free = to.sizes == 1
+            free, radii = np.append(to.sizes == 1, True), np.append(radii, 1.0)
         radii = np.where(free, 1.0, radii)  # S = 0 without edges
         own = float(radii[0] if radii.size == 1 else radii[home])
         slater = _inner_points(laplacian, to.of_arm, responder.best, challengers, own, tolerance)
@@ -164,14 +164,11 @@ class BinaryGame:
     def _smoothness(self, lam: Matrix) -> Matrix:
         """Returns S(lam) of each row, one column for each of `radii`: sums of squares, free of cancellation."""
         across = lam[:, self.pairs[:, 0]] - lam[:, self.pairs[:, 1]]
-        if self.radii.size == 1:
-            return ((across**2) @ self.weights)[:, None]
-        of_edge = self.parts[:-1, self.pairs[:, 0]]
-        return (across**2) @ (self.weights * of_edge).T
+        return np.asarray((across**2) @ (self.weights * self.parts[:, self.pairs[:, 0]]).T)
 
     def _moved(self, every: Indices) -> tuple[Matrix, Matrix]:
         """Returns (R, parts) of the smoothness constraints of some challengers: (n, 1 or 2) and (n, 1 or 2, n_arms)."""
-        return np.append(self.radii, 1.0)[self.bent[every]], self.parts[self.bent[every]]
+        return self.radii[self.bent[every]], self.parts[self.bent[every]]
 
     def respond(self, omega: Vector, start: BinaryResponses | None = None) -> BinaryResponses:
         """Returns the best responses to a positive allocation (theory 15.3)."""
@@ -242,7 +239,7 @@ class BinaryGame:
         inner = np.swapaxes(normals, 1, 2) @ solved  # (2, 3) or (3, 4) for each row
         small = inner[:, :, 1:].copy()
         small[:, np.arange(n_bounds), np.arange(n_bounds)] += slack / price
-        level = (price * slack).sum(axis=1) / (n_bounds)
+        level = (price * slack).sum(axis=1) / n_bounds
         target = np.zeros_like(price)  # of multiplier times slack, and second-order terms
         for corrector in range(2):
             dy = _solve_small(small, inner[:, :, 0] + target / price - slack)
@@ -251,7 +248,7 @@ class BinaryGame:
             curved = np.maximum((((dx @ self.laplacian) * dx)[:, None, :] * part).sum(axis=2), 0.0)
             if corrector == 0:
                 step = np.minimum(np.minimum(_longest(price, dy), _longest(slack, ds)), 1.0)[:, None]
-                ahead = ((price + step * dy) * (slack + step * ds)).sum(axis=1) / (n_bounds)
+                ahead = ((price + step * dy) * (slack + step * ds)).sum(axis=1) / n_bounds
                 target = (level * np.clip(ahead / level, 0.01, 1.0) ** 3)[:, None] - dy * ds
                 target[:, :-1] += price[:, :-1] * curved
         longest = np.minimum(
@@ -296,8 +293,7 @@ class BinaryGame:
         omega, lam, multipliers, _ = responses
         gamma, nu = multipliers[:, :-1], multipliers[:, -1]
         radii, parts = self._moved(self._rows)
-        smooth = np.append(self._smoothness(lam), np.zeros((lam.shape[0], 1)), axis=1)
-        smooth, behind = np.take_along_axis(smooth, self.bent, axis=1), self._behind(lam)
+        smooth, behind = np.take_along_axis(self._smoothness(lam), self.bent, axis=1), self._behind(lam)
         stiff = (gamma[:, :, None] * parts).sum(axis=1)
         residual = omega * _slope(self.rates, lam) + 2 * stiff * ((lam - lam[:, [self.best]]) @ self.laplacian)
         residual[:, self.best] += nu

@@ -9,7 +9,6 @@ The bounds hold even if the steps are inaccurate.
 from __future__ import annotations
 
 import math
-from copy import copy
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -72,8 +71,7 @@ def catalogue(
     upper = math.inf
     if found.n_categories > 1:
         upper = _search(responder, tol, max_iterations, start, enough)[0].upper
-    easier = copy(responder)
-    easier.tolerance = math.sqrt(widest * (1 - 2 * EDGE))
+    easier = responder.tolerating(math.sqrt(widest * (1 - 2 * EDGE)))
     return _search(easier, tol, max_iterations, start, enough)[0]._replace(upper=upper)
 
 

@@ -2,63 +2,37 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.compiled import njit
-from spectralbai.spectral import Factors, Responses
+from spectralbai.spectral.secular import Answers, Factors, Question
 
 NODE_RATIO = 2.0
 """Ratio of neighbouring nodes when M(gamma)^-1 is interpolated; 1/x over such an interval is off by at most 13 %."""
 
 
-class Moves(NamedTuple):
-    """How the alternative of each challenger may move; arms are in component order, as in `Answers`."""
-
-    gamma: Matrix
-    nu: Vector
-    coef: Matrix
-
-
-def curvature(responses: Responses, p: Vector, ratio: float = NODE_RATIO) -> Matrix:
-    """Returns -sum_i p_i Hess f_i at the allocation of `responses` (theory 5.6); every weight must be positive.
+@njit
+def curvature(p: Vector, ratio: float, question: Question, sigma: Vector, factors: Factors, found: Answers) -> Matrix:
+    """Returns -sum_i p_i Hess f_i at the allocation of `factors` (theory 5.6); every weight must be positive.
 
     Challengers differ in gamma, and a matrix product for each would take most of the solver's time. M(gamma)^-1 is
     convex in gamma, so it is interpolated between nodes whose ratio is `ratio`. This takes a few products for all
     challengers, and the Hessian is never too small; one that is too large only slows Newton's method down a little.
     With `ratio` = 1 there is a node at every gamma, and the result is exact.
     """
-    decomposition, to = responses.decomposition, responses.decomposition.components
-    moves = Moves(to.ordered(responses.gamma), to.ordered(responses.nu), to.ordered(responses.coef))
-    e = to.ordered(responses.gap / decomposition.sigma**2, axes=2)
-    best, shared = int(to.position[responses.best]), responses.radii.size == 1
-    hessian: Matrix = curvature_kernel(to.ordered(p), ratio, best, e, shared, moves, decomposition.factors)
-    return to.restored(hessian, axes=2)
-
-
-@njit
-def curvature_kernel(
-    p: Vector, ratio: float, best: int, e: Matrix, shared: bool, moves: Moves, factors: Factors
-) -> Matrix:
-    """Returns what `curvature` does; `shared` says that one R is for all components."""
-    gamma = moves.gamma
     u, basis, theta, rough, offsets, component = factors
-    n_arms = p.size
-    hessian = np.zeros((n_arms, n_arms))
+    shared = question.radii.size == 1
+    e = found.gap / sigma**2
+    hessian = np.zeros((p.size, p.size))
 
-    # M^-1, component by component, with the challengers that move the component and their prices in it.
-    live, price = np.flatnonzero(p > 0.0), gamma[:, 0].copy()
-    nodes = _nodes(price[live], price.max(), ratio)
     for c in range(offsets.size - 1):
         low, high = offsets[c], offsets[c + 1]
-        if not shared and c == component[best]:
-            live, price = np.flatnonzero(p > 0.0), gamma[:, 0].copy()
-            nodes = _nodes(price[live], price.max(), ratio)
-        elif not shared:
-            live, price = low + np.flatnonzero(p[low:high] > 0.0), gamma[:, 1].copy()
-            nodes = _nodes(price[live], price[low:high].max(), ratio)
+        if c == 0 or not shared:  # the challengers that move the component, and their prices in it
+            every = shared or c == component[question.best]
+            first, last, price = (0, p.size, found.gamma[:, 0]) if every else (low, high, found.gamma[:, 1])
+            live = first + np.flatnonzero(p[first:last] > 0.0)
+            nodes = _nodes(price[live], price[first:last].max(), ratio)
         for i in live:
             if price[i] <= 0.0:  # M = diag(u)
                 for a in range(low, high):
@@ -76,22 +50,22 @@ def curvature_kernel(
             inverse = (block / (theta[low:high] + 2.0 * nodes[k] * rough[low:high])) @ block.T
             hessian[low:high, low:high] += inverse * (part.T @ part)
 
-    fixed = _fixed(p, best, e, shared, moves, factors)
+    fixed = _fixed(p, e, question, factors, found)
     left: Matrix = hessian - fixed.T @ fixed
     return left
 
 
 @njit
-def _fixed(p: Vector, best: int, e: Matrix, shared: bool, moves: Moves, factors: Factors) -> Matrix:
+def _fixed(p: Vector, e: Matrix, question: Question, factors: Factors, found: Answers) -> Matrix:
     """Returns, as rows, the directions in which the constraints do not let lam move, scaled for the Hessian."""
     basis, offsets = factors.basis, factors.offsets
     rows = np.flatnonzero(p > 0.0)  # skipping the other arms pays only if there are many of them
     if 4 * rows.size > 3 * p.size:
         rows = np.arange(p.size)
-    if shared:
-        directions = _held(rows, p, best, moves, factors)
+    if question.radii.size == 1:
+        directions = _held(rows, p, question.best, factors, found)
     else:
-        directions = _held_apart(rows, p, best, moves, factors)
+        directions = _held_apart(rows, p, question.best, factors, found)
     each = directions.shape[0] // max(rows.size, 1)
     fixed = np.empty(directions.shape)
     for c in range(offsets.size - 1):
@@ -131,31 +105,29 @@ def _nodes(prices: Vector, largest: float, ratio: float) -> Vector:
 
 
 @njit
-def _held(rows: Indices, p: Vector, best: int, moves: Moves, factors: Factors) -> Matrix:
+def _held(rows: Indices, p: Vector, best: int, factors: Factors, found: Answers) -> Matrix:
     """Returns M^-1 G of each row, G = [e_best - e_i, L lam] made orthonormal for M^-1, in coordinates."""
-    gamma, nu, coef = moves
     basis, theta, rough = factors.basis, factors.theta, factors.rough
-    n_arms = p.size
-    directions = np.zeros((2 * rows.size, n_arms))
+    directions = np.zeros((2 * rows.size, p.size))
     for row in range(rows.size):
         i = rows[row]
         if p[i] <= 0.0:
             continue
-        price = gamma[i, 0]
+        price = found.gamma[i, 0]
         g11 = g12 = g22 = 0.0
-        for j in range(n_arms):
+        for j in range(p.size):
             den = theta[j] + 2.0 * price * rough[j]
-            q = basis[best, j] - basis[i, j] if nu[i] > 0.0 else 0.0
-            bend = rough[j] * coef[i, j] if price > 0.0 else 0.0
+            q = basis[best, j] - basis[i, j] if found.nu[i] > 0.0 else 0.0
+            bend = rough[j] * found.coef[i, j] if price > 0.0 else 0.0
             g11 += q * q / den
             g12 += q * bend / den
             g22 += bend * bend / den
         slope = g12 / g11 if g11 > 0.0 else 0.0
         rest = g22 - slope * g12
-        for j in range(n_arms):
+        for j in range(p.size):
             den = theta[j] + 2.0 * price * rough[j]
-            q = basis[best, j] - basis[i, j] if nu[i] > 0.0 else 0.0
-            bend = rough[j] * coef[i, j] if price > 0.0 else 0.0
+            q = basis[best, j] - basis[i, j] if found.nu[i] > 0.0 else 0.0
+            bend = rough[j] * found.coef[i, j] if price > 0.0 else 0.0
             if g11 > 0.0:
                 directions[2 * row, j] = q / (den * np.sqrt(g11))
             if rest > 1e-10 * g22:
@@ -164,48 +136,37 @@ def _held(rows: Indices, p: Vector, best: int, moves: Moves, factors: Factors) -
 
 
 @njit
-def _held_apart(rows: Indices, p: Vector, best: int, moves: Moves, factors: Factors) -> Matrix:
+def _held_apart(rows: Indices, p: Vector, best: int, factors: Factors, found: Answers) -> Matrix:
     """Returns M^-1 G of each row if each component has an R: G = [L lam in the best arm's component, L lam in the
     challenger's, e_best - e_i], made orthonormal for M^-1 (theory 16.7). The first two are already orthogonal."""
-    gamma, nu, coef = moves
     _, basis, theta, rough, offsets, component = factors
-    n_arms = p.size
-    directions = np.zeros((3 * rows.size, n_arms))
+    directions = np.zeros((3 * rows.size, p.size))
     for row in range(rows.size):
         i = rows[row]
         if p[i] <= 0.0:
             continue
         last = directions[3 * row + 2]
-        whole = 0.0  # q' M^-1 q
-        for side in range(2):
-            c = component[best] if side == 0 else component[i]
-            if side == 1 and c == component[best]:
-                break
-            low, high = offsets[c], offsets[c + 1]
-            price = gamma[i, side]
+        whole = rest = 0.0  # q' M^-1 q, and what is left of it
+        for side in range(1 if component[i] == component[best] else 2):
+            c = component[i] if side == 1 else component[best]
+            price = found.gamma[i, side]
             cross = bent = 0.0
-            for j in range(low, high):
+            for j in range(offsets[c], offsets[c + 1]):
                 den = theta[j] + 2.0 * price * rough[j]
-                q = basis[best, j] - basis[i, j] if nu[i] > 0.0 else 0.0
-                bend = rough[j] * coef[i, j] if price > 0.0 else 0.0
+                q = basis[best, j] - basis[i, j] if found.nu[i] > 0.0 else 0.0
+                bend = rough[j] * found.coef[i, j] if price > 0.0 else 0.0
                 whole += q * q / den
                 cross += q * bend / den
                 bent += bend * bend / den
             slope = cross / bent if bent > 0.0 else 0.0
-            for j in range(low, high):
+            for j in range(offsets[c], offsets[c + 1]):
                 den = theta[j] + 2.0 * price * rough[j]
-                q = basis[best, j] - basis[i, j] if nu[i] > 0.0 else 0.0
-                bend = rough[j] * coef[i, j] if price > 0.0 else 0.0
+                q = basis[best, j] - basis[i, j] if found.nu[i] > 0.0 else 0.0
+                bend = rough[j] * found.coef[i, j] if price > 0.0 else 0.0
                 if bent > 0.0:
                     directions[3 * row + side, j] = bend / (den * np.sqrt(bent))
                 last[j] = (q - slope * bend) / den
-        rest = 0.0
-        for side in range(2):
-            c = component[best] if side == 0 else component[i]
-            if side == 1 and c == component[best]:
-                break
-            for j in range(offsets[c], offsets[c + 1]):
-                rest += last[j] ** 2 * (theta[j] + 2.0 * gamma[i, side] * rough[j])
+                rest += last[j] ** 2 * den
         if rest > 1e-10 * whole:
             last /= np.sqrt(rest)
         else:

@@ -13,22 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spectralbai.allocation.certificate import MARGIN, Certified, certified_lower, certified_upper, feasible_gradients
-from spectralbai.allocation.curvature import NODE_RATIO, Moves, curvature_kernel
+from spectralbai.allocation.curvature import NODE_RATIO, curvature
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.compiled import njit
 from spectralbai.responder import Responder
-from spectralbai.spectral import Decomposition, Factors, Responses
-from spectralbai.spectral.diagonalise import diagonalise
-from spectralbai.spectral.secular import Answers, Question, respond_all
+from spectralbai.spectral import Decomposition, Responses
+from spectralbai.spectral.diagonalise import Edges, diagonalise
+from spectralbai.spectral.secular import Answers, Factors, Question, respond_all
 
 BOUNDARY = 0.95
 """Fraction of the way to the boundary that a step may go."""
-
 RESIDUAL_SHARE = 1e-6
 """Least ratio of the target of complementarity to the residuals: if complementarity vanished much sooner than the
 residuals of the curved constraints, these would never be satisfied."""
-
-
 SAME = 1e-12
 """Relative difference of two values that may be due to rounding errors. Of iterates whose values differ by less, the
 last one is taken: where many allocations are optimal, the result then hardly depends on the machine's rounding."""
@@ -137,15 +134,13 @@ class _Game(NamedTuple):
     """The least f_i / needs_i at the start, the unit of all values."""
     question: Question
     sigma: Vector
-    ends: Indices
-    weights: Vector
-    edge_offsets: Indices
+    edges: Edges
 
     @classmethod
     def of(cls, responder: Responder, rows: Indices, need: Vector, scale: float) -> _Game:
         to = responder.components
         question = Question(responder.best, responder.radii, responder.tolerance, to.ordered(responder.mu))
-        return cls(rows, need, scale, question, to.ordered(responder.sigma), to.ends, to.weights, to.edge_offsets)
+        return cls(rows, need, scale, question, to.ordered(responder.sigma), to.edges)
 
 
 class _Answered(NamedTuple):
@@ -166,19 +161,6 @@ class _Answered(NamedTuple):
         return Responses(decomposition, responder.mu, responder.best, responder.radii, responder.tolerance, *self.found)
 
 
-class _Cuts(NamedTuple):
-    """The values f_i / needs_i of the challengers with positive needs, and the upper bound that they give."""
-
-    cost: Vector
-    gradient: Matrix
-    least: float
-    largest: float
-    mixture: Vector
-    """Multipliers of the values, from those of their reciprocals."""
-    height: float
-    """The upper bound, max_a (sum_i mixture_i gradient_i)_a (theory 4.3)."""
-
-
 @njit
 def _iterate(
     game: _Game, point: Iterate, answered: _Answered, enough: tuple[float, float], max_iterations: int
@@ -193,46 +175,45 @@ def _iterate(
     iteration = 0
     while True:
         iteration += 1
-        cuts = _cut(game, answered.found, point.p)
-        if np.isinf(cuts.largest):  # at the limit of the tolerance, rounding decides whether a challenger can win
+        cost, gradient = _values(game, answered.found)
+        if np.isinf(cost.max()):  # at the limit of the tolerance, rounding decides whether a challenger can win
             break
-        if cuts.least >= best_value * (1.0 - SAME):
-            best, best_value = answered, max(cuts.least, best_value)
-        if cuts.height < ceiling:
-            ceiling, highest, mixture = cuts.height, answered, cuts.mixture
+        if cost.min() >= best_value * (1.0 - SAME):
+            best, best_value = answered, max(cost.min(), best_value)
+        weights = point.p / (cost * cost)  # multipliers of the values, from those of their reciprocals
+        weights /= weights.sum()
+        height = (weights @ gradient).max()  # (4.3)
+        if height < ceiling:
+            ceiling, highest, mixture = height, answered, weights
         if iteration >= max_iterations or ceiling <= max(best_value * (1.0 + enough[0]), enough[1]):
             break
         try:
-            point, answered = _step(point, answered, cuts, game)
+            point, answered = _step(point, answered, cost, gradient, game)
         except Exception:  # no more progress in floating point: return the best found, with its bounds
             break
     return best, highest, mixture, ceiling, iteration
 
 
 @njit
-def _cut(game: _Game, found: Answers, p: Vector) -> _Cuts:
-    """Returns the values and the upper bound at the allocation of these responses."""
-    cost, apart = found.cost[game.rows] / game.need, found.gap[game.rows] / game.sigma
-    gradient = 0.5 * (apart * apart) / game.need.reshape(-1, 1)
-    mixture = p / (cost * cost)
-    mixture /= mixture.sum()
-    return _Cuts(cost, gradient, cost.min(), cost.max(), mixture, (mixture @ gradient).max())
+def _values(game: _Game, found: Answers) -> tuple[Vector, Matrix]:
+    """Returns the values f_i / needs_i of the challengers that count, and their gradients."""
+    apart = found.gap[game.rows] / game.sigma
+    return found.cost[game.rows] / game.need, 0.5 * (apart * apart) / game.need.reshape(-1, 1)
 
 
 @njit
-def _step(point: Iterate, answered: _Answered, cuts: _Cuts, game: _Game) -> tuple[Iterate, _Answered]:
+def _step(
+    point: Iterate, answered: _Answered, cost: Vector, gradient: Matrix, game: _Game
+) -> tuple[Iterate, _Answered]:
     """Returns the next iterate, and the best responses to its allocation."""
-    question, before, found = game.question, answered.factors, answered.found
-    p, ratio = np.zeros(game.sigma.size), game.scale / cuts.cost
+    before, found = answered.factors, answered.found
+    p, ratio = np.zeros(game.sigma.size), game.scale / cost
     p[game.rows] = point.p * (ratio * ratio) / game.need
-    moves = Moves(found.gamma, found.nu, found.coef)
-    e = found.gap / game.sigma**2
-    hessian = curvature_kernel(p, NODE_RATIO, question.best, e, question.radii.size == 1, moves, before)
-    after = newton_step(point, cuts.cost / game.scale, cuts.gradient / game.scale, hessian / game.scale)
+    hessian = curvature(p, NODE_RATIO, game.question, game.sigma, before, found)
+    after = newton_step(point, cost / game.scale, gradient / game.scale, hessian / game.scale)
     u = after.omega / game.sigma**2
-    basis, theta, rough = diagonalise(u, before.offsets, game.ends, game.weights, game.edge_offsets)
-    factors = Factors(u, basis, theta, rough, before.offsets, before.component)
-    return after, _Answered(after.omega, factors, respond_all(question, factors, found.gamma))
+    factors = Factors(u, *diagonalise(u, game.edges), before.offsets, before.component)
+    return after, _Answered(after.omega, factors, respond_all(game.question, factors, found.gamma))
 
 
 @njit

@@ -126,22 +126,24 @@ def _solve_answers(problem: Problem, mu: Vector, tol: float, solver: Solver, sta
             f"`mu` must have a best arm that leads by {LEAST_LEAD:g} sigma or more, tolerance included, got {lead:g} "
             f"at arm {best}; squares of less are too small for floating-point arithmetic"
         )
-    allocation = _solve_for(problem, mu, best, tol, solver, start, enough=0.0)
+    answer, found = best, _solve_for(problem, mu, best, tol, solver, start, enough=0.0)
     # With a tolerance other answers are right too, and one of them may be easier to prove.
     # An answer exactly at the limit of the tolerance never is.
     right = np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9))
     right = right[right != best]
-    left_out = 0.0
+    upper, iterations = found.upper, found.iterations
     if problem.n_arms > MANY_ARMS and solver.by_category:
         right = right[np.argsort(-mu[right], kind="stable")]
-        left_out = shift_bound(problem, mu, right[MOST_ANSWERS:])
+        upper = max(upper, shift_bound(problem, mu, right[MOST_ANSWERS:]))
         right = right[:MOST_ANSWERS]
-    for other in right:
-        rival = _solve_for(problem, mu, int(other), tol, solver, start, enough=allocation.lower)
-        allocation = _better(allocation, rival, tol)
-    if left_out > allocation.upper:
-        allocation = replace(allocation, upper=left_out, status="unfinished")
-    return allocation
+    for other in right.tolist():
+        rival = _solve_for(problem, mu, other, tol, solver, start, enough=found.lower)
+        upper, iterations = max(upper, rival.upper), iterations + rival.iterations
+        if rival.lower > found.lower:
+            answer, found = other, rival
+    found.omega.setflags(write=False)
+    status: AllocationStatus = "certified" if upper <= found.lower * (1 + tol) else "unfinished"
+    return Allocation(found.omega, answer, found.lower, upper, iterations, status, solver.name)
 
 
 def _chosen(problem: Problem, solver: str | Solver) -> Solver:
@@ -169,7 +171,7 @@ def _chosen(problem: Problem, solver: str | Solver) -> Solver:
 
 def _solve_for(
     problem: Problem, mu: Vector, best: int, tol: float, solver: Solver, start: Vector | None, enough: float
-) -> Allocation:
+) -> Certified:
     """Returns the allocation for one answer; stops early once its value is known to be below `enough`."""
     responder = Responder(problem, mu, best)
     limit = solver.max_iterations
@@ -187,11 +189,7 @@ def _solve_for(
             guess = None if start is None else responder.components.ordered(start)
             found = solver.method(responder.renumbered(), tol, limit, guess, enough)
             found = found._replace(omega=responder.components.restored(found.omega))
-    omega = found.omega
-    omega.setflags(write=False)
-    lower = max(found.lower, 0.0)
-    status: AllocationStatus = "certified" if found.upper <= lower * (1 + tol) else "unfinished"
-    return Allocation(omega, best, lower, found.upper, found.iterations, status, solver.name)
+    return found._replace(lower=max(found.lower, 0.0))
 
 
 def _without_doubtful(responder: Responder) -> Responder:
@@ -204,14 +202,6 @@ def _without_doubtful(responder: Responder) -> Responder:
     every = np.ones(responder.mu.size)
     doubtful = less.respond(every).challengers.size > more.respond(every).challengers.size
     return more if doubtful else responder
-
-
-def _better(one: Allocation, other: Allocation, tol: float) -> Allocation:
-    """Returns the better of two answers, with bounds of the best value of both."""
-    winner = one if one.lower >= other.lower else other
-    upper = max(one.upper, other.upper)
-    status: AllocationStatus = "certified" if upper <= winner.lower * (1 + tol) else "unfinished"
-    return replace(winner, upper=upper, iterations=one.iterations + other.iterations, status=status)
 
 
 def _solve_quotient(

@@ -51,6 +51,7 @@ class Clusters(Shared, total=False):
 def smooth_instance(
     given: Graph | Callable[[np.random.Generator], Graph],
     labels: list[str] | None = None,
+    signal: Callable[[Graph, np.random.Generator], Vector] = signals.smooth,
     *,
     lead: float = 0.05,
     slack: float = 1.5,
@@ -58,10 +59,10 @@ def smooth_instance(
     tolerance: float = 0.0,
     seed: int = 0,
 ) -> Instance:
-    """Returns a smooth signal on any graph, which may be random."""
+    """Returns a smooth signal, or another one, on any graph, which may be random; `lead` is added to its best arm."""
     rng = _generator(seed)
     graph = given if isinstance(given, Graph) else given(rng)
-    return _instance(graph, signals.smooth(graph, lead, rng), slack, sigma, tolerance, labels)
+    return _instance(graph, signals.raise_best(signal(graph, rng), lead), slack, sigma, tolerance, labels)
 
 
 def clustered_instance(
@@ -233,6 +234,7 @@ def catalogue(n_categories: int, size: int, **clusters: Unpack[Clusters]) -> Ins
     return clustered_instance(lambda lone: Graph.from_categories(labels + ["alone"] * lone), size, **clusters)
 
 
+@with_keywords_of(smooth_instance)
 def stochastic_block(
     n_blocks: int,
     size: int,
@@ -241,11 +243,7 @@ def stochastic_block(
     p_across: float = 0.02,
     levels: tuple[float, float] = (0.2, 0.6),
     spread: float = 0.01,
-    lead: float = 0.05,
-    slack: float = 1.5,
-    sigma: ArrayLike = 1.0,
-    tolerance: float = 0.0,
-    seed: int = 0,
+    **signal: Unpack[Signal],
 ) -> Instance:
     """Returns blocks of `size` arms with levels drawn from `levels`, plus `spread` times white noise; `lead` is added
     to the best arm.
@@ -258,13 +256,16 @@ def stochastic_block(
         >>> instance.problem.n_arms, instance.problem.graph.n_edges
         (16, 33)
     """
-    n_arms, rng = check_integer("n_blocks", n_blocks, 1) * check_integer("size", size, 1), _generator(seed)
+    n_arms = check_integer("n_blocks", n_blocks, 1) * check_integer("size", size, 1)
     p_inside, p_across = _check_probability("p_inside", p_inside), _check_probability("p_across", p_across)
-    a, b = np.triu_indices(n_arms, k=1)
-    kept = rng.random(a.size) < np.where(a // size == b // size, p_inside, p_across)
-    graph = Graph.from_edges(n_arms, list(zip(a[kept].tolist(), b[kept].tolist(), strict=True)))
-    mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
-    return _instance(graph, signals.raise_best(mu, lead), slack, sigma, tolerance)
+
+    def joined(rng: np.random.Generator) -> Graph:
+        a, b = np.triu_indices(n_arms, k=1)
+        kept = rng.random(a.size) < np.where(a // size == b // size, p_inside, p_across)
+        return Graph.from_edges(n_arms, list(zip(a[kept].tolist(), b[kept].tolist(), strict=True)))
+
+    block = np.arange(n_arms) // size
+    return smooth_instance(joined, None, lambda _, rng: signals.clustered(block, levels, spread, rng), **signal)
 
 
 @with_keywords_of(smooth_instance)

@@ -15,23 +15,21 @@ MODES = 3
 """Number of non-constant Laplacian eigenvectors that dominate a smooth signal."""
 
 
-def smooth(graph: Graph, lead: float, rng: np.random.Generator) -> Vector:
-    """Returns a random combination of low-frequency Laplacian eigenvectors scaled to [0, 1], with `lead` added to its
-    largest entry.
+def smooth(graph: Graph, rng: np.random.Generator) -> Vector:
+    """Returns a random combination of low-frequency Laplacian eigenvectors, scaled to [0, 1].
 
     White noise is damped by exp(-theta / theta_m) along each eigenvector with eigenvalue theta, where theta_m is the
     `MODES`-th eigenvalue above zero. This is a function of the Laplacian and so well defined even if eigenvalues are
     repeated; a sum of the first eigenvectors would not be.
     """
-    noise = rng.standard_normal(graph.n_arms)
-    if isinstance(graph, Categories):  # inside a category all signals of one variance are equally smooth
-        return raise_best((noise - noise.min()) / (noise.max() - noise.min()), lead)
-    theta, vectors = np.linalg.eigh(graph.laplacian.toarray())
-    cut = theta[min(graph.n_components + MODES, graph.n_arms) - 1]
-    damping = np.exp(-theta / cut) if graph.n_edges else np.ones(graph.n_arms)
-    mu: Vector = vectors @ (damping * (vectors.T @ noise))
-    mu = (mu - mu.min()) / (mu.max() - mu.min())
-    return raise_best(mu, lead)
+    mu: Vector = rng.standard_normal(graph.n_arms)
+    if not isinstance(graph, Categories):  # inside a category all signals of one variance are equally smooth
+        theta, vectors = np.linalg.eigh(graph.laplacian.toarray())
+        cut = theta[min(graph.n_components + MODES, graph.n_arms) - 1]
+        damping = np.exp(-theta / cut) if graph.n_edges else np.ones(graph.n_arms)
+        mu = vectors @ (damping * (vectors.T @ mu))
+    scaled: Vector = (mu - mu.min()) / (mu.max() - mu.min())
+    return scaled
 
 
 def clustered(cluster: Indices, levels: tuple[float, float], spread: float, rng: np.random.Generator) -> Vector:

@@ -13,6 +13,7 @@ from scipy import sparse
 
 from spectralbai.checks import Indices, Vector, check_matrices
 from spectralbai.problem import Problem
+from spectralbai.spectral.diagonalise import Edges
 
 BYTES_PER_PAIR = 100
 """Memory for each pair of arms: computations with matrices need about a dozen of them."""
@@ -61,8 +62,7 @@ class Components:
                 bounding = np.isfinite(problem.radii)[graph.components[pairs[:, 0]]]
                 pairs, weights = pairs[bounding], weights[bounding]
         order = np.argsort(labels, kind="stable")
-        position = np.empty_like(order)
-        position[order] = np.arange(labels.size)
+        position = np.argsort(order)
         offsets = np.searchsorted(labels[order], np.arange(labels.max() + 2))
         ends = position[pairs]
         edge_component = labels[pairs[:, 0]]
@@ -84,6 +84,11 @@ class Components:
     def sizes(self) -> Indices:
         """Number of arms of each component."""
         return np.diff(self.offsets)
+
+    @cached_property
+    def edges(self) -> Edges:
+        """The edges in the form that the compiled kernels take."""
+        return Edges(self.offsets, self.ends, self.weights, self.edge_offsets)
 
     @property
     def n_components(self) -> int:

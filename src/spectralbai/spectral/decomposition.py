@@ -45,9 +45,7 @@ class Decomposition:
         u = omega / sigma**2
         ordered = components.ordered(u)
         try:
-            basis, theta, rough = diagonalise_all(
-                ordered, components.offsets, components.ends, components.weights, components.edge_offsets
-            )
+            basis, theta, rough = diagonalise_all(ordered, components.edges)
         except np.linalg.LinAlgError:  # an edge that is lost in rounding errors leaves a group of arms unconnected
             low, high = components.weights.min(initial=np.inf), components.weights.max(initial=0.0)
             raise InvalidInput(
@@ -83,9 +81,8 @@ class Decomposition:
 
     def coordinates(self, means: Vector) -> tuple[Vector, Vector]:
         """Returns (level, y): the weighted mean of each arm's component, and B' diag(u) (means - level)."""
-        u, basis, theta, _, offsets, _ = self.factors
         ordered = self.components.ordered(means)
-        centre, _, y = secular.centre_means(ordered, u, basis, theta, offsets)
+        centre, _, y = secular.centre_means(ordered, self.factors)
         return centre[self.components.of_arm] + ordered[0], y
 
     def project(self, means: Vector, radii: Vector) -> Vector:

@@ -14,10 +14,21 @@ Arms are in component order, so that every matrix is block diagonal.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.compiled import njit
+
+
+class Edges(NamedTuple):
+    """The edges by component, as the compiled kernels take them; `Components` explains the fields."""
+
+    offsets: Indices
+    ends: Indices
+    weights: Vector
+    edge_offsets: Indices
 
 
 @njit
@@ -36,14 +47,13 @@ def invert_lower(factor: Matrix) -> Matrix:
 
 
 @njit
-def diagonalise(
-    u: Vector, offsets: Indices, ends: Indices, weights: Vector, edge_offsets: Indices
-) -> tuple[Matrix, Vector, Vector]:
+def diagonalise(u: Vector, edges: Edges) -> tuple[Matrix, Vector, Vector]:
     """Returns (basis, theta, rough); the first column of each block is its constant vector.
 
     A component without weight has theta = 0 in all coordinates: moving its means costs nothing, and moving them all by
     the same amount does not change the roughness either.
     """
+    offsets, ends, weights, edge_offsets = edges
     basis, theta, rough = np.zeros((u.size, u.size)), np.zeros(u.size), np.zeros(u.size)
     for c in range(offsets.size - 1):
         low, high = offsets[c], offsets[c + 1]

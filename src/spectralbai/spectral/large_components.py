@@ -13,7 +13,7 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 
 from spectralbai.checks import Indices, Matrix, Vector
-from spectralbai.spectral.diagonalise import diagonalise
+from spectralbai.spectral.diagonalise import Edges, diagonalise
 
 LARGE = 512
 """Components with more arms than this are treated here."""
@@ -21,21 +21,20 @@ LEVEL = 1e-8
 """The least ratio of two positive weights for which this is accurate; counts of results are far above it."""
 
 
-def diagonalise_all(
-    u: Vector, offsets: Indices, ends: Indices, weights: Vector, edge_offsets: Indices
-) -> tuple[Matrix, Vector, Vector]:
+def diagonalise_all(u: Vector, edges: Edges) -> tuple[Matrix, Vector, Vector]:
     """Returns what `diagonalise` does, by the faster method for large components."""
+    offsets, ends, weights, edge_offsets = edges
     sizes = np.diff(offsets)
     if sizes.max() <= LARGE:
-        return diagonalise(u, offsets, ends, weights, edge_offsets)
+        return diagonalise(u, edges)
     basis, theta, rough = np.zeros((u.size, u.size)), np.zeros(u.size), np.zeros(u.size)
     for c, size in enumerate(sizes.tolist()):
-        inside, edges = slice(offsets[c], offsets[c + 1]), slice(edge_offsets[c], edge_offsets[c + 1])
-        part = u[inside], ends[edges] - offsets[c], weights[edges]
-        if size > LARGE and _alike(part[0]):
-            found = _diagonalise_large(*part)
+        inside, own = slice(offsets[c], offsets[c + 1]), slice(edge_offsets[c], edge_offsets[c + 1])
+        part = ends[own] - offsets[c], weights[own]
+        if size > LARGE and _alike(u[inside]):
+            found = _diagonalise_large(u[inside], *part)
         else:
-            found = diagonalise(part[0], np.array([0, size]), *part[1:], np.array([0, weights[edges].size]))
+            found = diagonalise(u[inside], Edges(np.array([0, size]), *part, np.array([0, part[1].size])))
         basis[inside, inside], theta[inside], rough[inside] = found
     return basis, theta, rough
 

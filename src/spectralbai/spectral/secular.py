@@ -184,23 +184,18 @@ def solve_secular(start: float, span: Span, offset: float) -> tuple[float, float
 
 
 @njit
-def centre_means(
-    mu: Vector, u: Vector, basis: Matrix, theta: Vector, offsets: Indices
-) -> tuple[Vector, Vector, Vector]:
+def centre_means(mu: Vector, factors: Factors) -> tuple[Vector, Vector, Vector]:
     """Returns (centre, centred, y): the weighted mean of each component minus mu[0], mu minus mu[0] and minus this
     centre, and B' diag(u) centred.
 
     Because means are centred, and centres are relative to one of the means, a common shift of all outcomes costs no
     accuracy.
     """
-    centre = np.zeros(offsets.size - 1)
-    centred = np.zeros(mu.size)
-    y = np.zeros(mu.size)
+    u, basis, theta, _, offsets, _ = factors
+    centre, centred, y = np.zeros(offsets.size - 1), np.zeros(mu.size), np.zeros(mu.size)
     for c in range(offsets.size - 1):
         low, high = offsets[c], offsets[c + 1]
-        total = 0.0
-        for a in range(low, high):
-            total += u[a]
+        total = u[low:high].sum()
         # Computed relative to one of the means, so that the weighted mean of equal numbers is exactly that number.
         for a in range(low, high):
             centre[c] += (mu[a] - mu[low]) * (u[a] / total if total > 0.0 else 1.0 / (high - low))
@@ -214,26 +209,26 @@ def centre_means(
 
 
 @njit
-def rest(radii: Vector, y: Vector, theta: Vector, rough: Vector, offsets: Indices, coef: Vector) -> Vector:
-    """Returns the price in each component at the closest means with S <= R, whose coordinates go to `coef`."""
-    gamma = np.zeros(offsets.size - 1)
+def rest(radii: Vector, y: Vector, factors: Factors) -> tuple[Vector, Vector]:
+    """Returns (gamma, coef): the price in each component at the closest means with S <= R, and their coordinates."""
+    _, _, theta, rough, offsets, _ = factors
+    gamma, coef = np.zeros(offsets.size - 1), np.zeros(y.size)
     whole = Span(radii[0], y, theta, rough, np.zeros(y.size), coef)
     if radii.size == 1:
         gamma[:] = solve_secular(0.0, whole, -1.0)[0]
-        return gamma
+        return gamma, coef
     for c in range(gamma.size):
         if offsets[c + 1] - offsets[c] > 1:
             gamma[c] = solve_secular(0.0, _within(whole, radii[c], offsets[c], offsets[c + 1]), -1.0)[0]
-    return gamma
+    return gamma, coef
 
 
 @njit
 def project(radii: Vector, mu: Vector, factors: Factors) -> Vector:
     """Returns the closest means with S <= R; of several, because some u = 0, the least rough."""
-    u, basis, theta, rough, offsets, _ = factors
-    centre, centred, y = centre_means(mu, u, basis, theta, offsets)
-    coef = np.zeros(mu.size)
-    gamma = rest(radii, y, theta, rough, offsets, coef)
+    u, basis, _, _, offsets, _ = factors
+    centre, _, y = centre_means(mu, factors)
+    gamma, coef = rest(radii, y, factors)
     lam = basis @ coef
     for c in range(offsets.size - 1):
         for a in range(offsets[c], offsets[c + 1]):
@@ -245,18 +240,15 @@ def project(radii: Vector, mu: Vector, factors: Factors) -> Vector:
 @njit
 def misfit(radii: Vector, mu: Vector, factors: Factors) -> float:
     """Returns the least cost of means with S <= R."""
-    u, basis, theta, rough, offsets, _ = factors
-    y = centre_means(mu, u, basis, theta, offsets)[2]
-    coef = np.zeros(mu.size)
-    rest(radii, y, theta, rough, offsets, coef)
-    return _coordinate_cost(y, theta, coef)
+    y = centre_means(mu, factors)[2]
+    return _coordinate_cost(y, factors.theta, rest(radii, y, factors)[1])
 
 
 @njit
 def roughness(radii: Vector, mu: Vector, factors: Factors) -> Vector:
     """Returns the least S of means at cost 0: of all components together, or of each, according to `radii`."""
-    u, basis, theta, rough, offsets, _ = factors
-    y = centre_means(mu, u, basis, theta, offsets)[2]
+    _, _, theta, rough, offsets, _ = factors
+    y = centre_means(mu, factors)[2]
     smooth = np.zeros(radii.size)
     whole = Span(radii[0], y, theta, rough, np.zeros(mu.size), np.zeros(mu.size))
     for c in range(radii.size):
@@ -354,10 +346,10 @@ def meet(
             return rests[0], rests[1], 0.0
 
     # Moving arms without weight costs nothing, as long as S <= R.
-    room_home, room_away = _free_room(home, rests[0]), _free_room(away, rests[1])
+    (room_home, free_home), (room_away, free_away) = _free_room(home, rests[0]), _free_room(away, rests[1])
     if lead <= room_home + room_away:
-        _move_freely(home, lead * room_home / (room_home + room_away))
-        _move_freely(away, lead * room_away / (room_home + room_away))
+        _move_freely(home, free_home, lead * room_home / (room_home + room_away))
+        _move_freely(away, free_away, lead * room_away / (room_home + room_away))
         return rests[0], rests[1], 0.0
 
     low, high = 0.0, lead / (home.q[0] ** 2 / home.theta[0] + away.q[0] ** 2 / away.theta[0]) * (1.0 + 1e-12)
@@ -399,30 +391,24 @@ def _pressed(span: Span, gamma: float) -> tuple[float, float]:
 
 
 @njit
-def _free_room(span: Span, rest: float) -> float:
-    """Returns how far q.coef can fall by moving arms without weight, from the closest means with S <= R."""
+def _free_room(span: Span, rest: float) -> tuple[float, float]:
+    """Returns how far q.coef can fall by moving arms without weight, from the closest means with S <= R, and q' L^-1 q
+    over the coordinates without weight."""
     if rest > 0.0:
-        return 0.0
-    free = 0.0
-    smooth = 0.0
+        return 0.0, 0.0
+    free = smooth = 0.0
     for j in range(1, span.y.size):
         smooth += span.rough[j] * span.coef[j] ** 2
         if span.theta[j] == 0.0:
             free += span.q[j] ** 2 / span.rough[j]
-    return float(np.sqrt(free * max(span.R - smooth, 0.0)))
+    return float(np.sqrt(free * max(span.R - smooth, 0.0))), free
 
 
 @njit
-def _move_freely(span: Span, by: float) -> None:
-    """Lowers q.coef by moving arms without weight, at the least roughness."""
-    if by == 0.0:
-        return
-    free = 0.0
+def _move_freely(span: Span, free: float, by: float) -> None:
+    """Lowers q.coef by moving arms without weight, at the least roughness; `free` is q' L^-1 q over them."""
     for j in range(1, span.y.size):
-        if span.theta[j] == 0.0:
-            free += span.q[j] ** 2 / span.rough[j]
-    for j in range(1, span.y.size):
-        if span.theta[j] == 0.0:
+        if by > 0.0 and span.theta[j] == 0.0:
             span.coef[j] = -by * span.q[j] / (span.rough[j] * free)
 
 
@@ -432,18 +418,14 @@ def respond_all(question: Question, factors: Factors, start: Matrix) -> Answers:
     best, radii, _, mu = question
     u, basis, theta, rough, offsets, component = factors
     n_arms = mu.size
-    gamma = np.zeros((n_arms, 2))
-    nu = np.zeros(n_arms)
-    coef = np.zeros((n_arms, n_arms))
-    cost = np.zeros(n_arms)
-    centre, centred, y = centre_means(mu, u, basis, theta, offsets)
-
+    gamma, nu, coef, cost = np.zeros((n_arms, 2)), np.zeros(n_arms), np.zeros((n_arms, n_arms)), np.zeros(n_arms)
+    centre, centred, y = centre_means(mu, factors)
     home = component[best]
     one = radii.size == 1
     R = radii[0] if one else radii[home]
-    rests = np.zeros(offsets.size - 1)
+    rests, closest = np.zeros(offsets.size - 1), np.zeros(n_arms)
     if not one:
-        rests = rest(radii, y, theta, rough, offsets, coef[best])
+        rests, closest = rest(radii, y, factors)
     q = np.zeros(n_arms)
     for i in range(n_arms):
         away = component[i]
@@ -453,20 +435,17 @@ def respond_all(question: Question, factors: Factors, start: Matrix) -> Answers:
             continue
         whole = Span(R, y, theta, rough, q, coef[i])
         if one:
-            gamma[i, 0], nu[i] = solve_secular(start[i, 0], whole, offset)
-            gamma[i, 1] = gamma[i, 0]
+            gamma[i, :], nu[i] = solve_secular(start[i, 0], whole, offset)
             continue
+        coef[i] = closest
+        here = _within(whole, R, offsets[home], offsets[home + 1])
         if i == best:
             gamma[i, :] = rests[home]
-            continue
-        coef[i] = coef[best]
-        here = _within(whole, R, offsets[home], offsets[home + 1])
-        if home == away:
-            gamma[i, 0], nu[i] = solve_secular(start[i, 0], here, offset)
-            gamma[i, 1] = gamma[i, 0]
-            continue
-        there = _within(whole, radii[away], offsets[away], offsets[away + 1])
-        gamma[i, 0], gamma[i, 1], nu[i] = meet(here, there, offset, (rests[home], rests[away]), start[i])
+        elif home == away:
+            gamma[i, :], nu[i] = solve_secular(start[i, 0], here, offset)
+        else:
+            there = _within(whole, radii[away], offsets[away], offsets[away + 1])
+            gamma[i, 0], gamma[i, 1], nu[i] = meet(here, there, offset, (rests[home], rests[away]), start[i])
     if one:
         rests[:] = gamma[best, 0]
     gap = _gaps(centred, coef, basis, offsets)
@@ -526,35 +505,25 @@ def respond_pairs(question: Question, factors: Factors) -> tuple[Vector, Vector]
     The costs of other components are left out, so these are lower bounds of the costs of `respond_all` (theory 6.8).
     """
     best, radii, tolerance, mu = question
-    u, basis, theta, rough, offsets, component = factors
-    R = radii[0]
-    n_arms = mu.size
-    cost = np.full(n_arms, np.inf)
-    misfit = np.zeros(n_arms)
-    centre, _, y = centre_means(mu, u, basis, theta, offsets)
-    home = component[best]
+    _, _, theta, rough, offsets, component = factors
+    R, n_arms = radii[0], mu.size
+    cost, misfit = np.full(n_arms, np.inf), np.zeros(n_arms)
+    centre, _, y = centre_means(mu, factors)
+    home, q = component[best], np.zeros(n_arms)
     for c in range(offsets.size - 1):
         low, high = offsets[c], offsets[c + 1]
         kept = np.arange(offsets[home], offsets[home + 1])  # coordinates of the two components, the best arm's first
         if c != home:
             kept = np.concatenate((kept, np.arange(low, high)))
-        size = kept.size
-        span = Span(R, y[kept], theta[kept], rough[kept], np.zeros(size), np.zeros(size))
+        span = Span(R, y[kept], theta[kept], rough[kept], np.zeros(kept.size), np.zeros(kept.size))
         gamma = solve_secular(0.0, span, -1.0)[0]
         shared = _coordinate_cost(span.y, span.theta, span.coef)
         for i in range(low, high):
             misfit[i] = shared
-            if i == best:
+            if i == best or np.isinf(_constrain(i, question, factors, centre, R, q)):
                 continue
-            resistance = 0.0
-            for j in range(size):
-                span.q[j] = basis[best, kept[j]] - basis[i, kept[j]]
-                if c == home and span.rough[j] > 0.0:
-                    resistance += span.q[j] ** 2 / span.rough[j]
-            offset = tolerance + centre[home] - centre[c]
-            if c == home and tolerance > 0.0 and tolerance**2 >= R * resistance:
-                continue
-            gamma = solve_secular(gamma, span, offset)[0]
+            span.q[:] = q[kept]
+            gamma = solve_secular(gamma, span, tolerance + centre[home] - centre[c])[0]
             cost[i] = _coordinate_cost(span.y, span.theta, span.coef)
     return cost, misfit
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from spectralbai.checks import Indices, Matrix, Vector
 from spectralbai.compiled import njit
 from spectralbai.spectral import Components
+from spectralbai.spectral.diagonalise import Edges
 
 STIFFEST = 1e10
 """Largest kappa trace(L) / total weight before the split: nearly rigid, but the matrix is far from singular."""
@@ -32,8 +33,8 @@ class Prior(NamedTuple):
     scales: Vector
 
 
-class Edges(NamedTuple):
-    """Edges as pairs of positions, and their weights."""
+class Inside(NamedTuple):
+    """The edges of one component, as pairs of positions in it, and their weights."""
 
     ends: Indices
     weights: Vector
@@ -57,26 +58,24 @@ def log_integrals(
     """
     then = Measured(components.ordered(before), components.ordered(means_before))
     since = Measured(components.ordered(u), components.ordered(means))
-    edges = Edges(components.ends, components.weights)
-    return _log_integrals(then, since, Prior(R, *level, scales), edges, components.offsets, components.edge_offsets)
+    return _log_integrals(then, since, Prior(R, *level, scales), components.edges)
 
 
 @njit
-def _log_integrals(
-    then: Measured, since: Measured, prior: Prior, edges: Edges, offsets: Indices, edge_offsets: Indices
-) -> Vector:
-    result = np.zeros(offsets.size - 1)
+def _log_integrals(then: Measured, since: Measured, prior: Prior, edges: Edges) -> Vector:
+    result = np.zeros(edges.offsets.size - 1)
     for c in range(result.size):
-        low, high, first, last = offsets[c], offsets[c + 1], edge_offsets[c], edge_offsets[c + 1]
+        low, high = edges.offsets[c], edges.offsets[c + 1]
+        first, last = edges.edge_offsets[c], edges.edge_offsets[c + 1]
         before = Measured(then.weights[low:high], then.means[low:high])
         after = Measured(since.weights[low:high], since.means[low:high])
-        inside = Edges(edges.ends[first:last] - low, edges.weights[first:last])
+        inside = Inside(edges.ends[first:last] - low, edges.weights[first:last])
         result[c] = _log_integral(before, after, prior, inside)
     return result
 
 
 @njit
-def _log_integral(then: Measured, since: Measured, prior: Prior, edges: Edges) -> float:
+def _log_integral(then: Measured, since: Measured, prior: Prior, edges: Inside) -> float:
     """Returns the result of `log_integrals` for one component."""
     size, total = then.weights.size, then.weights.sum()
     # Only differences of means matter: subtracting a common centre keeps them accurate.
@@ -95,7 +94,7 @@ def _log_integral(then: Measured, since: Measured, prior: Prior, edges: Edges) -
 
 
 @njit
-def _laplacian(size: int, edges: Edges) -> Matrix:
+def _laplacian(size: int, edges: Inside) -> Matrix:
     laplacian = np.zeros((size, size))
     for edge in range(edges.weights.size):
         a, b, w = edges.ends[edge, 0], edges.ends[edge, 1], edges.weights[edge]
@@ -108,7 +107,7 @@ def _laplacian(size: int, edges: Edges) -> Matrix:
 
 @njit
 def _member(
-    kappa: float, centre: float, laplacian: Matrix, then: Measured, since: Measured, prior: Prior, edges: Edges
+    kappa: float, centre: float, laplacian: Matrix, then: Measured, since: Measured, prior: Prior, edges: Inside
 ) -> tuple[float, float]:
     """Returns, for one member of the prior, the logs of its weight and of weight times integral."""
     before, means_before = then
