@@ -149,9 +149,20 @@ class BinaryGame:
         radii = np.where(free, 1.0, radii)  # S = 0 without edges
         own = float(radii[0] if radii.size == 1 else radii[home])
         slater = _inner_points(laplacian, to.of_arm, responder.best, challengers, own, tolerance)
-        inside = np.clip(rates, near, 1 - max(far, NEAREST))
-        edges = to.pairs, to.weights
-        return cls(rates, inside, responder.best, radii, parts, tolerance, challengers, bent, laplacian, *edges, slater)
+        return cls(
+            rates=rates,
+            inside=np.clip(rates, near, 1 - max(far, NEAREST)),
+            best=responder.best,
+            radii=radii,
+            parts=parts,
+            tolerance=tolerance,
+            challengers=challengers,
+            bent=bent,
+            laplacian=laplacian,
+            pairs=to.pairs,
+            weights=to.weights,
+            slater=slater,
+        )
 
     @property
     def _rows(self) -> Indices:

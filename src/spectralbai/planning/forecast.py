@@ -63,11 +63,20 @@ class Forecast:
             return cls(delta, characteristic, bound)
         took = Spread.of([each.tau for each in runs])
         decided = [each for each in runs if each.status == "decided"]
-        errors = sum(not each.correct for each in decided)
-        interval = max(took.mean - took.half_width, 0.0), took.mean + took.half_width
-        quantiles = took.q05, took.median, took.q95
-        undecided = len(runs) - len(decided)
-        return cls(delta, characteristic, bound, len(runs), took.mean, *interval, *quantiles, errors, undecided)
+        return cls(
+            delta,
+            characteristic,
+            bound,
+            runs=len(runs),
+            mean=took.mean,
+            mean_low=max(took.mean - took.half_width, 0.0),
+            mean_high=took.mean + took.half_width,
+            q05=took.q05,
+            median=took.median,
+            q95=took.q95,
+            errors=sum(not each.correct for each in decided),
+            undecided=len(runs) - len(decided),
+        )
 
 
 def rule_of_thumb(problem: Problem, delta: float, time: float) -> float:

@@ -147,18 +147,18 @@ class State:
     @classmethod
     def _from_2(cls, d: dict[str, Any]) -> State:
         return cls(
-            Data.from_dict(d["data"]),
-            float(d["origin"]),
-            tuple(Block.from_dict(block) for block in d["blocks"]),
-            int(d["opened"]),
-            Data.from_dict(d["informing"]),
-            int(d["next_reading"]),
-            int(d["best"]),
-            Memory.from_dict(d["sampling"]),
-            {name: Memory.from_dict(memory) for name, memory in d["stopping"].items()},
-            tuple(map(_watch, d["watches"])),
-            tuple(map(int, d.get("withdrawn", ()))),
-            tuple(map(int, d.get("joined", ()))),
+            data=Data.from_dict(d["data"]),
+            origin=float(d["origin"]),
+            blocks=tuple(Block.from_dict(block) for block in d["blocks"]),
+            opened=int(d["opened"]),
+            informing=Data.from_dict(d["informing"]),
+            next_reading=int(d["next_reading"]),
+            best=int(d["best"]),
+            sampling=Memory.from_dict(d["sampling"]),
+            stopping={name: Memory.from_dict(memory) for name, memory in d["stopping"].items()},
+            watches=tuple(map(_watch, d["watches"])),
+            withdrawn=tuple(map(int, d.get("withdrawn", ()))),
+            joined=tuple(map(int, d.get("joined", ()))),
         )
 
     @classmethod
@@ -168,30 +168,30 @@ class State:
 
         targets, omega, rate = (np.array(d[key], dtype=np.float64) for key in ("targets", "omega", "rate"))
         return cls(
-            data(d),
-            float(d["origin"]),
-            (),
-            0,
-            Data.none(targets.size),
-            int(d["next_check"]),
-            int(d["best"]),
-            Tracked(targets, int(d["base"]), omega, rate),
-            {"mixture": Split(None if d["split"] is None else data(d["split"]))},
-            tuple(map(_watch, d["watches"])),
+            data=data(d),
+            origin=float(d["origin"]),
+            blocks=(),
+            opened=0,
+            informing=Data.none(targets.size),
+            next_reading=int(d["next_check"]),
+            best=int(d["best"]),
+            sampling=Tracked(targets, int(d["base"]), omega, rate),
+            stopping={"mixture": Split(None if d["split"] is None else data(d["split"]))},
+            watches=tuple(map(_watch, d["watches"])),
         )
 
 
 def _watch(w: dict[str, Any]) -> Watch:
     candidates, lacking = w.get("candidates"), w.get("lacking")
     return Watch(
-        w["arm"],
-        float(w["statistic"]),
-        float(w["threshold"]),
-        w["stopped_at"],
-        w["consistent"],
-        None if candidates is None else tuple(run_lengths.from_json(candidates)),
-        w.get("doubted", False),
-        None if lacking is None else tuple(run_lengths.from_json(lacking)),
+        arm=w["arm"],
+        statistic=float(w["statistic"]),
+        threshold=float(w["threshold"]),
+        stopped_at=w["stopped_at"],
+        consistent=w["consistent"],
+        candidates=None if candidates is None else tuple(run_lengths.from_json(candidates)),
+        doubted=w.get("doubted", False),
+        lacking=None if lacking is None else tuple(run_lengths.from_json(lacking)),
     )
 
 

@@ -108,9 +108,20 @@ class Decomposition:
         question = Question(int(to.position[best]), radii, tolerance, to.ordered(means))
         guesses = np.zeros((means.size, 2)) if start is None else to.ordered(start)
         found = secular.respond_all(question, self.factors, guesses)
-        gamma, nu, coef, cost = map(to.restored, (found.gamma, found.nu, found.coef, found.cost))
-        gap = to.restored(found.gap, axes=2)
-        return Responses(self, means, best, radii, tolerance, gamma, nu, coef, gap, cost, found.misfit, found.rests)
+        return Responses(
+            decomposition=self,
+            means=means,
+            best=best,
+            radii=radii,
+            tolerance=tolerance,
+            gamma=to.restored(found.gamma),
+            nu=to.restored(found.nu),
+            coef=to.restored(found.coef),
+            gap=to.restored(found.gap, axes=2),
+            cost=to.restored(found.cost),
+            misfit=found.misfit,
+            rests=found.rests,
+        )
 
     def respond_pairs(self, means: Vector, best: int, R: float, tolerance: float) -> tuple[Vector, Vector]:
         """Returns (cost, misfit) of each challenger if only its component and that of `best` count (theory 6.8).
