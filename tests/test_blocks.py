@@ -15,7 +15,7 @@ from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.noise import Binary, Bounded
 from spectralbai.policy import LUCB, OracleSampling, Policy, SpectralRace, State, TopTwo, TrackAndStop, Uniform
-from spectralbai.policy.reading import Readings
+from spectralbai.policy.rule_reader import Readings
 from spectralbai.stopping import Betting
 from tests.states import accounts, written
 
@@ -388,7 +388,7 @@ def test_several_risks_and_rules_read_off_one_run_agree_with_runs_of_their_own()
         state, said = mixed.advance(state, arms, mu_[arms] + rng.standard_normal(arms.size))
         readings += said
     alone_mixture = SpectralTaS(PAPER, 0.1, stopping="mixture")
-    evidence = mixed._weighed(state)
+    evidence = mixed._with_leader(state)
     assert mixed.verdict(state, 1).decided and mixed.verdict(state, 0).decided
     last = mixed._rules["mixture"].read(state.stopping["mixture"], evidence)
     assert alone_mixture._rules["mixture"].read(state.stopping["mixture"], evidence).decided(0.1) == last.decided(0.1)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spectralbai import html
-from spectralbai.decimals import Decimals, percent
+from spectralbai.text import html
+from spectralbai.text.decimals import Decimals, percent
 
 
 @pytest.mark.parametrize(

@@ -91,10 +91,8 @@ LAYERS: list[dict[str, str]] = [
         "software": "versions",
         "closing": "what holds connections until it is closed",
         "documents": "JSON of infinite and unknown numbers",
-        "decimals": "numbers of a column with as many decimals",
-        "html": "tables as HTML",
         "run_lengths": "long lists as JSON",
-        "wording": "counts and times in words",
+        "text": "numbers, times and tables as text for people",
     },
     {
         "errors": "the exceptions, by kind",

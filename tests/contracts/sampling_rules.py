@@ -52,7 +52,7 @@ def after(policy: Policy, n: int, seed: int = 0) -> State:
 
 def view_of(policy: Policy, state: State) -> View:
     """Returns what the rule may look at."""
-    evidence = Evidence.weighed(policy.problem, state.data, state.origin, state.best)
+    evidence = Evidence.with_leader(policy.problem, state.data, state.origin, state.best)
     (name, delta), *_ = policy.rules
     reading = RULES[name].read(state.stopping[name], evidence)
     return View(evidence, (delta,), reading.lacking(delta))

@@ -59,7 +59,7 @@ def follow(rule: Rule, problem: Problem, told: list[tuple[Indices, Vector]]) -> 
     for arms, outcomes in told:
         block = Block(arms, outcomes, data, best) if rule.bets else None
         data = data.plus(arms, outcomes)
-        evidence = Evidence.weighed(problem, data, 0.0, best)
+        evidence = Evidence.with_leader(problem, data, 0.0, best)
         best = evidence.best
         memory = rule.observe(memory, block, evidence)
         moments.append(Moment(memory, evidence, block))

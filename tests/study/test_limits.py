@@ -11,7 +11,7 @@ import pytest
 import spectralbai as sb
 from spectralbai.journal.definition import Goal
 from spectralbai.study import Failure, export_study, import_study, list_studies
-from spectralbai.wording import as_time, in_full
+from spectralbai.text.wording import as_time, in_full
 from tests.study.storages import ON_SQLITE
 from tests.study.test_durable_blocks import check_replay, outcome
 from tests.study.test_study import INSTANCE, LABELS

@@ -17,12 +17,12 @@ import pytest
 import spectralbai as sb
 from spectralbai.cli.study import common as printing
 from spectralbai.cli.tables import print_plain
-from spectralbai.html import PAGE_ROWS, SCRIPT, paged
 from spectralbai.instances.generators import catalogue
 from spectralbai.report.by_category import most_lacking, summarised
 from spectralbai.report.status import MANY_ARMS, TOP
 from spectralbai.report.tables import TextTable
 from spectralbai.study import ArmStatus, Status
+from spectralbai.text.html import PAGE_ROWS, SCRIPT, paged
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NASTY = "</script><b>x</b>"

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from spectralbai import html
 from spectralbai.checks import Vector
-from spectralbai.decimals import percent
 from spectralbai.documents import plain
+from spectralbai.text import html
+from spectralbai.text.decimals import percent
 
 AllocationStatus = Literal["certified", "unfinished"]
 KEYS = ("best", "omega", "characteristic_time", "lower", "upper", "gap", "status", "iterations", "solver")

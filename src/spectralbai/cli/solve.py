@@ -14,7 +14,7 @@ from spectralbai.cli.tables import empty_table, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
-from spectralbai.wording import in_words
+from spectralbai.text.wording import in_words
 
 if TYPE_CHECKING:
     from spectralbai.allocation import Allocation

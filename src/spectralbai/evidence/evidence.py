@@ -32,7 +32,7 @@ class Evidence:
     """What was subtracted from every outcome."""
 
     @classmethod
-    def weighed(cls, problem: Problem, data: Data, origin: float, before: int) -> Evidence:
+    def with_leader(cls, problem: Problem, data: Data, origin: float, before: int) -> Evidence:
         """Returns the evidence with the arm that it recommends; `before` is the arm that was recommended last.
 
         Every component must have a result. With a tolerance, `before` is kept while it looks close to the best:

@@ -15,7 +15,7 @@ import numpy as np
 from spectralbai.checks import Vector, check_delta, check_integer, check_number, did_you_mean
 from spectralbai.errors import InvalidInput, NotFound
 from spectralbai.instance import Instance
-from spectralbai.wording import MOST_NAMED, in_words
+from spectralbai.text.wording import MOST_NAMED, in_words
 
 if TYPE_CHECKING:
     from spectralbai.policy import Policy, State

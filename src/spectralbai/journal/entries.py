@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from spectralbai.wording import as_time
+from spectralbai.text.wording import as_time
 
 if TYPE_CHECKING:
     from spectralbai.journal.definition import Definition, Goal

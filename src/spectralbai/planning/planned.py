@@ -17,7 +17,6 @@ from spectralbai.allocation.catalogue import entropy_bound
 from spectralbai.checks import Vector, check_delta, check_integer
 from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
-from spectralbai.html import paragraph, table
 from spectralbai.instance import Instance
 from spectralbai.planning.forecast import BATCH, LONGEST, Forecast, rule_of_thumb, simulate
 from spectralbai.planning.means import Means, Source, tied
@@ -25,6 +24,7 @@ from spectralbai.planning.pilot import MANY_ARMS, Pilot, Range
 from spectralbai.policy import Race, SpectralRace
 from spectralbai.problem import Problem
 from spectralbai.simulate import Run
+from spectralbai.text.html import paragraph, table
 
 DELTAS = (0.1, 0.05, 0.01)
 R_FACTORS = (0.1, 0.5, 1.0, 2.0, 10.0)

@@ -17,7 +17,7 @@ from spectralbai.evidence.blocks import Block, Data, ranks_of
 from spectralbai.evidence.intervals import pooled_intervals
 from spectralbai.evidence.outlook import Outlook
 from spectralbai.instance import Instance
-from spectralbai.policy.reading import Readings
+from spectralbai.policy.rule_reader import Readings
 from spectralbai.policy.schedule import Schedule
 from spectralbai.policy.state import State, Watch
 from spectralbai.policy.views import Estimates, Verdict
@@ -265,7 +265,7 @@ class Policy(Schedule):
         if not self._missing(received.counts).size:
             mean = estimate(self.problem, received.counts, received.means)
         if self.has_estimate(state):
-            reading = rule.read(self._memory(state, rule.name), self._weighed(state))
+            reading = rule.read(self._memory(state, rule.name), self._with_leader(state))
             if reading.tests_R or not seen.consistent:
                 consistent = seen.consistent and reading.consistent(delta)
             ends = reading.intervals(delta) if seen.consistent else None
@@ -285,7 +285,7 @@ class Policy(Schedule):
         self._check_state(state)
         if not self.has_estimate(state) and not state.joined:
             return None
-        return self.sampling.shares(state.sampling, self._view(state, self._weighed(state)))
+        return self.sampling.shares(state.sampling, self._view(state, self._with_leader(state)))
 
     def remaining(self, state: State, watch: int = 0) -> float:
         """Returns a rough forecast of the number of trials still needed before rule number `watch` decides.
@@ -303,7 +303,7 @@ class Policy(Schedule):
             return 0.0
         if not self.has_estimate(state):
             return math.nan
-        evidence = self._weighed(state)
+        evidence = self._with_leader(state)
         shares = self.sampling.shares(state.sampling, self._view(state, evidence))
         reading = rule.read(self._memory(state, rule.name), evidence)
         due = float(self.horizon(state) if self.in_blocks else state.next_reading - state.samples)

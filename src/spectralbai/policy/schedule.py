@@ -8,7 +8,7 @@ import numpy as np
 
 from spectralbai.checks import Indices, Vector
 from spectralbai.evidence.blocks import Block, Data, fill
-from spectralbai.policy.reading import Readings, RuleReader
+from spectralbai.policy.rule_reader import Readings, RuleReader
 from spectralbai.policy.state import State
 
 GROWTH = 1.02
@@ -38,7 +38,7 @@ class Schedule(RuleReader):
             nothing = Data.none(self.problem.n_arms)
             state = replace(state, data=state.data + state.informing, informing=nothing)
             if self.has_estimate(state):
-                evidence = self._weighed(state)
+                evidence = self._with_leader(state)
                 state = self._planned(state, evidence, self._own_reading(state, evidence))
         issued = state.data.counts.copy()
         for block in state.blocks:
@@ -151,6 +151,6 @@ class Schedule(RuleReader):
         data, best = block.data.plus(closed.arms, closed.outcomes), block.best
         known = replace(state, data=data, best=best)
         if self.has_estimate(known):
-            evidence = self._weighed(known)
+            evidence = self._with_leader(known)
             best = self._defended(evidence, self._own_reading(state, evidence)).best
         return replace(block, data=data, best=best)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from spectralbai.wording import finite
+from spectralbai.text.wording import finite
 
 Mean = tuple[float | None, float | None, float | None]
 """An estimate of a mean and the ends of its interval, as far as they are known."""

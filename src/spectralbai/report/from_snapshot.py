@@ -17,8 +17,8 @@ from spectralbai.problem import Problem
 from spectralbai.report.by_category import categories_in
 from spectralbai.report.comparison import Comparison
 from spectralbai.report.status import ArmStatus, Status
+from spectralbai.text.wording import as_time, finite
 from spectralbai.threads import one_thread
-from spectralbai.wording import as_time, finite
 
 if TYPE_CHECKING:
     from spectralbai.policy import Estimates, Policy, State, Verdict

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from spectralbai.html import SCRIPT, paged, pairs, paragraph, table
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Check, Records, Snapshot
 from spectralbai.problem import Problem
@@ -22,7 +21,8 @@ from spectralbai.report.page import PAGE, figure
 from spectralbai.report.status import MANY_ARMS, ArmStatus, Status
 from spectralbai.report.tables import TextTable, arms_of, categories_of, comparisons_of
 from spectralbai.software import software
-from spectralbai.wording import MOST_NAMED, as_time, in_words
+from spectralbai.text.html import SCRIPT, paged, pairs, paragraph, table
+from spectralbai.text.wording import MOST_NAMED, as_time, in_words
 
 FORMAT = "spectralbai-report/2"
 

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
 
-from spectralbai import html
 from spectralbai.checks import did_you_mean
 from spectralbai.documents import plain
 from spectralbai.errors import NotFound
@@ -18,7 +17,8 @@ from spectralbai.report.by_category import CategoryStatus, summarised
 from spectralbai.report.comparison import Comparison, Mean
 from spectralbai.report.sentences import advice_of, answer_of, evidence_of
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
-from spectralbai.wording import MOST_NAMED, in_words
+from spectralbai.text import html
+from spectralbai.text.wording import MOST_NAMED, in_words
 
 FORMAT = "spectralbai-status/1"
 MOST_ROWS = 30

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from spectralbai.decimals import Decimals, percent
+from spectralbai.text.decimals import Decimals, percent
 
 if TYPE_CHECKING:
     from spectralbai.report.by_category import CategoryStatus

@@ -12,7 +12,7 @@ from spectralbai.checks import Indices
 from spectralbai.errors import InvalidInput
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Check, Join, Opening, Records, Told, Withdrawal
-from spectralbai.wording import finite
+from spectralbai.text.wording import finite
 
 if TYPE_CHECKING:
     from spectralbai.policy import State

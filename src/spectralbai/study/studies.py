@@ -18,7 +18,7 @@ from spectralbai.study.storage import Clock, Storage
 from spectralbai.study.study import Study
 from spectralbai.study.transfer import import_study
 from spectralbai.study.upkeep import OnCheck, undamaged
-from spectralbai.wording import as_time
+from spectralbai.text.wording import as_time
 
 
 class Studies(Closing):

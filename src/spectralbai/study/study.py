@@ -33,7 +33,7 @@ from spectralbai.study.storage import Storage
 from spectralbai.study.telling import Outcome, Outcomes
 from spectralbai.study.traffic import CountRows
 from spectralbai.study.upkeep import OnCheck, Upkeep, undamaged
-from spectralbai.wording import as_time
+from spectralbai.text.wording import as_time
 
 LEASE = 3600.0
 """Default number of seconds after which a ticket no longer counts as pending."""

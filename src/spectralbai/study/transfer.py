@@ -21,7 +21,7 @@ from spectralbai.study.replay import replay
 from spectralbai.study.storage import Storage
 from spectralbai.study.study import Study
 from spectralbai.study.upkeep import OnCheck
-from spectralbai.wording import as_time
+from spectralbai.text.wording import as_time
 
 FORMAT = "spectralbai-export/3"
 FORMATS = tuple(f"spectralbai-export/{version}" for version in (1, 2, 3, 4))

@@ -15,7 +15,7 @@ from spectralbai.cli.study.trials import tell_counts
 from spectralbai.cli.tables import as_json_text, print_json
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
-from spectralbai.wording import in_words
+from spectralbai.text.wording import in_words
 
 OUT = Path("report.html")
 

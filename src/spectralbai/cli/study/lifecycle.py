@@ -13,7 +13,7 @@ from spectralbai.cli.files import InstanceFile, read_instance
 from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, open_study
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
-from spectralbai.wording import in_words
+from spectralbai.text.wording import in_words
 
 
 def create(

@@ -14,7 +14,7 @@ from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, filled,
 from spectralbai.cli.tables import as_json_text, print_json, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput, about
-from spectralbai.wording import in_words
+from spectralbai.text.wording import in_words
 
 if TYPE_CHECKING:
     from spectralbai.journal.entries import Failure

@@ -15,7 +15,7 @@ from spectralbai.service import models
 from spectralbai.service.answers import Answer, as_json
 from spectralbai.service.routes.common import Key, Name, TheShelf, answers
 from spectralbai.study import Definition, Study, export_study, results_as_csv
-from spectralbai.wording import as_time
+from spectralbai.text.wording import as_time
 
 router = APIRouter(tags=["studies"])
 

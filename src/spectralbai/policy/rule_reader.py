@@ -111,7 +111,7 @@ class RuleReader:
 
         If arms have joined, rules are not read before every component has a result again.
         """
-        evidence = self._weighed(state)
+        evidence = self._with_leader(state)
         then = evidence if block is None or block.n_arms == state.n_arms else self._when_opened(block, state)
         running = {
             rule.name for watch, (rule, _) in zip(state.watches, self._watched, strict=True) if not watch.settled
@@ -137,7 +137,7 @@ class RuleReader:
 
     def _reread(self, state: State, standing: Sequence[bool] | None = None) -> State:
         """Returns the state after its rules are read again, since arms changed; watches marked in `standing` stay."""
-        evidence = self._weighed(state)
+        evidence = self._with_leader(state)
         readings = {name: rule.read(state.stopping[name], evidence) for name, rule in self._rules.items()}
         watches = tuple(
             watch if stands else self._look(readings[rule.name], delta, state.data.samples)
@@ -223,14 +223,14 @@ class RuleReader:
         """Returns the evidence that rules look at, with the leader of the last reading."""
         return Evidence(self.problem, state.data, state.best, state.origin)
 
-    def _weighed(self, state: State) -> Evidence:
+    def _with_leader(self, state: State) -> Evidence:
         """Returns the evidence that rules look at, with the leader of now; every component must have a result.
 
         In a race it keeps the leader of the last reading: there the stopping rule chooses the new one (`_defended`).
         """
         if self.in_blocks and self.uses_delta:
             return self._seen(state)
-        return Evidence.weighed(self.problem, state.data, state.origin, state.best)
+        return Evidence.with_leader(self.problem, state.data, state.origin, state.best)
 
     def _view(self, state: State, evidence: Evidence, reading: Reading | None = None) -> View:
         lacking = None if reading is None else reading.lacking(self.delta)

@@ -1,0 +1,1 @@
+"""Numbers, times and tables as text for people."""
