@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
@@ -14,6 +14,9 @@ from spectralbai.cli.outputs import INSTANCE, PICTURE, Force, Output
 from spectralbai.cli.tables import print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from spectralbai.inputs.from_tables import Choices
 
 OUT = Path("instance.json")
 
@@ -81,8 +84,7 @@ def instance(
     All features have the same weight: numbers and dates are scaled to standard deviation 1, categories to the same
     variance.
     """
-    from spectralbai.inputs.from_tables import Choices, instance_from
-    from spectralbai.inputs.table import CsvTable
+    from spectralbai.inputs.from_tables import Choices
 
     choices = Choices(
         features=features,
@@ -98,10 +100,16 @@ def instance(
         binary=binary,
         tolerance=tolerance,
     )
-    choices.check(arms is not None, edges is not None, observations is not None)
-    given = (arms, edges, observations)
+    _make(choices, (arms, edges, observations), out, force)
+
+
+def _make(choices: Choices, given: tuple[Path | None, Path | None, Path | None], out: Path, force: bool) -> None:
+    """Writes the instance of the given tables (arms, edges, observations), and its picture."""
+    choices.check(*(each is not None for each in given))
     picture = _picture_beside(out, [each for each in given if each is not None])
     from spectralbai import plot as plots
+    from spectralbai.inputs.from_tables import instance_from
+    from spectralbai.inputs.table import CsvTable
 
     file = Output("--out", out, INSTANCE, force)
     drawing = None if file.is_stream else Output("--out", picture, PICTURE, force)
