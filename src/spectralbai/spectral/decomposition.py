@@ -1,9 +1,6 @@
 """One decomposition for all best responses, as a type: factorised once, then used for any means, best arm and R.
 
-With u = omega / sigma^2 >= 0 there is a basis B with B' diag(u) B = diag(theta) and B' L B = diag(rough), so that
-M(gamma) = diag(u) + 2 gamma L becomes diag(theta + 2 gamma rough) for every gamma at once (docs/theory.md, section 3).
-B, theta and rough depend only on the weights and the graph. Methods take and return vectors in the problem's order of
-arms.
+`diagonalise` says what it is. Methods take and return vectors in the problem's order of arms.
 """
 
 from __future__ import annotations
