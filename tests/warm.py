@@ -75,7 +75,8 @@ def load() -> None:
     import spectralbai.study
 
     problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01)
-    sb.simulate.run(sb.SpectralRace(problem, 0.1), [2.0, 0.5, 0.6], seed=0)
+    for policy in (sb.SpectralRace(problem, 0.1), sb.SpectralTaS(problem, 0.1, stopping="mixture")):
+        sb.simulate.run(policy, [2.0, 0.5, 0.6], seed=0)
 
 
 def serve(address: str) -> None:
