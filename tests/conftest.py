@@ -20,6 +20,7 @@ from hypothesis import settings
 
 from spectralbai.cli import main
 from tests import warm as warm_module
+from verification.postgres import postgres
 
 pytest.register_assert_rewrite("tests.contracts")  # pytest does it only for files named test_*
 settings.register_profile("fixed", derandomize=True, database=None)  # the same examples every time
@@ -34,6 +35,7 @@ SHARED = "/dev/shm"
 def pytest_configure(config: pytest.Config) -> None:
     """Sets up what every process of the tests needs."""
     keep_files_in_memory()
+    keep_bytecode()
     compile_for_all(config)
 
 
@@ -51,6 +53,13 @@ def keep_files_in_memory() -> None:
     if shutil.disk_usage(SHARED).free > 2**30 and not os.statvfs(SHARED).f_flag & os.ST_NOEXEC:
         os.environ["TMPDIR"] = SHARED
         tempfile.tempdir = None  # so that it is read from the environment again
+
+
+def keep_bytecode() -> None:
+    """Has Python keep the bytecode of modules beside them, where compiled kernels are kept anyway: otherwise each of
+    the hundreds of processes that the tests start would make it anew."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
 
 
 def compile_for_all(config: pytest.Config) -> None:
@@ -71,6 +80,13 @@ def quiet() -> Callable[[str], str]:
     """Returns a function that removes from stderr the line which says that kernels are being compiled. It is printed
     on the first use only, in whichever test that is."""
     return lambda stderr: re.sub(r"^Compiling the numerical kernels, .*\n", "", stderr, count=1, flags=re.MULTILINE)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Callable[[], str]]:
+    """Makes databases on a PostgreSQL server that runs as long as the tests."""
+    with postgres() as database:
+        yield database
 
 
 @pytest.fixture(scope="session")

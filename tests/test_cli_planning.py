@@ -14,6 +14,7 @@ import spectralbai as sb
 from spectralbai.graph import Categories
 from spectralbai.inputs.history import implied_R
 from spectralbai.noise import Binary
+from spectralbai.planning import planned
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SCORES = sb.Instance(sb.Problem.bounded(sb.Graph.from_edges(3, [(1, 2)]), 0.05), [0.95, 0.1, 0.2])
@@ -64,7 +65,11 @@ def test_dose_finding_on_a_path_with_a_tolerance(run: Run, tmp_path: Path) -> No
     assert "sigma 0.8" in changed.stdout and "R = inf, tolerance 0.2, delta = 0.1" in changed.stdout
 
 
-def test_page_variants_in_groups_with_bernoulli_outcomes(run: Run, tmp_path: Path) -> None:
+def test_page_variants_in_groups_with_bernoulli_outcomes(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planned, "R_FACTORS", (0.1, 1.0))
+    monkeypatch.setattr(planned, "TOLERANCE_SHARES", ())
     out = tmp_path / "pages.json"
     files = ("--arms", str(EXAMPLES / "pages.csv"), "--edges", str(EXAMPLES / "similar_pages.csv"), "--guess", "clicks")
     made = made_instance(run, out, *files, "--R", "0.002", "--low", "0", "--high", "1")

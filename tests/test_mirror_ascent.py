@@ -22,7 +22,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("t", [1, 3, 10, 40, 200, 1000])
+@pytest.mark.parametrize("t", [1, 3, 10, 40, 200])
 def test_the_average_iterate_is_as_close_to_the_optimum_as_proved(name: str, t: int) -> None:
     problem, mu = CASES[name]
     best = solve_allocation(problem, mu).upper

@@ -25,6 +25,7 @@ from spectralbai.cli import app
 from spectralbai.cli.outputs import EXPORT, INSTANCE, PAGE, PICTURE, REPORT, TABLE, Kind, Output
 from spectralbai.cli.study import app as study
 from spectralbai.errors import InvalidInput
+from spectralbai.plot import as_png, plot_graph
 
 Run = Callable[..., Any]
 
@@ -107,11 +108,23 @@ def given(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def picture() -> bytes:
+    return as_png(plot_graph(sb.Instance.from_dict(json.loads(DEFINITION))))
+
+
 @pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: Path, rows: list[reproduction.CurveRow]) -> Path:
-    """A working directory with what the commands read."""
+def folder(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    given: Path,
+    rows: list[reproduction.CurveRow],
+    picture: bytes,
+) -> Path:
+    """A working directory with what the commands read. All pictures are one, which is drawn once."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("spectralbai.reproduction.reproduce", lambda *_: rows)
+    monkeypatch.setattr("spectralbai.plot.as_png", lambda *_: picture)
     shutil.copytree(given, tmp_path / "given")
     monkeypatch.setenv("SPECTRALBAI_STORAGE", "sqlite:///given/studies.db")
     (tmp_path / "place").mkdir()

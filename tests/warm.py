@@ -7,6 +7,8 @@ the environment and the exit code of its own process; with `python ARGUMENT...` 
 
 from __future__ import annotations
 
+import gc
+import io
 import json
 import os
 import runpy
@@ -14,7 +16,13 @@ import select
 import signal
 import socket
 import sys
+import tempfile
+import threading
 import traceback
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from functools import cache
+
+import typer.main
 
 CLIENT = """
 import json, os, socket, sys
@@ -23,6 +31,7 @@ with socket.socket(socket.AF_UNIX) as server:
     socket.send_fds(server, [json.dumps([os.getcwd(), dict(os.environ), *sys.argv[2:]]).encode()], [0, 1, 2])
     sys.exit((server.recv(1) or b"?")[0])
 """
+INSTANCE = '{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0, "sigma": 1.0}'
 
 
 def answer(connection: socket.socket) -> int:
@@ -75,12 +84,38 @@ def load() -> None:
     import spectralbai.study
 
     problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01)
-    sb.simulate.run(sb.SpectralRace(problem, 0.1), [2.0, 0.5, 0.6], seed=0)
+    for policy in (sb.SpectralRace(problem, 0.1), sb.SpectralTaS(problem, 0.1, stopping="mixture")):
+        sb.simulate.run(policy, [2.0, 0.5, 0.6], seed=0)
+
+
+def rehearse() -> None:
+    """Runs a few commands, so that what a command loads or prepares at its first use is there before others begin."""
+    from spectralbai.cli import main
+
+    typer.main.get_command = cache(typer.main.get_command)
+    with tempfile.TemporaryDirectory() as folder:
+        file, storage = f"{folder}/instance.json", ("--storage", f"sqlite:///{folder}/studies.db")
+        with open(file, "w") as written:
+            written.write(INSTANCE)
+        for arguments in (
+            ("solve", file),
+            ("plan", file, "--quick"),
+            ("study", "create", "x", file, *storage),
+            ("study", "ask", "x", *storage),
+            ("study", "status", "x", *storage),
+            ("study", "list", "--json", *storage),
+        ):
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said, suppress(SystemExit):
+                main(list(arguments))
+            assert "error" not in said.getvalue(), said.getvalue()
+    assert threading.active_count() == 1, "only this thread would go on in a process that is forked"
 
 
 def serve(address: str) -> None:
     """Takes commands until standard input ends, as it does with the process at its other end."""
     load()
+    rehearse()
+    gc.freeze()  # a collection in a forked process would otherwise look at everything, and so copy all of the memory
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for commands that have ended
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(address)

@@ -12,14 +12,12 @@ from starlette.testclient import TestClient
 import spectralbai as sb
 from spectralbai.service import make_app
 from tests.service.running import running
-from verification.postgres import postgres
 
 
 @pytest.fixture(scope="session")
-def database() -> Iterator[str]:
-    """The address of a database on a PostgreSQL server that runs as long as the tests."""
-    with postgres() as make:
-        yield make()
+def database(server: Callable[[], str]) -> str:
+    """The address of a database that the tests of the service share."""
+    return server()
 
 
 @pytest.fixture

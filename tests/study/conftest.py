@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from spectralbai.report import pictures
-from verification.postgres import postgres
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[Callable[[], str]]:
-    """Makes databases on a PostgreSQL server that runs as long as the tests."""
-    with postgres() as database:
-        yield database
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

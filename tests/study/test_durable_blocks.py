@@ -133,7 +133,7 @@ def test_after_the_decision_open_blocks_still_test_R(storage: str) -> None:
             study.tell(ticket, float(before[ticket.arm] + 0.5 * rng.standard_normal()))
         held = [ticket for _ in range(80) for ticket in study.ask(1000)]
         for block in sorted({each.block for each in held if each.block is not None}):
-            mu = after if study.status().state == "decided" else before
+            mu = after if study.definition.policy.verdict(study.snapshot().state).decided else before
             mine = [each for each in held if each.block == block]
             study.tell_many((each, float(mu[each.arm] + 0.5 * rng.standard_normal())) for each in mine)
         status = study.status()

@@ -16,10 +16,16 @@ DATA = Path(__file__).parent.parent / "data"
 
 
 @pytest.fixture
-def kept(tmp_path: Path) -> str:
-    """A copy of the database of schema 1, written by spectralbai 0.1.0."""
-    shutil.copy(DATA / "studies-1.db", tmp_path / "studies.db")
+def kept(tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    """A copy of the database of a schema, of the first one if none is named."""
+    shutil.copy(DATA / f"studies-{getattr(request, 'param', 1)}.db", tmp_path / "studies.db")
     return f"sqlite:///{tmp_path / 'studies.db'}"
+
+
+def of_schema(number: int) -> pytest.MarkDecorator:
+    """Has a test get the database of this schema: 1 was written by spectralbai 0.1.0, 2 by 0.2.0; 3 has counts, a
+    failure, a withdrawal and limits; in 4 options joined while a block was open, which still is."""
+    return pytest.mark.parametrize("kept", [number], indirect=True)
 
 
 def test_a_kept_database_opens_and_goes_on(kept: str) -> None:
@@ -64,21 +70,15 @@ def test_a_kept_export_is_restored(kept: str, tmp_path: Path) -> None:
         assert study.status().best == original.status().best == "naïve blue"
 
 
-@pytest.fixture
-def kept_2(tmp_path: Path) -> str:
-    """A copy of the database of schema 2, written by spectralbai 0.2.0."""
-    shutil.copy(DATA / "studies-2.db", tmp_path / "studies.db")
-    return f"sqlite:///{tmp_path / 'studies.db'}"
-
-
-def test_a_kept_database_with_blocks_opens_and_goes_on(kept_2: str) -> None:
-    with sb.Study.open("racing", kept_2) as study:
+@of_schema(2)
+def test_a_kept_database_with_blocks_opens_and_goes_on(kept: str) -> None:
+    with sb.Study.open("racing", kept) as study:
         state, checks = replay(study.definition, study.records())
         at = study.snapshot()
         assert [block.number for block in state.blocks] == [block.number for block in at.state.blocks]
-        for mine, kept in zip(state.watches, at.state.watches, strict=True):  # another computer may round otherwise
-            assert (mine.arm, mine.candidates, mine.stopped_at) == (kept.arm, kept.candidates, kept.stopped_at)
-            assert mine.lacking == pytest.approx(kept.lacking, abs=1e-6)
+        for mine, theirs in zip(state.watches, at.state.watches, strict=True):  # another computer may round otherwise
+            assert (mine.arm, mine.candidates, mine.stopped_at) == (theirs.arm, theirs.candidates, theirs.stopped_at)
+            assert mine.lacking == pytest.approx(theirs.lacking, abs=1e-6)
         assert [check.samples for check in checks] == [check.samples for check in at.checks]
         status = study.status()
         assert (status.goal, status.state, status.best) == ("min", "running", "plain")
@@ -86,15 +86,16 @@ def test_a_kept_database_with_blocks_opens_and_goes_on(kept_2: str) -> None:
         for ticket in status.pending:
             assert study.tell(ticket, -0.5) is True
         assert len(study.snapshot().checks) > len(at.checks) and study.ask(worker="new")
-    with sb.Study.open("over", kept_2) as study:
+    with sb.Study.open("over", kept) as study:
         assert study.status().state == "decided" and study.ask() == []
 
 
-def test_a_kept_export_with_blocks_is_restored(kept_2: str, tmp_path: Path) -> None:
+@of_schema(2)
+def test_a_kept_export_with_blocks_is_restored(kept: str, tmp_path: Path) -> None:
     document = json.loads((DATA / "study-2.json").read_text("utf-8"))
     with (
         import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}") as study,
-        sb.Study.open("racing", kept_2) as original,
+        sb.Study.open("racing", kept) as original,
     ):
         now = export_study(study)
         assert now == export_study(original)
@@ -105,19 +106,13 @@ def test_a_kept_export_with_blocks_is_restored(kept_2: str, tmp_path: Path) -> N
         assert study.status().candidates == original.status().candidates
 
 
-@pytest.fixture
-def kept_3(tmp_path: Path) -> str:
-    """A copy of a database of schema 3: counts, a failure, a withdrawal, limits."""
-    shutil.copy(DATA / "studies-3.db", tmp_path / "studies.db")
-    return f"sqlite:///{tmp_path / 'studies.db'}"
-
-
-def test_a_kept_database_with_counts_and_a_withdrawal_opens_and_goes_on(kept_3: str) -> None:
-    with sb.Study.open("days", kept_3) as study:
+@of_schema(3)
+def test_a_kept_database_with_counts_and_a_withdrawal_opens_and_goes_on(kept: str) -> None:
+    with sb.Study.open("days", kept) as study:
         assert (study.status().results, study.definition.budget) == (63, 500)
         assert study.tell_counts({"now": (12, 3), "blue": (4, 0), "bluer": (9, 2)}, "Tuesday") == 0
         assert study.tell_counts({"now": (5, 1), "blue": (5, 1), "bluer": (5, 1)}, "Wednesday") == 15
-    with sb.Study.open("season", kept_3) as study:
+    with sb.Study.open("season", kept) as study:
         status = study.status()
         assert [arm.label for arm in status.arms if arm.withdrawn] == ["a"] and len(status.pending) == 1
         assert sum(arm.failures for arm in status.arms) == 1
@@ -128,26 +123,21 @@ def test_a_kept_database_with_counts_and_a_withdrawal_opens_and_goes_on(kept_3: 
         assert study.tell(status.pending[0], 0.3) is True and study.ask(worker="new")
 
 
-def test_a_kept_export_with_a_withdrawal_is_restored(kept_3: str, tmp_path: Path) -> None:
+@of_schema(3)
+def test_a_kept_export_with_a_withdrawal_is_restored(kept: str, tmp_path: Path) -> None:
     document = json.loads((DATA / "study-3.json").read_text("utf-8"))
     with (
         import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}") as study,
-        sb.Study.open("season", kept_3) as original,
+        sb.Study.open("season", kept) as original,
     ):
         assert export_study(study) == export_study(original) == document
         assert study.status().candidates == original.status().candidates
 
 
-@pytest.fixture
-def kept_4(tmp_path: Path) -> str:
-    """A copy of a database of schema 4: options joined while a block was open, which still is."""
-    shutil.copy(DATA / "studies-4.db", tmp_path / "studies.db")
-    return f"sqlite:///{tmp_path / 'studies.db'}"
-
-
-def test_a_kept_database_with_options_that_joined_opens_and_goes_on(kept_4: str) -> None:
-    assert [(each.name, each.n_arms) for each in list_studies(kept_4)] == [("shop", 6)]
-    with sb.Study.open("shop", kept_4) as study:
+@of_schema(4)
+def test_a_kept_database_with_options_that_joined_opens_and_goes_on(kept: str) -> None:
+    assert [(each.name, each.n_arms) for each in list_studies(kept)] == [("shop", 6)]
+    with sb.Study.open("shop", kept) as study:
         status = study.status()
         assert status.joined == "e, f joined after 14 results" and len(status.pending) == 1
         state, checks = replay(study.definition, study.records())
@@ -160,18 +150,20 @@ def test_a_kept_database_with_options_that_joined_opens_and_goes_on(kept_4: str)
         assert study.status().candidates is not None and study.snapshot().state.blocks[0].n_arms == 6
 
 
-def test_a_kept_export_with_options_that_joined_is_restored(kept_4: str, tmp_path: Path) -> None:
+@of_schema(4)
+def test_a_kept_export_with_options_that_joined_is_restored(kept: str, tmp_path: Path) -> None:
     document = json.loads((DATA / "study-4.json").read_text("utf-8"))
     with (
         import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}") as study,
-        sb.Study.open("shop", kept_4) as original,
+        sb.Study.open("shop", kept) as original,
     ):
         assert export_study(study) == export_study(original) == document
         assert study.status().best == original.status().best
 
 
-def test_options_join_a_study_in_a_kept_database_of_schema_3(kept_3: str) -> None:
-    with sb.Study.open("season", kept_3) as study:
+@of_schema(3)
+def test_options_join_a_study_in_a_kept_database_of_schema_3(kept: str) -> None:
+    with sb.Study.open("season", kept) as study:
         document = study.definition.instance.as_dict()
         labels = [*study.definition.instance.labels, "new"]
         larger = sb.Instance.from_dict({**document, "n_arms": len(labels), "labels": labels})

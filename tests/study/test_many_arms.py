@@ -220,6 +220,7 @@ def cells(data: Any, row: int) -> list[str]:
     ]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_page_holds_every_arm_and_shows_the_first_of_them_without_its_script(url: str) -> None:
     report = report_of("under way", url, "item 7")
     page = report.as_html()
@@ -260,6 +261,7 @@ def test_many_arms_without_categories_have_pictures_of_the_top(url: str) -> None
     assert embedded(page)[0]["kinds"] is None and "<select>" not in page and "<h2>Categories</h2>" not in page
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_few_arms_in_categories_are_all_shown(tmp_path: Path) -> None:
     graph = sb.Graph.from_categories(list("aabbb"))
     few = sb.Instance(sb.Problem(graph, [0.01, 0.01], sigma=0.1))

@@ -98,6 +98,7 @@ def test_a_graph_without_edges_has_no_R_to_test(tmp_path: Path) -> None:
         assert (study.status().R, study.status().agreement) == (None, "not tested without a graph")
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_an_R_for_each_component_is_shown_and_refuted_in_words(tmp_path: Path) -> None:
     graph = sb.Graph.from_edges(6, [(0, 1), (2, 3), (3, 4)])
     instance = sb.Instance(sb.Problem(graph, [0.01, 0.5, 0.0]))
@@ -131,6 +132,7 @@ def test_a_report_is_made_outside_of_transactions(tmp_path: Path, monkeypatch: p
     assert seen == [0, 0]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_no_intervals_are_no_intervals_also_where_outcomes_have_a_range(tmp_path: Path) -> None:
     clicks = sb.Instance(sb.Problem.bounded(INSTANCE.problem.graph, R=0.01), None, LABELS)
     for stopping, answer in (("gk16", "This rule has no intervals."), ("mixture", "There are no intervals yet")):
@@ -160,6 +162,7 @@ def test_numbers_far_from_zero_keep_the_digits_that_matter(tmp_path: Path) -> No
         assert f"{shown[1]}{shown[0]} to {shown[2]}" in page.text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_tolerance_so_large_that_every_arm_is_right_is_reported(tmp_path: Path) -> None:
     path = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(0, 1), (1, 2)]), R=0.01, tolerance=100.0))
     with sb.Study.create("x", path, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
