@@ -172,3 +172,11 @@ def test_a_block_that_waited_only_for_a_cancelled_one_closes_at_once(joining: bo
     else:
         state = policy.withdraw(state, 3)
     assert state.data.samples == 5 and policy.ask(state, 1).size == 1
+
+
+def test_a_complete_block_that_is_the_oldest_closes_even_if_nothing_more_is_told() -> None:
+    policy = sb.SpectralRace(sb.Problem(sb.Graph.from_edges(4, []), math.inf), 0.05)
+    state = policy.init()
+    complete = replace(state.blocks[0], outcomes=np.zeros(4))
+    later, readings = policy.advance(replace(state, blocks=(complete,)), [], [])
+    assert later.data.samples == 4 and len(readings) == 1 and policy.ask(later, 1).size == 1

@@ -80,6 +80,7 @@ def test_a_block_that_waited_only_for_a_void_one_closes_and_the_study_goes_on(st
         seen = study.snapshot().state.data.samples
         assert study.withdraw(gone) is True
         assert study.snapshot().state.data.samples == seen + len(ahead)
+        assert study.checks()[-1].samples == study.status().results, "the rule was read when the block closed"
         check_replay(study)
         go_on(study, rng, 20)
         check_replay(study)

@@ -68,12 +68,17 @@ class Policy(Schedule):
         decision to withdraw an arm must not depend on outcomes; then the risk of all answers together is at most 2
         delta (theory 12.15).
         """
+        return self.after_withdrawal(state, arm)[0]
+
+    def after_withdrawal(self, state: State, arm: int) -> tuple[State, tuple[Readings, ...]]:
+        """Returns what `withdraw` returns, and the verdicts at each closing of a block that waited only for those that
+        were cancelled."""
         self._check_state(state)
         arm = check_arm("arm", arm, self.problem.n_arms)
         if not self.in_blocks:
             raise InvalidInput("this policy cannot go on without an arm; only a race with the rule betting can")
         if arm in state.withdrawn:
-            return state
+            return state, ()
         if len(state.withdrawn) + 2 > self.problem.n_arms:
             raise InvalidInput(
                 "all other arms are withdrawn; the last one must stay, since otherwise there would be nothing to find"
@@ -101,7 +106,7 @@ class Policy(Schedule):
             replace(block, best=self._leader_instead(state, block, int(left[0]))) if block.best == arm else block
             for block in state.blocks
         )
-        return self._opened(replace(state, blocks=blocks))
+        return self._closed(self._opened(replace(state, blocks=blocks)))
 
     def _leader_instead(self, state: State, block: Block, first_left: int) -> int:
         """Returns the leader of the bets on an open block whose leader was withdrawn.
@@ -135,6 +140,11 @@ class Policy(Schedule):
         does not depend on results at all, and otherwise at most delta for each arm that was best at some time
         (theory 12.16, 12.17).
         """
+        return self.after_join(state, kept)[0]
+
+    def after_join(self, state: State, kept: Collection[int] | None = None) -> tuple[State, tuple[Readings, ...]]:
+        """Returns what `join` returns, and the verdicts at each closing of a block that waited only for those that were
+        not kept."""
         n_arms = self.problem.n_arms
         if not self.earlier or state.n_arms != self.earlier[-1].n_arms:
             raise InvalidInput("`state` must belong to the policy whose method `joined` made this one")
@@ -154,7 +164,7 @@ class Policy(Schedule):
         )
         if self.has_estimate(state):
             state = self._reread(state)
-        return self._opened(state)
+        return self._closed(self._opened(state))
 
     def _keeping(self, state: State, kept: list[Block]) -> State:
         """Returns the state in which only these open blocks stay open; the results of the others only inform."""
@@ -185,13 +195,11 @@ class Policy(Schedule):
             waiting = check_vector("pending", pending, self.problem.n_arms)
             if (waiting < 0).any() or (waiting != np.floor(waiting)).any():
                 raise InvalidInput(f"`pending` must hold whole non-negative numbers, got {pending!r}")
-        if self.in_blocks:
-            state = self._opened(state)
         if self._settled(state):
             nothing = np.empty(0, dtype=np.intp)
             return nothing, nothing
         if self.in_blocks:
-            blocks = state.blocks
+            blocks = self._opened(state).blocks
             free = np.concatenate([block.arms[block.free] for block in blocks])
             numbers = np.repeat([block.number for block in blocks], [block.free.size for block in blocks])
             if not waiting.any():
@@ -228,7 +236,7 @@ class Policy(Schedule):
         self._check_state(state)
         pulled, outcomes = self._check_results(arms, rewards)
         if not pulled.size:
-            return state, ()
+            return self._closed(state) if self.in_blocks else (state, ())
         if state.samples == 0:
             state = replace(state, origin=float(outcomes[0]))
         outcomes = outcomes - state.origin

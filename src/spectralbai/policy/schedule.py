@@ -66,15 +66,12 @@ class Schedule(RuleReader):
         return self._read(replace(state, data=state.data.plus(block.arms, block.outcomes)), block)
 
     def _opened(self, state: State) -> State:
-        """Returns the state with an open block, unless all rules have stopped.
+        """Returns the state with an open block, unless all rules have stopped; states of earlier versions have none."""
+        return state if state.blocks else self.open(state)
 
-        States of earlier versions have none. If blocks were cancelled, the oldest one left may have all its results.
-        """
-        return self._closed(state if state.blocks else self.open(state))[0]
-
-    def _closed(self, state: State) -> tuple[State, list[Readings]]:
-        """Returns the state after the closing of all blocks that have their results and those of the blocks before, and
-        what the rules said each time; if no block is left, one is opened."""
+    def _closed(self, state: State) -> tuple[State, tuple[Readings, ...]]:
+        """Returns the state after the oldest blocks have closed, as far as they have all their results, and what the
+        rules said each time. If no block is left, one is opened."""
         readings: list[Readings] = []
         while state.blocks and state.blocks[0].closed:
             first, *rest = state.blocks
@@ -86,7 +83,7 @@ class Schedule(RuleReader):
             readings.append(self._verdicts(state))
             if not state.blocks:
                 state = self.open(state)
-        return state, readings
+        return state, tuple(readings)
 
     def _first_pulls(self, issued: Vector, withdrawn: tuple[int, ...] = ()) -> Indices:
         """Returns, for every component without a pull, its first arm that is not withdrawn."""
@@ -108,15 +105,16 @@ class Schedule(RuleReader):
         """Returns the state after results without blocks; rules are read at the scheduled numbers of samples."""
         readings: list[Readings] = []
         while arms.size:
-            take = state.next_reading - state.samples
+            take = max(state.next_reading - state.samples, 1)
             state = replace(state, data=state.data.plus(arms[:take], outcomes[:take]))
             arms, outcomes = arms[take:], outcomes[take:]
-            samples = state.samples
-            if samples == state.next_reading and not self.has_estimate(state):
-                state = replace(state, next_reading=samples + 1)
-            elif samples == state.next_reading:
-                state = self._read(replace(state, next_reading=next_reading(samples)), None)
-                readings.append(self._verdicts(state))
+            if state.samples < state.next_reading:
+                break
+            if not self.has_estimate(state):
+                state = replace(state, next_reading=state.samples + 1)
+                continue
+            state = self._read(replace(state, next_reading=next_reading(state.samples)), None)
+            readings.append(self._verdicts(state))
         return state, tuple(readings)
 
     def _fill(

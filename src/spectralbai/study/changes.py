@@ -14,7 +14,7 @@ from spectralbai.errors import Conflict
 from spectralbai.instance import Instance
 from spectralbai.journal.entries import Join, Told, Withdrawal
 from spectralbai.study.ledger import Ledger
-from spectralbai.study.replay import advance, summary
+from spectralbai.study.replay import advance, checks_of, summary
 from spectralbai.study.standing import Standing, key
 from spectralbai.study.upkeep import Upkeep
 
@@ -31,7 +31,7 @@ def withdraw(upkeep: Upkeep, label: str) -> bool:
         if arm in kept.withdrawn:
             return False
         state, seen = advance(upkeep.definition, kept, unseen)
-        new = upkeep.definition.of(state).policy.withdraw(state, arm)
+        new, readings = upkeep.definition.of(state).policy.after_withdrawal(state, arm)
         text, columns = json.dumps(new.as_dict()), summary(upkeep.definition, new)
         with upkeep.writing() as ledger:
             ledger.standing(lock=True)
@@ -39,7 +39,7 @@ def withdraw(upkeep: Upkeep, label: str) -> bool:
                 continue  # another worker was faster: start again from the new state
             now = upkeep.now
             ledger.add([Withdrawal(arm, state.samples, state.opened, now)])
-            ledger.replace_state(key(kept), new, text, now, seen, **columns)
+            ledger.replace_state(key(kept), new, text, now, checks_of(readings, seen), **columns)
             ledger.void([block.number for block in new.blocks], now)
         upkeep.replaced(new)
         return True
@@ -57,7 +57,7 @@ def join(upkeep: Upkeep, instance: Instance) -> str:
         if definition.over(before.results, now):
             raise Conflict(f'the study "{upkeep.name}" has ended, and nothing could be tried; create another one')
         state, seen = advance(definition, kept, unseen)
-        new = definition.policy.join(state, out)
+        new, readings = definition.policy.after_join(state, out)
         text, whole = json.dumps(new.as_dict()), json.dumps(definition.as_dict())
         columns = {"definition": whole, **summary(definition, new)}
         with upkeep.writing() as ledger:
@@ -67,7 +67,7 @@ def join(upkeep: Upkeep, instance: Instance) -> str:
             earlier = definition.of(state).instance.as_dict()
             written = Join(state.samples, state.opened, len(state.withdrawn), now, out, earlier)
             ledger.add([written], number=len(state.joined))
-            ledger.replace_state(key(kept), new, text, now, seen, **columns)
+            ledger.replace_state(key(kept), new, text, now, checks_of(readings, seen), **columns)
             ledger.void([block.number for block in new.blocks], now)
         upkeep.replaced(new, definition, whole)
         return definition.changes

@@ -304,6 +304,9 @@ class Ledger:
         if not self._connection.execute(this.values({**key(new)._asdict(), "state": text})).rowcount:
             return False
         self.add([each for each in openings_of(new, now) if each.number >= kept.opened])
+        if seen:  # of several checks after one result only the last is kept
+            of_last = (checks.c.study == self._id) & (checks.c.samples == seen[0].samples)
+            self._connection.execute(delete(checks).where(of_last))
         self.add(seen)
         first = new.blocks[0] if new.blocks else None
         missing = None if first is None else first.free.size - self._told_since(new.samples, first.number)

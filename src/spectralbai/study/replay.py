@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from spectralbai.text.wording import finite
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
+    from spectralbai.policy.rule_reader import Readings
 
 STEP = 1000
 """Number of results replayed at once."""
@@ -27,12 +28,16 @@ def advance(definition: Definition, state: State, told: Told) -> tuple[State, li
     policy = definition.policy
     blocks = np.array(told.blocks, dtype=np.intp) if policy.in_blocks else None
     new, readings = policy.advance(state, told.arms, definition.rewards(told.outcomes), blocks)
-    # If one result closes several blocks, only the last of their readings is kept.
-    last = {own.samples: own for own, *_ in readings}.values()
-    return new, [
+    return new, checks_of(readings)
+
+
+def checks_of(readings: Iterable[Readings], before: Iterable[Check] = ()) -> list[Check]:
+    """Returns the checks `before` and those of these readings; of several after one result only the last is kept."""
+    new = (
         Check(own.samples, own.arm, finite(own.statistic), finite(own.threshold), own.candidates, own.lacking)
-        for own in last
-    ]
+        for own, *_ in readings
+    )
+    return list({check.samples: check for check in (*before, *new)}.values())
 
 
 def summary(definition: Definition, state: State) -> dict[str, Any]:
@@ -65,7 +70,8 @@ def replay(
             if on_check is not None:
                 on_check(state.samples, total)
         if event is not None:
-            state = _after(definition, state, event)
+            state, readings = _after(definition, state, event)
+            checks = checks_of(readings, checks) if readings else checks
     if state.opened != len(records.openings) or state.samples != total:
         raise InvalidInput(
             f"{state.opened} blocks follow from the results, and {len(records.openings)} are written down; the record "
@@ -83,24 +89,26 @@ def _told(records: Records) -> Told:
     return Told([each.arm for each in told], [each.outcome for each in told], numbers)
 
 
-def _after(definition: Definition, state: State, event: Opening | Withdrawal | Join) -> State:
-    """Returns the state after an event; raises InvalidInput if it cannot have happened then."""
+def _after(
+    definition: Definition, state: State, event: Opening | Withdrawal | Join
+) -> tuple[State, tuple[Readings, ...]]:
+    """Returns the state after an event, and what was read then; raises InvalidInput if it cannot have happened then."""
     policy = definition.of(state).policy
     if isinstance(event, Join):
         if (state.samples, state.opened, len(state.withdrawn)) != (event.results, event.opened, event.withdrawn):
             raise InvalidInput(f"arms cannot have joined after {event.results} results")
-        return definition.history[len(state.joined) + 1].policy.join(state, event.blocks)
+        return definition.history[len(state.joined) + 1].policy.after_join(state, event.blocks)
     if isinstance(event, Withdrawal):
         if (state.samples, state.opened) != (event.results, event.opened):
             raise InvalidInput(f"arm {event.arm} cannot have been withdrawn after {event.results} results")
-        return policy.withdraw(state, event.arm)
+        return policy.after_withdrawal(state, event.arm)
     if state.opened <= event.number:
         state = policy.open(state)
     if state.samples != event.results:
         raise InvalidInput(f"block {event.number} cannot have been opened after {event.results} results")
     if max(event.arms) >= state.n_arms:
         raise InvalidInput(f"block {event.number} was opened before its arm {max(event.arms)} joined")
-    return with_pulls(state, event.number, np.array(event.arms, dtype=np.intp))
+    return with_pulls(state, event.number, np.array(event.arms, dtype=np.intp)), ()
 
 
 def _in_order(records: Records) -> list[Opening | Withdrawal | Join]:
