@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sqlite3
 import time
@@ -74,6 +75,22 @@ def test_a_campaign_interrupted_keeps_what_was_finished_and_goes_on(
     seen.clear()
     assert simulated(directory, on_run=lambda there, total: seen.append(there)) == small[1]
     assert seen == [24], "nothing left to do"
+
+
+def test_two_that_begin_a_campaign_at_one_instant_share_it(tmp_path: Path) -> None:
+    campaign = parse(SMALL)
+    first = Results(tmp_path / results_module.FILE)
+    with ThreadPoolExecutor(1) as pool:
+        with first._writing() as connection:
+            second = pool.submit(lambda: Results.begin(tmp_path, SMALL, campaign).close())
+            time.sleep(0.2)  # it has looked at the file, or waits for its turn
+            connection.execute("CREATE TABLE campaign (source TEXT NOT NULL, definition TEXT NOT NULL)")
+            connection.execute("CREATE TABLE sessions (started TEXT NOT NULL, versions TEXT NOT NULL)")
+            connection.execute("INSERT INTO campaign VALUES (?, ?)", (SMALL, json.dumps(campaign.as_dict())))
+            connection.execute(f"PRAGMA user_version = {results_module.SCHEMA}")
+        second.result()
+    assert len(first.sessions) == 1
+    first.close()
 
 
 def test_another_campaign_is_refused_and_nothing_is_lost(small: tuple[Path, list[RunRow]]) -> None:

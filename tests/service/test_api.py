@@ -75,6 +75,10 @@ def test_a_creation_that_is_repeated_finds_its_study(http: TestClient) -> None:
     assert http.post("/api/studies", json=body).status_code == 409
     other = http.post("/api/studies", json={**body, "delta": 0.1}, headers=key)
     assert (other.status_code, other.json()["kind"]) == (409, "conflict")
+    late = http.post("/api/studies", json={**body, "name": "late", "until": 1.0}, headers=key)
+    assert late.status_code == 422 and "`until` must be in the future" in late.json()["detail"]
+    odd = http.post("/api/studies", json={**body, "name": "odd", "stopping": "two\nlines"})
+    assert odd.status_code == 422 and "`stopping` must be one line" in odd.json()["detail"]
 
 
 def test_a_join_that_is_repeated_is_done_once(http: TestClient) -> None:

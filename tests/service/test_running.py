@@ -18,6 +18,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import spectralbai as sb
+import spectralbai.report
 from spectralbai.client import transport
 from spectralbai.service import make_app
 from spectralbai.service.events import RETRY
@@ -268,14 +269,38 @@ def test_a_client_of_something_else_than_a_service_says_so(studies: sb.Studies, 
         sb.Client(f"{url}/elsewhere").list()
 
 
-def test_a_page_of_another_server_is_no_answer(tmp_path: Path) -> None:
+@pytest.mark.parametrize("answer", ["<p>Welcome!</p>", "[]"])
+def test_what_another_server_says_is_no_answer(answer: str, tmp_path: Path) -> None:
     (tmp_path / "api").mkdir()
-    (tmp_path / "api" / "studies").write_text("<p>Welcome!</p>")
+    (tmp_path / "api" / "studies").write_text(answer)
     handler = partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
     with http.server.HTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.handle_request).start()
         with pytest.raises(sb.StorageError, match="status 200, and not as a service of spectralbai does; give the"):
             sb.Client(f"http://127.0.0.1:{server.server_port}").list()
+
+
+@pytest.mark.parametrize("text, seconds", [("7", 7.0), ("900", 60.0), ("nan", 0.0), ("-1", 0.0), (None, 0.0)])
+def test_only_whole_seconds_are_waited_for_and_at_most_a_minute(text: str | None, seconds: float) -> None:
+    assert transport._seconds(text) == seconds
+
+
+def test_a_study_may_have_the_name_of_a_page(studies: sb.Studies, serve: Callable[..., str]) -> None:
+    client = sb.Client(serve(studies))
+    client.create("start.html", SCORES)
+    study = client.open("start.html")
+    assert study.definition.delta == 0.05 and study.report().as_html().startswith("<!DOCTYPE html>")
+    with pytest.raises(sb.InvalidInput, match="`key` must be one line of 1 to 200 ASCII characters, got 'two.nlines'"):
+        study.ask(key="two\nlines")
+    study.delete()
+    assert client.list() == []
+
+
+def test_a_status_of_an_earlier_service_is_read(studies: sb.Studies) -> None:
+    document = studies.create("s", SCORES).status().as_dict()
+    document["unweighed"] = document.pop("unprocessed")
+    del document["computing"]
+    assert sb.report.Status.from_dict(document).unprocessed == 0
 
 
 def test_a_status_is_the_same_here_and_there(studies: sb.Studies, serve: Callable[..., str]) -> None:

@@ -87,7 +87,12 @@ class Results(Closing):
         with _sentences(path):
             self._connection = sqlite3.connect(path, timeout=30, isolation_level=None)
             self._connection.execute("PRAGMA synchronous = FULL")  # committed chunks survive a power cut
-        self.schema: int = self._read("PRAGMA user_version")[0][0]
+
+    @property
+    def schema(self) -> int:
+        """The version of the results; 0 if there is nothing in the file."""
+        version: int = self._read("PRAGMA user_version")[0][0]
+        return version
 
     @classmethod
     def open(cls, directory: Path) -> Results:
@@ -106,13 +111,12 @@ class Results(Closing):
         """Returns the results of this campaign in the directory: new ones, or earlier ones to go on with."""
         path, definition = directory / FILE, campaign.as_dict()
         results = cls(path)
-        if not results._read("SELECT 1 FROM sqlite_master"):
-            with results._writing() as connection:
+        with results._writing() as connection:  # nobody else can begin it meanwhile
+            if not results._read("SELECT 1 FROM sqlite_master"):
                 for statement in TABLES.split(";"):
                     connection.execute(statement)
                 connection.execute("INSERT INTO campaign VALUES (?, ?)", (source, json.dumps(definition)))
                 connection.execute(f"PRAGMA user_version = {SCHEMA}")
-            results.schema = SCHEMA
         results._check_schema()
         if results.schema != SCHEMA:
             results.close()
@@ -131,9 +135,9 @@ class Results(Closing):
         return results
 
     def _check_schema(self) -> None:
-        if self.schema not in (SCHEMA_1, SCHEMA):
-            found = f"has the format {self.schema} of another version of spectralbai"
-            reason = "was never begun" if self.schema == 0 else found
+        schema = self.schema
+        if schema not in (SCHEMA_1, SCHEMA):
+            reason = f"has the format {schema} of another version of spectralbai" if schema else "was never begun"
             raise InvalidInput(
                 f"{self.path} {reason}, this one reads {SCHEMA_1} and {SCHEMA}; choose another directory"
             )

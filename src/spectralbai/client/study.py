@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
+from spectralbai.checks import is_line
 from spectralbai.client.transport import Transport
 from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput
@@ -70,6 +71,8 @@ class RemoteStudy(Closing):
     def ask(self, n: int = 1, worker: str = "", lease: float = 3600.0, *, key: str | None = None) -> list[Ticket]:
         """Returns tickets for the trials to do next, like `Study.ask`; if the request is repeated, it gets the same
         ones."""
+        if key is not None and not (is_line(key, 200) and key.isascii() and key.strip()):
+            raise InvalidInput(f"`key` must be one line of 1 to 200 ASCII characters, got {str(key)[:120]!r}")
         body = {"n": n, "worker": worker, "lease": lease}
         answer = self._call("POST", "/ask", body, key=secrets.token_hex(16) if key is None else key)
         return [Ticket.from_dict(each) for each in answer["tickets"]]
@@ -152,8 +155,10 @@ class RemoteStudy(Closing):
 
     def report(self, control: str | None = None) -> RemoteReport:
         """Returns the report of the study, for a page or JSON."""
-        document, page = (self._call("GET", path, query={"control": control}) for path in ("/report", "/report.html"))
-        return RemoteReport(document, page)
+        query = {"control": control}
+        return RemoteReport(
+            self._call("GET", "/report", query=query), self._call("GET", "/report.html", query=query, page=True)
+        )
 
     def pending(self) -> tuple[Ticket, ...]:
         """Returns the pending tickets, oldest first."""
@@ -189,8 +194,9 @@ class RemoteStudy(Closing):
         body: Any = None,
         query: Mapping[str, Any] | None = None,
         key: str | None = None,
+        page: bool = False,
     ) -> Any:
-        return self._transport.call(method, f"/api/studies/{_quoted(self.name)}{path}", body, query, key)
+        return self._transport.call(method, f"/api/studies/{_quoted(self.name)}{path}", body, query, key, page)
 
 
 def _quoted(name: str) -> str:

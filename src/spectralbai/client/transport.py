@@ -58,9 +58,10 @@ class Transport:
         body: Any = None,
         query: Mapping[str, Any] | None = None,
         key: str | None = None,
+        page: bool = False,
     ) -> Any:
-        """Returns the answer to a request: what its JSON says, or the text of a page; everything that is called may be
-        called twice.
+        """Returns the answer to a request: what its JSON says, or its text if it is a page; everything that is called
+        may be called twice.
 
         `key` marks the request, and its repetitions, as the same one. Without it, only the repetitions are marked: they
         may find that the first was successful after all. So may a repetition of a deletion, which then finds nothing.
@@ -87,10 +88,10 @@ class Transport:
                 if isinstance(trouble, ssl.SSLError):
                     raise error from None
             else:
-                if status < 400:
-                    return answer.decode() if path.endswith(".html") else _document(self.url, status, answer)
-                if method == "DELETE" and repeated and status == 404:
+                if method == "DELETE" and (status < 400 or (repeated and status == 404)):
                     return None
+                if status < 400:
+                    return answer.decode(errors="replace") if page else _document(self.url, status, answer)
                 error = _error(self.url, status, answer)
                 if status not in LATER or not (isinstance(error, Busy) or status == 429):
                     raise error
@@ -149,10 +150,14 @@ def _plain(value: Any) -> Any:
 
 
 def _document(url: str, status: int, answer: bytes) -> Any:
+    """Returns the JSON object of an answer."""
     try:
-        return json.loads(answer)
+        document = json.loads(answer)
     except ValueError:
-        raise StorageError(f"{_not_as_expected(url, status)}; give the address of one") from None
+        document = None
+    if not isinstance(document, dict):
+        raise StorageError(f"{_not_as_expected(url, status)}; give the address of one")
+    return document
 
 
 def _not_as_expected(url: str, status: int) -> str:
@@ -176,7 +181,5 @@ def _reason(trouble: Exception) -> str:
 
 
 def _seconds(text: str | None) -> float:
-    try:
-        return min(max(float(text or 0), 0.0), 60.0)
-    except ValueError:
-        return 0.0
+    """Returns the whole seconds of a header; 0 if it says something else."""
+    return min(float(text), 60.0) if text is not None and text.isdecimal() else 0.0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spectralbai.checks import Vector, check_delta, check_integer, check_number, did_you_mean
+from spectralbai.checks import Vector, check_delta, check_integer, check_number, check_words, did_you_mean
 from spectralbai.errors import InvalidInput, NotFound
 from spectralbai.instance import Instance
 from spectralbai.text.wording import MOST_NAMED, in_words
@@ -68,6 +68,7 @@ class Definition:
         for label in self.instance.labels:
             if not label.isprintable() or label != label.strip():
                 raise InvalidInput(f"a label must be one line without blanks at its ends, got {label!r}; rename it")
+        check_words("stopping", self.stopping, 100)
         if self.goal not in ("max", "min"):
             raise InvalidInput(f"`goal` must be max or min, got {self.goal!r}")
         if self.budget is not None:

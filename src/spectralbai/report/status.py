@@ -345,6 +345,7 @@ class Status:
             **{
                 **{field.name: d[field.name] for field in fields(cls) if field.name in d},
                 "computing": d.get("computing", False),  # a service of an earlier version does not say
+                "unprocessed": d.get("unprocessed", d.get("unweighed")),  # as it was called then
                 "R": tuple(math.inf if each == "inf" else each for each in R) if isinstance(R, list) else R,
                 "candidates": None if d["candidates"] is None else tuple(d["candidates"]),
                 "arms": tuple(ArmStatus.from_dict(each) for each in d["arms"]),

@@ -52,10 +52,13 @@ def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Res
     chosen = body.model_dump(exclude={"name", "instance"})
     try:
         study = shelf.studies.create(body.name, instance, **chosen)
-    except (Conflict, InvalidInput):  # also where `until` is over by now
+    except (Conflict, InvalidInput) as refusal:  # also where `until` is over by now
         if key is None:
             raise
-        study = shelf.studies.open(body.name)
+        try:
+            study = shelf.studies.open(body.name)
+        except NotFound:
+            raise refusal from None
         if study.definition.history[0].as_dict() != Definition(instance, **chosen).as_dict():
             raise
         return Answer(_study(study))
