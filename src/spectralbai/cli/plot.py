@@ -62,7 +62,8 @@ def plot(
                 f"--delta must be a risk of the campaign, one of {', '.join(map(str, campaign.deltas))}, got {delta:g}"
             )
         risk = delta or campaign.deltas[0]
-        ax, title = (_against if kind in AXES else _of_one)(kind, results, names, risk)
+        draw = _against if kind in AXES else _of_one
+        ax, title = draw(kind, results, names, risk)
     picture.write(plots.as_png(ax, title))
     typer.echo(f"The picture is in {out}", err=picture.is_stream)
 

@@ -168,9 +168,11 @@ class Policy(Schedule):
 
     def _keeping(self, state: State, kept: list[Block]) -> State:
         """Returns the state in which only these open blocks stay open; the results of the others only inform."""
-        unseen = [state.informing, *(block.results for block in state.blocks if block not in kept)]
-        first, *others = (data.padded(self.problem.n_arms) for data in unseen)
-        return replace(state, informing=sum(others, start=first), blocks=tuple(kept))
+        informing = state.informing.padded(self.problem.n_arms)
+        for block in state.blocks:
+            if block not in kept:
+                informing = informing + block.results.padded(self.problem.n_arms)
+        return replace(state, informing=informing, blocks=tuple(kept))
 
     def ask(self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: Rng = None) -> Indices:
         """Returns the next arms to pull, at most n; none once all rules have stopped.

@@ -130,7 +130,8 @@ class RuleReader:
             else self._look(readings[rule.name], delta, state.data.samples)
             for watch, (rule, delta) in zip(state.watches, self._watched, strict=True)
         )
-        own, state = readings.get(self.rules[0][0]), replace(state, watches=watches)
+        state = replace(state, watches=watches)
+        own = readings.get(self.rules[0][0])
         if self._settled(state):  # results may still arrive, but no more pulls are planned
             return replace(state, best=self._defended(evidence, own).best)
         return self._planned(state, evidence, own)

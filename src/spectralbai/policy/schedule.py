@@ -56,7 +56,8 @@ class Schedule(RuleReader):
         """Returns the state as if the open blocks were closed, without the slots that have no result: to plan by, not
         to decide by. If that would end the run, the state itself is returned."""
         foreseen = state
-        for told in (block.told for block in state.blocks):
+        for block in state.blocks:
+            told = block.told
             if told.arms.size:
                 foreseen = self._after(foreseen, told)
         return state if self._settled(foreseen) else foreseen

@@ -105,7 +105,8 @@ def _race(status: Status, definition: Definition, raced: Sequence[Check], lines:
     account, when = "account against the option", f"an option is {end} when the account against it"
     if lines:
         if best is not None:
-            lacking[:, best], best = np.nan, None  # there is no account against the arm recommended
+            lacking[:, best] = np.nan  # there is no account against the arm recommended
+            best = None
         categories = categories_in(definition)
         if categories is not None:
             lacking, names = most_lacking(lacking, categories.of_arm), categories.categories

@@ -1,6 +1,7 @@
 """One decomposition for all best responses, as a type: factorised once, then used for any means, best arm and R.
 
-`diagonalise` says what it is. Methods take and return vectors in the problem's order of arms.
+It is a basis B with B' diag(u) B = diag(theta) and B' L B = diag(rough), for u = omega / sigma^2; see `diagonalise`.
+Methods take and return vectors in the problem's order of arms.
 """
 
 from __future__ import annotations

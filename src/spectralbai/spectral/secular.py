@@ -19,16 +19,14 @@ ROOT_STEPS = 200
 
 
 class Factors(NamedTuple):
-    """A decomposition as the compiled kernels take it; arms are in component order."""
+    """A decomposition as the compiled kernels take it: arms are in component order, as `Components` explains."""
 
     u: Vector
     basis: Matrix
     theta: Vector
     rough: Vector
     offsets: Indices
-    """Where each component begins, and the number of arms."""
     component: Indices
-    """The component of each arm."""
 
 
 class Question(NamedTuple):
@@ -41,18 +39,15 @@ class Question(NamedTuple):
 
 
 class Answers(NamedTuple):
-    """The best responses of all challengers, one row for each arm; arms are in component order."""
+    """The best responses of all challengers, one row for each arm, in component order; `Responses` explains them."""
 
     gamma: Matrix
-    """Two prices a row, of the components of the best arm and of the challenger: equal if one R is for all."""
     nu: Vector
     coef: Matrix
     gap: Matrix
     cost: Vector
     misfit: float
-    """The cost of the closest means with S <= R, whatever their best arm; the row of the best arm holds them."""
     rests: Vector
-    """Their price in each component."""
 
 
 class Span(NamedTuple):

@@ -352,14 +352,13 @@ class Ledger:
         """
         columns = [column for column in _columns(Check) if accounts or column is not checks.c.lacking]
         query = select(*columns).where(checks.c.study == self._id).order_by(checks.c.samples)
-        samples = query.with_only_columns(checks.c.samples)
-        times = [] if most is None else self._connection.execute(samples).scalars().all()
-        if most is None or len(times) <= most:
-            rows: Iterable[Sequence[Any]] = self._connection.execute(query)
-        else:
-            places = np.linspace(0, len(times) - 1, most).round().astype(int).tolist()
-            rows = self._with(query, checks.c.samples, [times[place] for place in places])
-        return tuple(Check(*row) for row in rows)
+        if most is not None:
+            times = self._connection.execute(query.with_only_columns(checks.c.samples)).scalars().all()
+            if len(times) > most:
+                places = np.linspace(0, len(times) - 1, most).round().astype(int).tolist()
+                some: Iterable[Sequence[Any]] = self._with(query, checks.c.samples, [times[at] for at in places])
+                return tuple(Check(*row) for row in some)
+        return tuple(Check(*row) for row in self._connection.execute(query))
 
     def _one(self, query: Select[Any]) -> Row[Any]:
         row = self._connection.execute(query).one_or_none()
