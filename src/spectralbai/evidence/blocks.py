@@ -189,8 +189,10 @@ def unclaimed(blocks: tuple[Block, ...], taken: Mapping[tuple[int, int], int], n
 
 def extended(values: NDArray[Any], n_arms: int, new: float) -> NDArray[Any]:
     """Returns values per arm, in the last axis, with the value `new` added for arms that joined, `n_arms` in all."""
-    added = np.full((*values.shape[:-1], n_arms - values.shape[-1]), new, dtype=values.dtype)
-    return np.concatenate([values, added], axis=-1)
+    added = n_arms - values.shape[-1]
+    if not added:
+        return values
+    return np.concatenate([values, np.full((*values.shape[:-1], added), new, dtype=values.dtype)], axis=-1)
 
 
 def ranks_of(values: Indices) -> Indices:

@@ -81,7 +81,7 @@ class Outlook:
             return 0.0
         return self.decomposition.misfit(self.evidence.data.means, self.decomposition.components.radii)
 
-    @property
+    @cached_property
     def freedom(self) -> int:
         """The number of directions in which the results could be rough: arms with results minus components."""
         return max(int((self.evidence.data.counts > 0).sum()) - int(self.problem.components.max()) - 1, 1)

@@ -120,9 +120,9 @@ class RuleReader:
             name: rule.observe(self._memory(state, name), block, then, decided=name not in running)
             for name, rule in self._rules.items()
         }
-        state = replace(state, stopping={**state.stopping, **memories})
+        stopping = {**state.stopping, **memories}
         if not self.has_estimate(state):
-            return state
+            return replace(state, stopping=stopping)
         readings = {name: self._rules[name].read(memories[name], evidence) for name in running}
         watches = tuple(
             self._doubted(watch, rule, memories[rule.name], evidence, delta)
@@ -130,11 +130,10 @@ class RuleReader:
             else self._look(readings[rule.name], delta, state.data.samples)
             for watch, (rule, delta) in zip(state.watches, self._watched, strict=True)
         )
-        state = replace(state, watches=watches)
         own = readings.get(self.rules[0][0])
-        if self._settled(state):  # results may still arrive, but no more pulls are planned
-            return replace(state, best=self._defended(evidence, own).best)
-        return self._planned(state, evidence, own)
+        if all(watch.settled for watch in watches):  # results may still arrive, but no more pulls are planned
+            return replace(state, best=self._defended(evidence, own).best, stopping=stopping, watches=watches)
+        return self._planned(state, evidence, own, stopping=stopping, watches=watches)
 
     def _reread(self, state: State, standing: Sequence[bool] | None = None) -> State:
         """Returns the state after its rules are read again, since arms changed; watches marked in `standing` stay."""
@@ -147,13 +146,13 @@ class RuleReader:
             )
         )
         own = readings[self.rules[0][0]]
-        return self._planned(replace(state, watches=watches), evidence.defending(own.recommended(self.delta)), own)
+        return self._planned(state, evidence.defending(own.recommended(self.delta)), own, watches=watches)
 
-    def _planned(self, state: State, evidence: Evidence, own: Reading | None) -> State:
-        """Returns the state with a new leader and a new plan; `own` is the reading of the policy's first rule."""
+    def _planned(self, state: State, evidence: Evidence, own: Reading | None, **changes: Any) -> State:
+        """Returns the state with a new leader, a new plan and other `changes`; `own` is what the first rule reads."""
         evidence = self._defended(evidence, own)
         plan = self.sampling.plan(state.sampling, self._view(state, evidence, own))
-        return replace(state, best=evidence.best, sampling=plan)
+        return replace(state, best=evidence.best, sampling=plan, **changes)
 
     def _own_reading(self, state: State, evidence: Evidence) -> Reading:
         """Returns the reading of the policy's first rule."""
@@ -210,6 +209,8 @@ class RuleReader:
 
     def _missing(self, counts: Vector) -> Indices:
         """Returns the components whose counts are all 0."""
+        if counts.all():
+            return np.empty(0, dtype=np.intp)  # what follows takes longer
         return np.flatnonzero(np.bincount(self.problem.components, counts) == 0)
 
     def _settled(self, state: State) -> bool:
