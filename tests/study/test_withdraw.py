@@ -86,6 +86,21 @@ def test_a_block_that_waited_only_for_a_void_one_closes_and_the_study_goes_on(st
         check_replay(study)
 
 
+@ON_SQLITE
+def test_of_two_checks_after_one_result_the_last_is_kept(storage: str) -> None:
+    rng = np.random.default_rng(0)
+    with sb.Study.create("twice", INSTANCE, 1e-9, storage) as study:
+        go_on(study, rng, 20)
+        first, void, ahead = study.ask(100), study.ask(100), study.ask(100)
+        gone = min({ticket.label for ticket in void} - {ticket.label for ticket in ahead})
+        study.tell_many((ticket, outcome(ticket, rng)) for ticket in (*ahead, *first))
+        before = study.checks()
+        assert study.withdraw(gone) is True  # the block ahead closes, after as many results as the first one did
+        after = study.checks()
+        assert [each.samples for each in after] == [each.samples for each in before] and after[-1] != before[-1]
+        check_replay(study)
+
+
 def test_the_last_option_stays_and_unknown_ones_are_refused(storage: str) -> None:
     rng = np.random.default_rng(4)
     with sb.Study.create("last", INSTANCE, 1e-9, storage) as study:
