@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 LONG = 1000
 """Lists with more entries than this are written as runs if that is shorter."""
@@ -14,6 +14,8 @@ LONG = 1000
 
 def runs_of(values: NDArray[Any]) -> list[tuple[Any, int]] | None:
     """Returns (value, how many times) for each run of equal values; None if a plain list is better."""
+    import numpy as np
+
     if values.ndim != 1 or values.size <= LONG:
         return None
     same = values[1:] == values[:-1]
@@ -29,6 +31,10 @@ def runs_of(values: NDArray[Any]) -> list[tuple[Any, int]] | None:
 
 def as_json(values: Sequence[float]) -> list[Any] | dict[str, Any]:
     """Returns numbers as a list; long lists as an object, of ranges for ascending whole numbers, else of runs."""
+    if len(values) <= LONG:
+        return list(values)
+    import numpy as np  # only here, since readers of short lists do not need it
+
     array = np.asarray(values)
     if array.size > LONG and array.dtype.kind == "i":
         ends = np.flatnonzero(np.append(np.diff(array) != 1, True))

@@ -17,7 +17,7 @@ from spectralbai.journal.entries import Failure, Result, Ticket
 from spectralbai.report import Status
 
 if TYPE_CHECKING:
-    from spectralbai.journal.entries import Records
+    from spectralbai.journal.records import Records
 
 Outcome = float | Failure | None
 CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
@@ -176,9 +176,10 @@ class RemoteStudy(Closing):
 
     def records(self) -> Records:
         """Returns all results, tickets and blocks ever recorded, as of one instant."""
-        from spectralbai.study.transfer import read_export
+        from spectralbai.journal.events import read_log
+        from spectralbai.journal.records import Records
 
-        return read_export(self.export()).records
+        return Records.of(read_log(self.export()["events"]))
 
     def close(self) -> None:
         """Closes the connection of this thread."""

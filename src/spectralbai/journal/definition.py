@@ -1,18 +1,18 @@
-"""The definition of a study: its instance, risk, goal and stopping rule, and their JSON form.
+"""The definition of a study: its instance, risk, goal and limits, and their JSON form.
 
-Everything is fixed when the study is created, except that more options may join later.
+Everything is fixed when the study is created, except that more options may join and that it may be stopped.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spectralbai.checks import Vector, check_delta, check_integer, check_number, check_words, did_you_mean
+from spectralbai.checks import Vector, check_delta, check_integer, check_keys, check_number, did_you_mean
 from spectralbai.errors import InvalidInput, NotFound
 from spectralbai.instance import Instance
 from spectralbai.text.wording import MOST_NAMED, in_words
@@ -20,11 +20,12 @@ from spectralbai.text.wording import MOST_NAMED, in_words
 if TYPE_CHECKING:
     from spectralbai.policy import Policy, State
 
-FORMAT = "spectralbai-study/3"
-OLDER = ("spectralbai-study/1", "spectralbai-study/2")
-"""Written by version 0.1.0, whose studies all sampled like SpectralTaS, and by 0.2.0, which had no limits."""
+FORMAT = "spectralbai-study/4"
 
-SETTINGS = ("delta", "goal", "stopping", "budget", "until", "failed_as")
+RULE = "betting"
+"""The stopping rule that decides studies."""
+
+SETTINGS = ("delta", "goal", "budget", "until", "failed_as", "stopped")
 """Fields that the JSON form holds as they are, in its order."""
 
 Goal = Literal["max", "min"]
@@ -48,18 +49,17 @@ class Definition:
 
     instance: Instance
     delta: float
-    goal: Goal
-    stopping: str
+    goal: Goal = "max"
     budget: int | None = None
     """Number of trials after which the study ends even without a decision, if there is a limit."""
     until: float | None = None
     """Time at which it ends, in seconds since 1970, if there is a limit."""
     failed_as: float | None = None
     """The outcome that a failed trial counts as; if None, it does not count, and is handed out again."""
+    stopped: float | None = None
+    """When somebody stopped the study, if somebody did."""
     before: Definition | None = None
     """The definition before options last joined, if any did; not part of the JSON form."""
-    by_hand: bool = False
-    """Whether somebody stopped the study; `until` is then when."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.instance, Instance):
@@ -68,13 +68,13 @@ class Definition:
         for label in self.instance.labels:
             if not label.isprintable() or label != label.strip():
                 raise InvalidInput(f"a label must be one line without blanks at its ends, got {label!r}; rename it")
-        check_words("stopping", self.stopping, 100)
         if self.goal not in ("max", "min"):
             raise InvalidInput(f"`goal` must be max or min, got {self.goal!r}")
         if self.budget is not None:
             check_integer("budget", self.budget, 1)
-        if self.until is not None:
-            check_number("until", self.until, "a time in seconds since 1970", low=0.0, strict=True)
+        for name in ("until", "stopped"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), "a time in seconds since 1970", low=0.0, strict=True)
         if self.failed_as is not None:
             noise = self.instance.problem.noise
             object.__setattr__(self, "failed_as", noise.check_outcome("failed_as", self.failed_as))
@@ -86,23 +86,23 @@ class Definition:
 
     @cached_property
     def policy(self) -> Policy:
-        """The policy: the race for rules that bet, SpectralTaS for other rules, with which a race is not possible."""
+        """The policy: a race."""
         # Imported here, because it loads compiled code that most calls of `tell` do not need.
-        from spectralbai.policy import SpectralRace, SpectralTaS
+        from spectralbai.policy import SpectralRace
 
         problem = self.instance.problem
         if self.goal == "min":
             problem = replace(problem, noise=problem.noise.negated())
         if self.before is not None:
             return self.before.policy.joined(problem)
-        return (SpectralRace if self.races else SpectralTaS)(problem, self.delta, self.stopping)
+        return SpectralRace(problem, self.delta, RULE)
 
-    @property
-    def races(self) -> bool:
-        """Whether the study races: its stopping rule bets."""
+    @cached_property
+    def rule(self) -> str:
+        """The stopping rule and its version."""
         from spectralbai.stopping import RULES  # compiled code, as above
 
-        return self.stopping in RULES and RULES[self.stopping].bets
+        return f"{RULE}/{RULES[RULE].version}"
 
     @cached_property
     def history(self) -> tuple[Definition, ...]:
@@ -113,19 +113,10 @@ class Definition:
         """Returns the definition that the study had at the time of that state."""
         return self.history[len(state.joined)]
 
-    def since(self, earlier: Iterable[Instance]) -> Definition:
-        """Returns the definition with its history, made from the instances before each join."""
-        before = None
-        for instance in earlier:
-            before = replace(self, instance=instance, before=before)
-        return replace(self, before=before)
-
     def joined(self, instance: Instance) -> Definition:
         """Returns the definition after options have joined; `instance` has all options, the present ones first."""
         if not isinstance(instance, Instance):
             raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
-        if not self.races:
-            raise InvalidInput(f"options can join only if the stopping rule is betting, and here it is {self.stopping}")
         known, given = self.instance.labels, instance.labels
         there = set(given)
         for place, label in enumerate(known):
@@ -160,7 +151,9 @@ class Definition:
         return "; ".join(words)
 
     def over(self, results: int, now: float) -> bool:
-        """Returns whether the study has reached its budget or its end, with this many results at this time."""
+        """Returns whether the study was stopped, or has reached its budget or its end, with this many results now."""
+        if self.stopped is not None:
+            return True
         return (self.budget is not None and results >= self.budget) or (self.until is not None and now >= self.until)
 
     def check_outcome(self, outcome: Any) -> float:
@@ -184,21 +177,15 @@ class Definition:
         return self.sign * np.array(outcomes, dtype=np.float64)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the JSON form, spectralbai-study/3."""
+        """Returns the JSON form, spectralbai-study/4."""
         settings = {name: getattr(self, name) for name in SETTINGS}
-        by_hand = {"by_hand": True} if self.by_hand else {}
-        return {"format": FORMAT, **settings, **by_hand, "instance": self.instance.as_dict()}
+        return {"format": FORMAT, **settings, "instance": self.instance.as_dict()}
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Definition:
-        """Returns the definition that `as_dict` wrote, in this version or an earlier one."""
+        """Returns the definition that `as_dict` wrote."""
         found = d.get("format") if isinstance(d, Mapping) else d
-        if found not in (FORMAT, *OLDER):
-            raise InvalidInput(
-                f"a study must have the format {FORMAT!r}, got {found!r}; a newer spectralbai may have written it"
-            )
-        missing = {"delta", "goal", "stopping", "instance"} - set(d)
-        if missing:
-            raise InvalidInput(f"a study must hold {', '.join(sorted(missing))}, got nothing there")
-        settings: dict[str, Any] = {name: d.get(name) for name in SETTINGS}  # version 0.2.0 wrote no limits
-        return cls(Instance.from_dict(d["instance"]), **settings, by_hand=d.get("by_hand") is True)
+        if found != FORMAT:
+            raise InvalidInput(f"a study must have the format {FORMAT!r}, got {found!r}; only this format is read")
+        check_keys("a study", d, ("format", *SETTINGS, "instance"), (*SETTINGS, "instance"))
+        return cls(Instance.from_dict(d["instance"]), **{name: d[name] for name in SETTINGS})

@@ -1,4 +1,4 @@
-"""The entries of a study's records: tickets, results, checks, and summaries."""
+"""What people see of a study: tickets, results, and summaries; and a study at one instant."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from spectralbai.text.wording import as_time
 if TYPE_CHECKING:
     from spectralbai.journal.definition import Definition, Goal
     from spectralbai.policy import State
+    from spectralbai.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class Ticket:
     issued: float
     expires: float
     """When it stops counting as pending, in seconds since 1970; its result is accepted even later."""
-    block: int | None = None
-    """Number of its block; None if pulls do not come in blocks."""
+    block: int
+    """Number of its block."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the ticket, JSON-ready, with times as text."""
@@ -77,65 +78,27 @@ class Failure:
     reason: str
 
 
-@dataclass(frozen=True)
-class Check:
-    """What the stopping rule said at one reading."""
-
-    samples: int
-    arm: int
-    statistic: float | None
-    """None if no challenger can win."""
-    threshold: float | None
-    """None before the rule has one."""
-    candidates: tuple[int, ...] | None = None
-    """The candidates; None for rules that do not eliminate arms."""
-    lacking: tuple[float, ...] | None = None
-    """What the account against each arm lacked, in nats; 0 for eliminated arms. None if `candidates` is."""
-
-
-@dataclass(frozen=True)
-class Opening:
-    """The record of the opening of a block."""
-
-    number: int
-    results: int
-    """Number of results in the state when the block was opened."""
-    opened: float
-    arms: tuple[int, ...]
-    """The arm of each slot."""
-
-
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """A study at one instant: everything that a status needs, and a report if its checks have their accounts."""
+    """A study at one instant: everything that a status needs, and a report if its verdicts have their accounts."""
 
     name: str
     created: float
     definition: Definition
     """The definition at that time; see `Definition.of`."""
     time: float
+    revision: int
+    """Revision of the study: as long as it stays the same, nothing has changed."""
     state: State
     unprocessed: int
     """Number of results told that are not yet processed: a worker must update the stored state first."""
     pending: tuple[Ticket, ...]
-    checks: tuple[Check, ...]
+    verdicts: tuple[Verdict, ...]
+    """What the stopping rule said each time that a block closed."""
     failures: tuple[int, ...]
     """Number of failed trials of each arm."""
-    joins: tuple[Join, ...]
-
-
-@dataclass(frozen=True)
-class Observation:
-    """The record of a result."""
-
-    arm: int
-    outcome: float
-    told: float
-    ticket: str | None
-    origin: str | None
-    """Where a result without a ticket comes from."""
-    block: int | None = None
-    """Number of its block, if it came from counts without tickets that were cut into blocks."""
+    joins: tuple[int, ...]
+    """Number of results each time that arms joined."""
 
 
 @dataclass(frozen=True)
@@ -162,82 +125,6 @@ class Result:
         """Returns the result that `as_dict` wrote; its time is in whole seconds."""
         values = {field.name: d[field.name] for field in fields(cls)}
         return cls(**{**values, "told": datetime.fromisoformat(d["told"]).timestamp()})
-
-
-@dataclass(frozen=True)
-class Told:
-    """Results in the order told: each list has one entry per result."""
-
-    arms: list[int]
-    outcomes: list[float]
-    blocks: list[int]
-    """Number of the block of the pull; -1 for results without a block."""
-
-
-@dataclass(frozen=True)
-class TicketRecord:
-    """The record of a ticket."""
-
-    id: str
-    arm: int
-    worker: str
-    issued: float
-    expires: float
-    abandoned: float | None
-    block: int | None = None
-    failed: str | None = None
-    """Why its trial failed, if it did."""
-
-
-@dataclass(frozen=True)
-class Withdrawal:
-    """The record of a withdrawal."""
-
-    arm: int
-    results: int
-    """Number of results at that time."""
-    opened: int
-    """Number of blocks opened before."""
-    withdrawn: float
-
-
-@dataclass(frozen=True)
-class Join:
-    """The record of a time that arms joined."""
-
-    results: int
-    """Number of results at that time."""
-    opened: int
-    """Number of blocks opened before."""
-    withdrawn: int
-    """Number of arms withdrawn before."""
-    joined: float
-    blocks: tuple[int, ...]
-    """Numbers of the blocks that stayed open; no trial of the other blocks was handed out."""
-    before: dict[str, Any]
-    """The instance before the join, in its JSON form."""
-
-
-@dataclass(frozen=True)
-class Records:
-    """All records of a study: results in the order told, tickets, blocks, withdrawals and joins."""
-
-    observations: tuple[Observation, ...]
-    tickets: tuple[TicketRecord, ...]
-    openings: tuple[Opening, ...]
-    withdrawals: tuple[Withdrawal, ...] = ()
-    joins: tuple[Join, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class Exported:
-    """Everything about a study but its state, which follows from the records."""
-
-    name: str
-    created: float
-    versions: dict[str, str]
-    definition: Definition
-    records: Records
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from spectralbai.policy.policies import (
 )
 from spectralbai.policy.policy import Policy
 from spectralbai.policy.state import State
-from spectralbai.policy.views import Estimates, Verdict
+from spectralbai.policy.views import Estimates
+from spectralbai.verdict import Verdict
 
 __all__ = [
     "GRUB",

@@ -20,9 +20,10 @@ from spectralbai.instance import Instance
 from spectralbai.policy.rule_reader import Readings
 from spectralbai.policy.schedule import Schedule
 from spectralbai.policy.state import State, Watch
-from spectralbai.policy.views import Estimates, Verdict
+from spectralbai.policy.views import Estimates
 from spectralbai.problem import Problem
 from spectralbai.sampling import TIED, Rng
+from spectralbai.verdict import Verdict
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,10 +15,10 @@ from spectralbai.evidence.blocks import Block
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.memory import Memory
 from spectralbai.policy.state import State, Watch
-from spectralbai.policy.views import Verdict
 from spectralbai.problem import Problem
 from spectralbai.sampling import SamplingRule, View
 from spectralbai.stopping import RULES, Reading, StoppingRule
+from spectralbai.verdict import Verdict
 
 Readings = tuple[Verdict, ...]
 """The verdicts of all (rule, delta) pairs of a policy at one time."""
@@ -176,7 +176,7 @@ class RuleReader:
     def _verdicts(self, state: State) -> Readings:
         samples = state.samples
         return tuple(
-            Verdict(decided=seen.decided, samples=samples, proved=rule.proved, **vars(seen))
+            Verdict(samples=samples, proved=rule.proved, **vars(seen))
             for seen, (rule, _) in zip(state.watches, self._watched, strict=True)
         )
 

@@ -10,10 +10,10 @@ import numpy as np
 
 from spectralbai.checks import Indices, Matrix
 from spectralbai.graph import Categories
+from spectralbai.verdict import Verdict
 
 if TYPE_CHECKING:
     from spectralbai.journal.definition import Definition
-    from spectralbai.journal.entries import Check
     from spectralbai.report.status import ArmStatus
 
 
@@ -111,16 +111,16 @@ def most_lacking(lacking: Matrix, of_arm: Indices) -> Matrix:
     return most
 
 
-def lacking_of(checks: Sequence[Check], withdrawn: Sequence[bool], leaders: bool) -> Matrix:
+def lacking_of(verdicts: Sequence[Verdict], withdrawn: Sequence[bool], leaders: bool) -> Matrix:
     """Returns what the account against each arm lacked at each time, (times, arms).
 
     It is NaN for withdrawn arms after they were out, for arms that had not joined yet and, if `leaders`, for the leader
     at that time.
     """
-    lacking = np.full((len(checks), len(withdrawn)), np.nan)
-    for row, check in zip(lacking, checks, strict=True):
-        row[: len(check.lacking or ())] = check.lacking
+    lacking = np.full((len(verdicts), len(withdrawn)), np.nan)
+    for row, verdict in zip(lacking, verdicts, strict=True):
+        row[: len(verdict.lacking or ())] = verdict.lacking
     lacking[(lacking == 0) & np.array(withdrawn)] = np.nan
     if leaders:
-        lacking[np.arange(len(checks)), [check.arm for check in checks]] = np.nan
+        lacking[np.arange(len(verdicts)), [verdict.arm for verdict in verdicts]] = np.nan
     return lacking

@@ -12,7 +12,7 @@ import numpy as np
 
 from spectralbai.checks import Vector
 from spectralbai.journal.definition import Definition
-from spectralbai.journal.entries import Check, Join, Snapshot
+from spectralbai.journal.entries import Snapshot
 from spectralbai.problem import Problem
 from spectralbai.report.by_category import categories_in
 from spectralbai.report.comparison import Comparison
@@ -21,7 +21,8 @@ from spectralbai.text.wording import as_time, finite
 from spectralbai.threads import one_thread
 
 if TYPE_CHECKING:
-    from spectralbai.policy import Estimates, Policy, State, Verdict
+    from spectralbai.policy import Estimates, Policy, State
+    from spectralbai.verdict import Verdict
 
 
 class _Said(NamedTuple):
@@ -106,6 +107,7 @@ def status_of(at: Snapshot, control: int | None = None, patience: float | None =
     results = state.samples + at.unprocessed
     ended = verdict.state == "running" and definition.over(results, at.time)
     arms = _arms(at, definition, said, claimed)
+    end = definition.until if definition.stopped is None else definition.stopped
     if control is not None:
         base = arms[control].known
         arms = [
@@ -120,13 +122,11 @@ def status_of(at: Snapshot, control: int | None = None, patience: float | None =
         delta=definition.delta,
         R=_shown_R(problem),
         tolerance=problem.tolerance,
-        stopping=definition.stopping,
-        proved=verdict.proved,
-        best=labels[verdict.arm] if at.checks and verdict.consistent else None,
+        best=labels[verdict.arm] if at.verdicts and verdict.consistent else None,
         results=results,
         budget=definition.budget,
-        until=None if definition.until is None else as_time(definition.until),
-        by_hand=definition.by_hand,
+        until=None if end is None else as_time(end),
+        by_hand=definition.stopped is not None,
         room=_room(definition, results, at.created, at.time),
         unprocessed=at.unprocessed,
         sealed=sum(block.arms.size - block.free.size for block in state.blocks[1:]),
@@ -152,7 +152,7 @@ def _arms(at: Snapshot, definition: Definition, said: _Said, claimed: bool) -> l
     if seen is not None:
         mean, low, high = (seen.mean, seen.low, seen.high) if sign > 0 else (-seen.mean, -seen.high, -seen.low)
     joined_at = _joined(state.joined, at.joins, len(labels))
-    lacking, out_at = verdict.lacking, _eliminated(at.checks, joined_at)
+    lacking, out_at = verdict.lacking, _eliminated(at.verdicts, joined_at)
     still = {*state.withdrawn, *(verdict.candidates or ())}  # eliminated arms may be back after a withdrawal
     out_at = [None if arm in still else when for arm, when in enumerate(out_at)]
     if not claimed:
@@ -200,22 +200,22 @@ def _shown_R(problem: Problem) -> float | tuple[float, ...] | None:
     return tuple(problem.radii.tolist()) if problem.by_component else float(problem.radii[0])
 
 
-def _joined(before: tuple[int, ...], joins: tuple[Join, ...], n_arms: int) -> list[int | None]:
+def _joined(before: tuple[int, ...], joins: tuple[int, ...], n_arms: int) -> list[int | None]:
     """Returns the number of results when each arm joined; None for arms that were there from the beginning."""
     when: list[int | None] = [None] * n_arms
-    for first, join in zip(before, joins, strict=True):
-        when[first:] = [join.results] * (n_arms - first)
+    for first, results in zip(before, joins, strict=True):
+        when[first:] = [results] * (n_arms - first)
     return when
 
 
-def _eliminated(checks: tuple[Check, ...], joined_at: list[int | None]) -> list[int | None]:
+def _eliminated(verdicts: tuple[Verdict, ...], joined_at: list[int | None]) -> list[int | None]:
     """Returns the number of results when each arm was eliminated; None for arms that are not eliminated."""
     joined = np.array([-1 if when is None else when for when in joined_at])
     out_at = np.zeros(joined.size, dtype=np.intp)
-    for check in checks:
-        if check.candidates is not None:
-            out = joined < check.samples  # later arms had not joined yet
-            out[list(check.candidates)] = False
+    for verdict in verdicts:
+        if verdict.candidates is not None:
+            out = joined < verdict.samples  # later arms had not joined yet
+            out[list(verdict.candidates)] = False
             # An arm that is not out now has 0: a withdrawal may have brought it back.
-            out_at = np.where(out, np.where(out_at > 0, out_at, check.samples), 0)
+            out_at = np.where(out, np.where(out_at > 0, out_at, verdict.samples), 0)
     return [when or None for when in out_at.tolist()]

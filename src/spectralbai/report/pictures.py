@@ -11,9 +11,9 @@ from spectralbai import plot
 from spectralbai.checks import Matrix
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
-from spectralbai.journal.entries import Check
 from spectralbai.report.by_category import CategoryStatus, categories_in, lacking_of, most_lacking
 from spectralbai.report.status import MANY_ARMS, ArmStatus, Status
+from spectralbai.verdict import Verdict
 
 MOST_ROWS = 60
 """Most rows or lines of a picture."""
@@ -26,7 +26,7 @@ Rows = Sequence[ArmStatus | CategoryStatus]
 """What the rows of a picture show: arms, or the best arm of each category."""
 
 
-def pictures(status: Status, definition: Definition, checks: Sequence[Check]) -> Iterator[Picture]:
+def pictures(status: Status, definition: Definition, checks: Sequence[Verdict]) -> Iterator[Picture]:
     """Yields the pictures of a study that has results."""
     many = len(status.arms) > MANY_ARMS
     everything: Rows = status.ranked
@@ -95,7 +95,7 @@ def _graph(status: Status, instance: Instance, named: Sequence[str]) -> Picture:
     return plot.as_png(ax), "The graph, coloured by the estimates."
 
 
-def _race(status: Status, definition: Definition, raced: Sequence[Check], lines: str) -> Picture:
+def _race(status: Status, definition: Definition, raced: Sequence[Verdict], lines: str) -> Picture:
     """Returns the race: the accounts at each check. `lines` says which of many lines are shown; "" means all."""
     names, tolerant = definition.instance.labels, definition.instance.problem.tolerance > 0
     lacking = lacking_of(raced, [arm.withdrawn for arm in status.arms], leaders=tolerant)

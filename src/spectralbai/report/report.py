@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from spectralbai.journal.definition import Definition
-from spectralbai.journal.entries import Check, Records, Snapshot
+from spectralbai.documents import plain
+from spectralbai.journal.definition import RULE, Definition
+from spectralbai.journal.entries import Snapshot
+from spectralbai.journal.records import Records
 from spectralbai.problem import Problem
 from spectralbai.report.by_category import categories_in, most_lacking
 from spectralbai.report.from_snapshot import status_of
@@ -23,6 +25,7 @@ from spectralbai.report.tables import TextTable, arms_of, categories_of, compari
 from spectralbai.software import software
 from spectralbai.text.html import SCRIPT, paged, pairs, paragraph, table
 from spectralbai.text.wording import MOST_NAMED, as_time, in_words
+from spectralbai.verdict import Verdict
 
 FORMAT = "spectralbai-report/2"
 
@@ -53,7 +56,8 @@ class Report:
     """Number of results without a ticket, by origin."""
     tickets: dict[str, int]
     """Numbers of tickets handed out, told, given back, and pending."""
-    checks: tuple[Check, ...]
+    verdicts: tuple[Verdict, ...]
+    """What the stopping rule said each time that a block closed."""
     reference: str
     """Where the stopping rule comes from."""
     created_with: dict[str, str]
@@ -83,8 +87,8 @@ class Report:
                 "abandoned": sum(each.abandoned is not None for each in records.tickets),
                 "pending": len(at.pending),
             },
-            checks=at.checks,
-            reference=RULES[at.definition.stopping].reference,
+            verdicts=at.verdicts,
+            reference=RULES[RULE].reference,
             created_with=versions,
             made_with=software("SQLAlchemy"),
         )
@@ -103,7 +107,7 @@ class Report:
             "origins": self.origins,
             "tickets": self.tickets,
             "status": self.status.as_dict(),
-            "checks": [self._check(check) for check in self.checks],
+            "verdicts": [self._verdict(verdict) for verdict in self.verdicts],
             "created_with": self.created_with,
             "made_with": self.made_with,
         }
@@ -116,7 +120,7 @@ class Report:
         if status.results:
             from spectralbai.report.pictures import pictures  # they need matplotlib
 
-            drawn = pictures(status, self.definition, self.checks)
+            drawn = pictures(status, self.definition, self.verdicts)
         return PAGE.format(
             title=escape(status.name),
             state=status.state,
@@ -143,15 +147,15 @@ class Report:
         """Whether there are many arms, so that tables show some of them at a time."""
         return len(self.status.arms) > MANY_ARMS
 
-    def _check(self, check: Check) -> dict[str, Any]:
-        """Returns a check, JSON-ready; with categories, it has numbers for each category instead of each arm."""
-        document = dict(vars(check))
+    def _verdict(self, verdict: Verdict) -> dict[str, Any]:
+        """Returns a verdict, JSON-ready; with categories, it has numbers for each category instead of each arm."""
+        document: dict[str, Any] = plain(verdict)
         graph = categories_in(self.definition)
-        if graph is not None and check.candidates is not None and check.lacking is not None:
+        if graph is not None and verdict.candidates is not None and verdict.lacking is not None:
             del document["candidates"], document["lacking"]
-            of_arm = graph.of_arm[: len(check.lacking)]  # later arms, and perhaps categories, had not joined yet
-            most = most_lacking(np.array([check.lacking]), of_arm)[0]
-            left = np.bincount(of_arm[list(check.candidates)], minlength=most.size)
+            of_arm = graph.of_arm[: len(verdict.lacking)]  # later arms, and perhaps categories, had not joined yet
+            most = most_lacking(np.array([verdict.lacking]), of_arm)[0]
+            left = np.bincount(of_arm[list(verdict.candidates)], minlength=most.size)
             document["by_category"] = {
                 name: {"candidates": number, "lacking": lacks}
                 for name, number, lacks in zip(graph.categories, left.tolist(), most.tolist(), strict=False)
@@ -224,8 +228,7 @@ class Report:
         yield "graph", graph
         yield "smoothness R", _smoothness(problem)
         yield "noise", problem.noise.described()
-        proved = "risk proved" if status.proved else "risk NOT proved"
-        yield "stopping rule", f"{status.stopping} ({proved}; {self.reference})"
+        yield "stopping rule", f"{RULE} (risk proved; {self.reference})"
 
     def _known(self) -> Iterable[tuple[str, str]]:
         status = self.status

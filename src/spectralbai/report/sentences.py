@@ -47,8 +47,6 @@ def _decided(status: Status) -> str:
     of_left = " of the options not withdrawn" if status.risk > status.delta else ""
     within = f", or is within {status.tolerance:g} of it" if status.tolerance else ""
     risk = f"The probability that this is wrong is at most {status.risk:g}."
-    if not status.proved:
-        risk = f"The rule aims at a risk of {status.delta:g}, which is not proved for it."
     if status.consistent is False:
         risk += f" But results told since contradict {_smoothness(status)}, so this risk is no longer guaranteed."
     return f'Decided after {after}: "{status.best}" has the {extreme} mean outcome{of_left}{within}. {risk}'

@@ -118,9 +118,6 @@ class Status:
     R: float | tuple[float, ...] | None
     """One R for all components, or one for each; None if the graph is not used: R is infinite, or there is no edge."""
     tolerance: float
-    stopping: str
-    proved: bool
-    """Whether the risk of the stopping rule is proved."""
     best: str | None
     """Label of the recommended arm: the answer if the study has decided, otherwise what it would answer now; None
     before there is an estimate, and if the data contradict R."""
@@ -224,10 +221,7 @@ class Status:
             return "not tested without a graph"
         if self.computing:
             return "being computed"
-        from spectralbai.stopping import RULES  # loads compiled code, which few readers of a status need
-
-        rule = RULES.get(self.stopping)  # that of a service may not be registered here
-        return "not tested yet" if rule is not None and rule.tests_R else "not tested by this rule"
+        return "not tested yet"
 
     def _place(self, arm: ArmStatus) -> float:
         """Returns what arms are sorted by, so that the best estimate is first and unknown ones are last."""
@@ -308,9 +302,7 @@ class Status:
             return f"All intervals hold, at all times at once, at a risk of {self.delta:g}."
         if self.consistent is False:
             return "The data contradict R, and nothing is claimed about the means."
-        if not self.proved:
-            return "This rule has no intervals."
-        return "There are no intervals yet: betting has them from the first result on, mixture once one option leads."
+        return "There are no intervals yet: they begin with the first result."
 
     @property
     def compared(self) -> str:

@@ -17,7 +17,6 @@ from spectralbai.service.events import EVERY, Events
 from spectralbai.service.gate import Gate
 from spectralbai.service.limits import Limits
 from spectralbai.service.metrics import Metrics
-from spectralbai.service.pulse import Pulse
 from spectralbai.service.routes import ROUTERS
 from spectralbai.service.shelf import Shelf
 from spectralbai.service.tells import Tells
@@ -40,7 +39,7 @@ def make_app(
     """Returns the service for these studies, an ASGI application. Every `every` seconds it checks for changes that
     listeners are told about."""
     access = Access() if access is None else access
-    metrics, pulse = Metrics(), Pulse(studies)
+    metrics = Metrics()
     app = FastAPI(
         title="spectralbai",
         version=software()["spectralbai"],
@@ -57,8 +56,8 @@ def make_app(
     )
     app.state.shelf = Shelf(studies)
     app.state.tells = Tells(app.state.shelf)
-    app.state.access, app.state.metrics, app.state.pulse = access, metrics, pulse
-    app.state.events = Events(pulse, every)
+    app.state.access, app.state.metrics = access, metrics
+    app.state.events = Events(studies, every)
     for router in ROUTERS:
         app.include_router(router)
     problems.install(app)

@@ -11,7 +11,8 @@ from collections.abc import AsyncIterator, Callable
 
 from spectralbai.errors import Busy, SpectralBAIError
 from spectralbai.service.answers import as_json
-from spectralbai.service.pulse import Beat, Pulse
+from spectralbai.service.pulse import Beat, beats
+from spectralbai.study import Studies
 
 EVERY = 1.0
 """Seconds between queries of the database."""
@@ -32,8 +33,8 @@ Change = Beat | str
 class Events:
     """The listeners of a process."""
 
-    def __init__(self, pulse: Pulse, every: float = EVERY, heartbeat: float = HEARTBEAT) -> None:
-        self._pulse = pulse
+    def __init__(self, studies: Studies, every: float = EVERY, heartbeat: float = HEARTBEAT) -> None:
+        self._studies = studies
         self._every = every
         self._heartbeat = heartbeat
         self._listeners: dict[asyncio.Queue[Change | None], str | None] = {}
@@ -79,19 +80,19 @@ class Events:
             _put(queue, None)
 
     async def _beats(self) -> list[Beat]:
-        return await asyncio.to_thread(self._pulse.read)
+        return await asyncio.to_thread(beats, self._studies)
 
     async def _watch(self) -> None:
         while self._listeners and not self._closed:
             await asyncio.sleep(self._every)
             try:
-                beats = {beat.study: beat for beat in await self._beats()}
+                now = {beat.study: beat for beat in await self._beats()}
             except SpectralBAIError as error:  # for example busy: the next query may succeed
                 logging.getLogger(__name__).warning("%s", error)
                 continue
-            changes: list[Change] = [beat for name, beat in beats.items() if self._last.get(name) != beat]
-            changes += [name for name in self._last if name not in beats]
-            self._last = beats
+            changes: list[Change] = [beat for name, beat in now.items() if self._last.get(name) != beat]
+            changes += [name for name in self._last if name not in now]
+            self._last = now
             for change in changes:
                 of = change if isinstance(change, str) else change.study
                 for queue, wanted in self._listeners.items():
@@ -109,4 +110,4 @@ def _put(queue: asyncio.Queue[Change | None], change: Change | None) -> None:
 def _event(change: Change) -> bytes:
     if isinstance(change, str):
         return b"event: deleted\ndata: " + as_json({"study": change}) + b"\n\n"
-    return b"event: study\nid: " + change.version.encode() + b"\ndata: " + as_json(change.as_dict()) + b"\n\n"
+    return b"event: study\nid: " + str(change.revision).encode() + b"\ndata: " + as_json(change.as_dict()) + b"\n\n"

@@ -47,7 +47,6 @@ class Creation(Request):
     instance: Document
     delta: Number = Field(0.05, description="Risk of a wrong answer.")
     goal: Goal = Field("max", description="Which mean outcome is best.")
-    stopping: str = Field("betting", description="The rule that decides.")
     budget: WholeOrNull = Field(None, description="Trials after which the study ends, decided or not.")
     until: NumberOrNull = Field(None, description="When it ends, in seconds since 1970.")
     failed_as: NumberOrNull = Field(None, description="Outcome that a failed trial counts as; if null, it is repeated.")
@@ -135,7 +134,7 @@ class Login(Request):
 class Import(Request):
     """An exported study, to restore under its old name or another."""
 
-    document: Annotated[Any, WithJsonSchema({"type": "object"})] = Field(examples=[{"format": "spectralbai-export/3"}])
+    document: Annotated[Any, WithJsonSchema({"type": "object"})] = Field(examples=[{"format": "spectralbai-export/5"}])
     name: WordsOrNull = None
 
 

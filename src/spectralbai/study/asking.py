@@ -1,57 +1,65 @@
-"""Tickets for the trials to do next: the slots of open blocks that nobody holds, or what the policy asks for."""
+"""Tickets for the trials to do next: the slots of open blocks that nobody holds."""
 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import secrets
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from spectralbai.evidence.blocks import unclaimed
 from spectralbai.journal.entries import Ticket
-from spectralbai.study.ledger import Ledger
-from spectralbai.study.replay import advance
-from spectralbai.study.standing import Standing, key
-from spectralbai.study.upkeep import Upkeep
-
-if TYPE_CHECKING:
-    from spectralbai.policy import State
+from spectralbai.journal.events import Slot, TicketsGiven
+from spectralbai.study.ledger import StoredState
+from spectralbai.study.upkeep import Change, Draft, Upkeep
 
 
 def give(
-    upkeep: Upkeep, n: int, worker: str, lease: float, asked: str | None, on_give: Callable[[], object] | None
+    upkeep: Upkeep, n: int, worker: str, lease: float, key: str | None, on_give: Callable[[], object] | None
 ) -> list[Ticket]:
-    """Returns at most n tickets; `Study.ask` says which. `asked` is the key of the ask, if it has one."""
-    ids = _ids(upkeep, n, asked)
-    policy = upkeep.definition.policy
-    if not policy.in_blocks:  # pulls are chosen inside the transaction: load compiled code before
-        policy.ask(policy.init())
-    upkeep.catch_up()
-    while True:
-        with upkeep.writing() as ledger:
-            standing = ledger.standing(lock=True)
-            now = upkeep.now
-            state = upkeep.kept(ledger)
-            labels, policy = upkeep.definition.instance.labels, upkeep.definition.policy
-            if asked is not None and (before := ledger.given(ids, labels)):
+    """Returns at most n tickets; `Study.ask` says which. `key` is that of the ask, if it has one."""
+    ids = _ids(upkeep, n, key)
+
+    def compute() -> Change[list[Ticket] | None]:
+        if upkeep.folded.state is None:
+            with upkeep.reading() as ledger:
+                upkeep.read(ledger)
+        folded = upkeep.folded
+        state, definition = folded.state, folded.definition
+        assert state is not None, "it was just read"
+        labels = definition.instance.labels
+        stopped = definition.of(state).policy.verdict(state).settled
+
+        def record(draft: Draft) -> list[Ticket] | None:
+            """Hands out free slots; returns None if there are none, and a block must close or open first."""
+            ledger, now = draft.ledger, draft.now
+            if key is not None and (before := ledger.given(ids, labels)):
                 return before
-            room = _room(upkeep, ledger, standing, now)
-            pulls = _pulls(upkeep, ledger, state, int(min(n, room)), now) if room > 0 else []
+            room = math.inf
+            if definition.budget is not None:
+                room = definition.budget - draft.standing.results - ledger.n_pending(now)
+            if stopped or room <= 0 or definition.over(draft.standing.results, now):
+                return []
+            slots = unclaimed(state.blocks, ledger.taken(now, state), int(min(n, room)))
+            if not slots:
+                return None
             given = [
                 Ticket(id_, arm, labels[arm], worker, now, now + lease, block)
-                for id_, (block, arm) in zip(ids, pulls, strict=False)
+                for id_, (block, arm) in zip(ids, slots, strict=False)
             ]
-            if given and on_give is not None:
+            if on_give is not None:
                 on_give()
-            ledger.give(given)
-        if given or room <= 0 or not policy.in_blocks or policy.verdict(state).stopped_at is not None:
+            pulls = tuple(Slot(ticket.id, ticket.arm, ticket.block) for ticket in given)
+            draft.events.append(TicketsGiven(worker, now + lease, pulls))
             return given
-        if standing.behind:  # another worker is about to close a block
+
+        return folded.revision, record
+
+    upkeep.catch_up()
+    while (given := upkeep.write(compute)) is None:
+        if not upkeep.write(lambda: _open_ahead(upkeep)):
             upkeep.wait()
-        else:
-            _open_ahead(upkeep, state)
+    return given
 
 
 def _ids(upkeep: Upkeep, n: int, key: str | None) -> list[str]:
@@ -61,39 +69,22 @@ def _ids(upkeep: Upkeep, n: int, key: str | None) -> list[str]:
     return [hashlib.sha256(f"{upkeep.id}\n{key}\n{i}".encode()).hexdigest()[:16] for i in range(n)]
 
 
-def _room(upkeep: Upkeep, ledger: Ledger, standing: Standing, now: float) -> float:
-    """Returns how many more trials the limits of the study allow to hand out."""
-    definition = upkeep.definition
-    if definition.over(standing.results, now):
-        return 0
-    if definition.budget is None:
-        return math.inf
-    out = ledger.pending_per_arm(now, definition.instance.problem.n_arms).sum()
-    return definition.budget - standing.results - int(out)
-
-
-def _pulls(upkeep: Upkeep, ledger: Ledger, state: State, n: int, now: float) -> Sequence[tuple[int | None, int]]:
-    """Returns (block, arm) of up to n pulls that are not handed out."""
-    policy = upkeep.definition.policy
-    if policy.in_blocks:
-        stopped = policy.verdict(state).stopped_at is not None
-        return [] if stopped else unclaimed(state.blocks, ledger.taken(now, state), n)
-    state, waiting = upkeep.state(ledger)
-    arms = policy.ask(state, n, waiting + ledger.pending_per_arm(now, policy.problem.n_arms))
-    return [(None, arm) for arm in arms.tolist()]
-
-
-def _open_ahead(upkeep: Upkeep, state: State) -> None:
-    """Opens one more block, planned with the results told since the stored `state`, unless another worker has changed
-    the state meanwhile or is about to close a block."""
+def _open_ahead(upkeep: Upkeep) -> Change[bool]:
+    """Returns the change that opens one more block if every slot is taken, planned with the results told since the
+    stored state; it returns False, and opens none, if a block is about to close."""
     with upkeep.reading() as ledger:
-        standing = ledger.standing()
-        if standing.behind or ledger.kept() != key(state):
-            return
-        told = ledger.results(state.samples, standing.results)
-    known, _ = advance(upkeep.definition, state, told)
-    new = upkeep.definition.of(known).policy.open(known)
-    text = json.dumps(new.as_dict())
-    with upkeep.writing() as ledger:
-        ledger.standing(lock=True)
-        ledger.replace_state(key(state), new, text, upkeep.now)
+        standing, folded, fold = upkeep.current(ledger)
+        before = fold.state
+        free = unclaimed(before.blocks, ledger.taken(upkeep.now, before), 1)
+    if standing.behind or free:
+        return folded.revision, lambda draft: not standing.behind
+    fold.feed()
+    fold.open_ahead()
+    stored, events = StoredState.of(fold.definition, fold.state), fold.openings(before)
+
+    def record(draft: Draft) -> bool:
+        draft.events += events
+        draft.stored = stored
+        return True
+
+    return folded.revision, record

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, select, text
+from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, select, text, update
 from sqlalchemy.engine import URL, make_url
 
 from spectralbai.errors import Busy, InvalidInput, NotFound, StorageError
-from spectralbai.study.schema import VERSION, metadata, migrate, schema
+from spectralbai.study.schema import FIRST, STEPS, metadata, schema, version
 
 DEFAULT = "sqlite:///spectralbai.db"
 PATIENCE = 60.0
@@ -136,26 +136,75 @@ class Storage:
                 f'{self.name} is a database of another program: it has the table "{others}" and no studies; give '
                 "another file, such as sqlite:///studies.db"
             )
-        if create if found is None else found < VERSION:
+        if create and found is None:
             self._log_ahead()
             with self.writing() as connection:
-                if not self.sqlite:  # one process at a time creates or changes tables; SQLite sees to that itself
-                    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
-                found = _version(connection)  # another process may have done it
+                self._lock_schema(connection)
+                found = _version(connection)  # another process may have created them
                 if found is None:
                     metadata.create_all(connection)
-                    connection.execute(insert(schema).values(version=VERSION))
-                elif found < VERSION:
-                    migrate(connection, found)
-            found = VERSION
+                    connection.execute(insert(schema).values(version=version()))
+                    found = version()
         if found is None:
             raise NotFound(f"{self.name} holds no studies; create one first, or give the right storage")
-        if found > VERSION:
+        if found != version():
             raise InvalidInput(
-                f"{self.name} was written by a newer spectralbai (schema {found}, this one reads {VERSION}); upgrade "
-                "it here"
+                f"{self.name} has tables of version {found}, and {version()} is needed; {_remedy(found)}"
             )
         self._log_ahead()
+
+    def _lock_schema(self, connection: Connection) -> None:
+        """Lets one process at a time create or change tables; SQLite sees to that itself."""
+        if not self.sqlite:
+            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": SCHEMA_LOCK})
+
+    @classmethod
+    def upgrade(cls, url: str | None = None, *, backed_up: bool = False) -> tuple[int, str | None]:
+        """Converts the tables of an earlier version to those of now, all or none; returns the version that they had,
+        and the name of the backup.
+
+        A file is copied first. Make a backup of a server yourself, and say so with `backed_up`.
+        """
+        parsed = _parse(DEFAULT if url is None else url)
+        if parsed.drivername == "sqlite" and not os.path.isfile(parsed.database or ""):
+            raise NotFound(f"there is no database {parsed.database}; give the right storage")
+        place = cls._unchecked(parsed)
+        try:
+            with place.reading() as connection:
+                found = _version(connection)
+            if found is None or not FIRST <= found <= version():
+                raise InvalidInput(f"{place.name} has no tables that can be converted; {_remedy(found or 0)}")
+            if found == version():
+                return found, None
+            backup = place._backup(found) if place.sqlite else None
+            if backup is None and not backed_up:
+                raise InvalidInput(f"make a backup of {place.name} first, such as with pg_dump, and add --backed-up")
+            with place.writing() as connection:
+                place._lock_schema(connection)
+                for step in STEPS[(_version(connection) or FIRST) - FIRST :]:
+                    step(connection)
+                connection.execute(update(schema).values(version=version()))
+            return found, backup
+        finally:
+            place.close()
+
+    @classmethod
+    def _unchecked(cls, parsed: URL) -> Storage:
+        """Returns a storage whose version was not looked at."""
+        place = cls.__new__(cls)
+        place.clock, place.name, place.sqlite = time.time, _shown(parsed), parsed.drivername == "sqlite"
+        place._engine, place._process = place.engine(parsed, 1), os.getpid()
+        return place
+
+    def _backup(self, found: int) -> str:
+        """Returns the name of a copy of the file, made now; a copy that is there already is never replaced."""
+        name = f"{self._engine.url.database}.version-{found}"
+        if os.path.exists(name):
+            raise InvalidInput(f"there is a backup {name} already; move it away first")
+        with self._sentences(), self._connected() as connection, sqlite3.connect(name) as copy:
+            connection.connection.driver_connection.backup(copy)  # type: ignore[union-attr]  # sqlite3's own method
+        copy.close()
+        return name
 
     def _log_ahead(self) -> None:
         """Sets an SQLite file to WAL mode, for good: readers and the writer do not wait for each other then."""
@@ -241,6 +290,15 @@ def _patiently(action: Callable[[], T]) -> T:
 
 def _version(connection: Connection) -> int | None:
     return connection.scalar(select(schema.c.version)) if inspect(connection).has_table(schema.name) else None
+
+
+def _remedy(found: int) -> str:
+    """Returns what to do about tables of another version."""
+    if found > version():
+        return "a newer spectralbai wrote them: upgrade it here"
+    if found >= FIRST:
+        return "spectralbai study upgrade converts them"
+    return "a version that was never released wrote them: create the studies again"
 
 
 BROKEN = {

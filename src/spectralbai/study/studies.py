@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
-from sqlalchemy import Row
-
 from spectralbai.closing import Closing
 from spectralbai.instance import Instance
-from spectralbai.journal.definition import Definition, Goal
+from spectralbai.journal.definition import Goal
 from spectralbai.journal.entries import Summary
-from spectralbai.study.ledger import find_marks, find_pending, find_studies
-from spectralbai.study.standing import Mark
+from spectralbai.journal.fold import OnCheck
+from spectralbai.study.ledger import Mark, find_marks, find_pending
 from spectralbai.study.storage import Clock, Storage
 from spectralbai.study.study import Study
 from spectralbai.study.transfer import import_study
-from spectralbai.study.upkeep import OnCheck, undamaged
 from spectralbai.text.wording import as_time
 
 
@@ -58,16 +54,13 @@ class Studies(Closing):
         instance: Instance,
         delta: float = 0.05,
         goal: Goal = "max",
-        stopping: str = "betting",
         *,
         budget: int | None = None,
         until: float | None = None,
         failed_as: float | None = None,
     ) -> Study:
         """Returns a new study; the arguments are explained at `Study.create`."""
-        return Study.create(
-            name, instance, delta, self._storage, goal, stopping, budget=budget, until=until, failed_as=failed_as
-        )
+        return Study.create(name, instance, delta, self._storage, goal, budget=budget, until=until, failed_as=failed_as)
 
     def open(self, name: str) -> Study:
         """Returns the study with that name."""
@@ -78,12 +71,12 @@ class Studies(Closing):
         return list_studies(self._storage)
 
     def marks(self) -> tuple[Mark, ...]:
-        """Returns how far each study is, oldest first: quick even where studies have thousands of arms."""
+        """Returns each study in brief, oldest first: quick even where studies have thousands of arms."""
         with self._storage.reading() as connection:
             return tuple(find_marks(connection))
 
-    def pending(self) -> dict[int, tuple[int, float]]:
-        """Returns how many tickets are pending, and when the last was handed out, by the `id` of the study's mark."""
+    def pending(self) -> dict[int, int]:
+        """Returns how many tickets are pending, by the `id` of the study's mark."""
         with self._storage.reading() as connection:
             return find_pending(connection, self.now)
 
@@ -117,18 +110,13 @@ def list_studies(storage: str | Storage | None = None) -> list[Summary]:
     """
     with Storage.given(storage) as place:
         with place.reading() as connection:
-            rows = find_studies(connection)
+            marks = find_marks(connection)
         now = place.clock()
         if place is not storage:
             place.close()
-    return [_summary(row, now) for row in rows]
+    return [_summary(mark, now) for mark in marks]
 
 
-def _summary(row: Row[Any], now: float) -> Summary:
-    with undamaged(row.name):
-        definition = Definition.from_dict(json.loads(row.definition))
-    labels = definition.instance.labels
-    best = None if row.best is None else labels[row.best]
-    state = "ended" if row.progress == "running" and definition.over(row.results, now) else row.progress
-    question = (len(labels), definition.goal, definition.delta)
-    return Summary(row.name, as_time(row.created), *question, row.results, state, best)
+def _summary(mark: Mark, now: float) -> Summary:
+    question = mark.name, as_time(mark.created), mark.options, mark.goal, mark.delta
+    return Summary(*question, mark.results, mark.state(now), mark.best)

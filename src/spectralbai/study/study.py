@@ -1,39 +1,37 @@
 """A live study: ask which arms to try, tell their outcomes, until it says stop. No result told is ever lost.
 
-Results are appended in a transaction; most calls of `tell` do nothing else. When a block is complete, the worker who
-told its last result updates the stored state (see `upkeep`).
-
-If pulls come in blocks, each ticket belongs to a slot of a block from the moment it is handed out. When every slot is
-taken, the worker who asks opens the next block ahead. The stored state always equals what `replay` computes from the
-recorded blocks and results.
+Whatever happens to a study is an event in its log (`journal.events`), and its state is a fold of the log
+(`journal.fold`). Most calls of `tell` append an event and do nothing else. When a block is complete, the worker who
+told its last result updates the stored state (see `upkeep`). Each ticket belongs to a slot of a block; when every slot
+is taken, the worker who asks opens the next block ahead.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 import numpy as np
-from sqlalchemy import Row
 
 from spectralbai.checks import check_integer, check_number, check_words, did_you_mean
 from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition, Goal
-from spectralbai.journal.entries import Check, Exported, Records, Result, Snapshot, Ticket
+from spectralbai.journal.entries import Result, Snapshot, Ticket
+from spectralbai.journal.events import Entry, Event, StudyCreated
+from spectralbai.journal.fold import Fold, OnCheck
+from spectralbai.journal.records import Records
 from spectralbai.report import Report, Status, status_of
 from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
 from spectralbai.study.asking import give
-from spectralbai.study.ledger import Ledger, find_studies, insert_study
-from spectralbai.study.standing import HEAD, openings_of
+from spectralbai.study.ledger import Ledger, Mark, StoredState, find_marks, insert_study
 from spectralbai.study.storage import Storage
 from spectralbai.study.telling import Outcome, Outcomes
 from spectralbai.study.traffic import CountRows
-from spectralbai.study.upkeep import OnCheck, Upkeep, undamaged
+from spectralbai.study.upkeep import Change, Draft, Upkeep, undamaged
 from spectralbai.text.wording import as_time
+from spectralbai.verdict import Verdict
 
 LEASE = 3600.0
 """Default number of seconds after which a ticket no longer counts as pending."""
@@ -58,15 +56,12 @@ class Study(Closing):
         >>> study.close()
     """
 
-    def __init__(self, upkeep: Upkeep, row: Row[Any], owns_storage: bool) -> None:
+    def __init__(self, mark: Mark, place: Storage, owns_storage: bool) -> None:
         """Use `Study.create` or `Study.open`."""
-        self._upkeep = upkeep
+        self._upkeep = Upkeep(place, mark.id, mark.name)
         self._owns_storage = owns_storage
-        self.name: str = row.name
-        self.created: float = row.created
-        with undamaged(row.name):
-            self.versions: dict[str, str] = json.loads(row.versions)
-            """Versions of the software that created the study."""
+        self.name: str = mark.name
+        self.created: float = mark.created
 
     @property
     def definition(self) -> Definition:
@@ -81,7 +76,6 @@ class Study(Closing):
         delta: float = 0.05,
         storage: str | Storage | None = None,
         goal: Goal = "max",
-        stopping: str = "betting",
         *,
         budget: int | None = None,
         until: float | None = None,
@@ -90,24 +84,24 @@ class Study(Closing):
         """Returns a new study that finds the best arm at risk `delta`, with the graph, R and noise of `instance`.
 
         `storage` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE; by default spectralbai.db in the
-        working directory. `goal` says whether large or small outcomes are good. `stopping` is the rule that decides:
-        with betting the study is a race, with other rules it samples like SpectralTaS. After `budget` trials, or at the
+        working directory. `goal` says whether large or small outcomes are good. After `budget` trials, or at the
         time `until` (seconds since 1970), the study ends, decided or not. A failed trial counts as the outcome
         `failed_as`; if this is None, it does not count, and the trial is handed out again.
         """
         name = check_words("name", name, 100)
-        definition = Definition(instance, delta, goal, stopping, budget, until, failed_as)
+        definition = Definition(instance, delta, goal, budget, until, failed_as)
         # These raise errors for a definition that cannot be stored or run, before anything is written.
-        definition.as_dict()
-        state = definition.policy.init()
+        created = StudyCreated(definition.as_dict(), software("SQLAlchemy"))
+        fold = Fold(definition)
+        fold.begin()
+        stored = StoredState.of(definition, fold.state)
         with Storage.given(storage, create=True) as place:
             now = place.clock()
             if until is not None and until <= now:
                 raise InvalidInput(f"`until` must be in the future, got {as_time(until)}, and it is {as_time(now)}")
-            records = Records((), (), tuple(openings_of(state, now)))
-            new = Exported(name, now, software("SQLAlchemy"), definition, records)
+            log = [Entry(number, now, event) for number, event in enumerate((created, *fold.openings()), 1)]
             with place.writing() as connection:
-                insert_study(connection, new, state, ())
+                insert_study(connection, name, log, definition, stored)
             return cls.named(name, place, place is not storage)
 
     @classmethod
@@ -121,13 +115,10 @@ class Study(Closing):
     def named(cls, name: str, place: Storage, owns_storage: bool) -> Study:
         """Returns the study with that name in an open storage; if it owns the storage, closing the study closes it."""
         with place.reading() as connection:
-            found = find_studies(connection, name)
-            if found:
-                row = found[0]
-                with undamaged(name):
-                    definition = Ledger(connection, row.id).definition()
-                return cls(Upkeep(place, row.id, row.name, definition, row.definition[:HEAD]), row, owns_storage)
-            others = [row.name for row in find_studies(connection)]
+            marks = find_marks(connection, name) or find_marks(connection)
+        if marks and marks[0].name == name:
+            return cls(marks[0], place, owns_storage)
+        others = [mark.name for mark in marks]
         remedy = did_you_mean(name, others, "spectralbai study list shows those that are there")
         raise NotFound(f'{place.name} holds no study "{name}"; {remedy}')
 
@@ -175,10 +166,7 @@ class Study(Closing):
 
     def tell_many(self, results: Outcomes) -> int:
         """Records outcomes of tickets, all or none; returns how many were new."""
-        (told,) = self.tell_batches([results])
-        if isinstance(told, SpectralBAIError):
-            raise told
-        return told
+        return telling.tell(self._upkeep, results)
 
     def tell_batches(
         self, batches: Sequence[Outcomes], on_recorded: Callable[[list[int | SpectralBAIError]], object] | None = None
@@ -262,12 +250,13 @@ class Study(Closing):
         to the recommended option once the study has decided or ended."""
         self._upkeep.catch_up()
         with self._upkeep.reading() as ledger:
-            state, _ = self._upkeep.state(ledger)
-        definition = self.definition.of(state)
+            _, folded, fold = self._upkeep.current(ledger)
+        fold.feed()
+        state, definition = fold.state, folded.definition.of(fold.state)
         policy, labels = definition.policy, definition.instance.labels
         shares = policy.shares(state)
         verdict = policy.verdict(state)
-        if verdict.decided or (shares is not None and self.definition.over(state.samples, self._upkeep.now)):
+        if verdict.decided or (shares is not None and definition.over(state.samples, self._upkeep.now)):
             shares = (np.arange(len(labels)) == verdict.arm).astype(np.float64)
         if shares is None:
             shares = np.full(len(labels), 1 / len(labels))
@@ -307,45 +296,78 @@ class Study(Closing):
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
-            at, records = self._snapshot(ledger), ledger.records()
+            at, log = self._snapshot(ledger), ledger.log(bulk=False)
         # Outside the transaction, because this computes and may have to compile.
-        return Report.of(at, records, self.versions, base)
+        return Report.of(at, Records.of(log), self.versions, base)
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a report needs, as of one instant."""
         with self._upkeep.reading() as ledger:
             return self._snapshot(ledger)
 
-    def checks(self, most: int | None = None) -> tuple[Check, ...]:
-        """Returns what the stopping rule said each time it was read, or at `most` of these times, at equal steps."""
+    def verdicts(self, most: int | None = None) -> tuple[Verdict, ...]:
+        """Returns what the stopping rule said each time that a block closed, or at `most` of these times, at equal
+        steps."""
         most = None if most is None else check_integer("most", most, 1)
         self._upkeep.catch_up()
         with self._upkeep.reading() as ledger:
-            self._upkeep.learn(ledger)
-            return ledger.checks(most)
+            return tuple(ledger.verdicts(most))
 
     def pending(self) -> tuple[Ticket, ...]:
         """Returns the tickets that count as pending, oldest first."""
         with self._upkeep.reading() as ledger:
-            self._upkeep.learn(ledger)
+            self._upkeep.read(ledger, with_state=False)
             return ledger.pending(self._upkeep.now, self.definition.instance.labels)
 
     def recent(self, most: int = 100, before: int | None = None) -> list[Result]:
         """Returns the last results told, the newest first; or the last before the result of number `before`."""
         most = check_integer("most", most, 1)
         with self._upkeep.reading() as ledger:
-            self._upkeep.learn(ledger)
-            labels = self.definition.instance.labels
-            return [
-                Result(number, labels[each.arm], each.outcome, each.told, each.ticket, worker, each.origin)
-                for number, each, worker in ledger.recent(most, before)
-            ]
+            self._upkeep.read(ledger, with_state=False)
+            return ledger.recent(most, before, self.definition.instance.labels)
+
+    def log(self) -> tuple[Entry, ...]:
+        """Returns everything that happened to the study, in order."""
+        with self._upkeep.reading() as ledger:
+            ledger.standing()  # raises NotFound if the study was deleted meanwhile; it would look empty
+            return tuple(ledger.log())
+
+    def record(self, event: Event) -> int:
+        """Appends an event to the log, for kinds of your own; returns its revision. Use the other methods for the
+        kinds that are there."""
+
+        def compute() -> Change[int]:
+            folded, fold = self._upkeep.up_to_date()
+            before = fold.state
+            event.apply(fold)
+            stored = None if fold.state is before else StoredState.of(folded.definition, fold.state)
+
+            def record(draft: Draft) -> int:
+                draft.events.append(event)
+                draft.stored = stored
+                return draft.standing.revision + 1
+
+            return folded.revision, record
+
+        return self._upkeep.write(compute)
 
     def records(self) -> Records:
         """Returns all results, tickets and blocks ever recorded, as of one instant."""
+        return Records.of(self.log())
+
+    @property
+    def revision(self) -> int:
+        """The revision of the study: a number that every change raises."""
         with self._upkeep.reading() as ledger:
-            ledger.standing()  # raises NotFound if the study was deleted meanwhile; it would look empty
-            return ledger.records()
+            return ledger.standing().revision
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Versions of the software that created the study."""
+        with self._upkeep.reading() as ledger, undamaged(self.name):
+            created = ledger.log([StudyCreated.kind])[0].event
+        assert isinstance(created, StudyCreated)
+        return created.versions
 
     def catch_up(self, on_check: OnCheck | None = None) -> None:
         """Updates the stored state if results are not yet processed and no other worker is doing it.
@@ -355,20 +377,21 @@ class Study(Closing):
         self._upkeep.catch_up(on_check)
 
     def _snapshot(self, ledger: Ledger, accounts: bool = True) -> Snapshot:
-        """Returns the study as of now; `accounts` says whether its checks have theirs, which takes long to read."""
+        """Returns the study as of now; `accounts` says whether its verdicts have theirs, which takes long to read."""
         now = self._upkeep.now
-        state, waiting = self._upkeep.state(ledger)
-        pending = ledger.pending(now, self.definition.instance.labels)
-        failures = ledger.failures_per_arm(len(self.definition.instance.labels)).astype(int).tolist()
+        standing, folded, fold = self._upkeep.current(ledger)
+        fold.feed()
+        labels = folded.definition.instance.labels
         return Snapshot(
             name=self.name,
             created=self.created,
-            definition=self.definition,
+            definition=folded.definition,
             time=now,
-            state=state,
-            unprocessed=int(waiting.sum()),
-            pending=pending,
-            checks=ledger.checks(accounts=accounts),
-            failures=tuple(failures),
+            revision=standing.revision,
+            state=fold.state,
+            unprocessed=standing.results - fold.state.samples,
+            pending=ledger.pending(now, labels),
+            verdicts=tuple(ledger.verdicts(bulk=accounts)),
+            failures=tuple(ledger.failures_per_arm(len(labels)).astype(int).tolist()),
             joins=ledger.joins(),
         )

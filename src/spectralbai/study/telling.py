@@ -1,4 +1,4 @@
-"""Results as they are told: checked, compared with what is recorded, and appended, each batch all or none."""
+"""Results as they are told: checked, compared with what is recorded, and appended, all or none."""
 
 from __future__ import annotations
 
@@ -7,98 +7,115 @@ from typing import Any
 
 from spectralbai.checks import check_words, is_line
 from spectralbai.errors import Conflict, InvalidInput, NotFound, SpectralBAIError
+from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Failure, Ticket
-from spectralbai.study.ledger import Ledger
-from spectralbai.study.upkeep import OnCheck, Upkeep
+from spectralbai.journal.events import ResultsTold, TicketsReturned, Told
+from spectralbai.journal.fold import OnCheck
+from spectralbai.study.ledger import Known, Ledger
+from spectralbai.study.upkeep import Change, Draft, Upkeep
 
 Outcome = float | Failure | None
 Outcomes = Iterable[tuple[Ticket | str, Outcome]]
 """Outcomes of tickets."""
-Parsed = tuple[str, float | None, str | None]
-"""The id of a ticket, its outcome, None if the trial failed and does not count, and why it failed, if it did."""
+
+
+class Tell:
+    """Outcomes of tickets that are told together: what is new among them."""
+
+    def __init__(self, name: str, definition: Definition, results: Outcomes) -> None:
+        """Checks the outcomes; `name` is that of the study."""
+        self._name = name
+        self._outcomes: list[tuple[str, float | None]] = []  # None if the trial failed and does not count
+        self._reasons: dict[str, str] = {}
+        try:
+            for ticket, outcome in results:
+                id_ = _ticket_id(ticket)
+                if outcome is None or isinstance(outcome, Failure):
+                    reason = "no outcome" if outcome is None else outcome.reason
+                    self._reasons[id_] = check_words("reason", reason, 200)
+                    self._outcomes.append((id_, definition.failed_as))
+                else:
+                    self._outcomes.append((id_, definition.check_outcome(outcome)))
+        except (TypeError, ValueError) as error:
+            if isinstance(error, SpectralBAIError):
+                raise
+            raise InvalidInput("`results` must be pairs of a ticket and an outcome") from None
+
+    @property
+    def ids(self) -> list[str]:
+        return list(dict.fromkeys(id_ for id_, _ in self._outcomes))
+
+    def record(self, draft: Draft, known: dict[str, Known]) -> int:
+        """Adds what is new to a draft; returns how many outcomes were new. `known` has what is recorded of the tickets,
+        and is brought up to date."""
+        new: dict[str, Told] = {}
+        failed: set[str] = set()
+        for id_, outcome in self._outcomes:
+            if id_ not in known:
+                raise NotFound(f'"{id_}" is no ticket of the study "{self._name}"; tell under the id that ask gave')
+            before = new[id_].outcome if id_ in new else known[id_].outcome
+            if outcome is None:
+                if before is not None:
+                    raise Conflict(f'the ticket "{id_}" has the outcome {before!r} already; it did not fail')
+                failed.add(id_)
+            elif before is None:
+                new[id_] = Told(known[id_].arm, outcome, known[id_].block, id_)
+            elif before != outcome:
+                raise Conflict(
+                    f'the ticket "{id_}" has the outcome {before!r} already, got {outcome!r}; results are never changed'
+                )
+        told = new.keys() | failed
+        reasons = {id_: why for id_, why in self._reasons.items() if id_ in told and why != known[id_].failed}
+        returned = tuple(id_ for id_ in self.ids if id_ in failed and not known[id_].returned)
+        if new or reasons or returned:
+            draft.events.append(ResultsTold(tuple(new.values()), None, reasons, returned))
+        for id_ in told:
+            arm, block, outcome, back, why = known[id_]
+            outcome = new[id_].outcome if id_ in new else outcome
+            known[id_] = Known(arm, block, outcome, back or id_ in failed, reasons.get(id_, why))
+        return len(new) + len(failed)
+
+
+def tell(upkeep: Upkeep, results: Outcomes) -> int:
+    """Records outcomes of tickets, all or none; see `Study.tell_many`."""
+    given = list(results) if isinstance(results, Iterable) else results
+
+    def compute() -> Change[int]:
+        folded = upkeep.folded
+        batch = Tell(upkeep.name, folded.definition, given)
+        return folded.revision, lambda draft: batch.record(draft, draft.ledger.known(batch.ids))
+
+    return upkeep.write(compute)
 
 
 def tell_batches(
     upkeep: Upkeep, batches: Sequence[Outcomes], on_recorded: Callable[[list[int | SpectralBAIError]], object] | None
 ) -> list[int | SpectralBAIError]:
-    """Records batches of outcomes of tickets; see `Study.tell_batches`."""
-    parsed = [_parsed(upkeep, batch) for batch in batches]
-    ids = {id_ for batch in parsed if not isinstance(batch, SpectralBAIError) for id_, _, _ in batch}
-    told: list[int | SpectralBAIError] = []
-    with upkeep.writing() as ledger:
-        standing = ledger.standing(lock=True)
-        known = ledger.outcomes_of(sorted(ids))
-        new: dict[str, dict[str, Any]] = {}
-        given_back: dict[str, None] = {}
-        reasons: dict[str, str] = {}
-        for batch in parsed:
+    """Records batches of outcomes of tickets in one transaction, each all or none; see `Study.tell_batches`."""
+
+    def compute() -> Change[list[int | SpectralBAIError]]:
+        folded = upkeep.folded
+        checked: list[Tell | SpectralBAIError] = []
+        for batch in batches:
             try:
-                if isinstance(batch, SpectralBAIError):
-                    raise batch
-                own, back = _sorted_out(upkeep, batch, known)
+                checked.append(Tell(upkeep.name, folded.definition, batch))
             except SpectralBAIError as error:
-                told.append(error)
-                continue
-            for id_, row in own.items():
-                arm, _, block = known[id_]
-                known[id_] = (arm, row["outcome"], block)
-            new |= own
-            given_back |= dict.fromkeys(back)
-            changed = own.keys() | back
-            reasons |= {id_: reason for id_, _, reason in batch if reason is not None and id_ in changed}
-            told.append(len(own) + len(back))
-        ledger.fail(reasons)
-        ledger.abandon(list(given_back), upkeep.now)
-        filled = sum(known[id_][2] is not None and known[id_][2] == standing.first_block for id_ in new)
-        claimed = upkeep.append(ledger, standing, list(new.values()), filled)
-    if on_recorded is not None:
-        on_recorded(told)
-    if claimed:
-        upkeep.advance()
-    return told
+                checked.append(error)
 
+        def record(draft: Draft) -> list[int | SpectralBAIError]:
+            tells = [each for each in checked if isinstance(each, Tell)]
+            known = draft.ledger.known(sorted({id_ for each in tells for id_ in each.ids}))
+            answers: list[int | SpectralBAIError] = []
+            for each in checked:
+                try:
+                    answers.append(each.record(draft, known) if isinstance(each, Tell) else each)
+                except SpectralBAIError as error:
+                    answers.append(error)
+            return answers
 
-def _parsed(upkeep: Upkeep, results: Outcomes) -> list[Parsed] | SpectralBAIError:
-    """Returns outcomes of tickets, checked, or what is wrong with them."""
-    told: list[Parsed] = []
-    try:
-        for ticket, outcome in results:
-            id_ = _ticket_id(ticket)
-            if outcome is None or isinstance(outcome, Failure):
-                reason = "no outcome" if outcome is None else outcome.reason
-                told.append((id_, upkeep.definition.failed_as, check_words("reason", reason, 200)))
-            else:
-                told.append((id_, upkeep.definition.check_outcome(outcome), None))
-    except SpectralBAIError as error:
-        return error
-    except (TypeError, ValueError):
-        return InvalidInput("`results` must be pairs of a ticket and an outcome")
-    return told
+        return folded.revision, record
 
-
-def _sorted_out(
-    upkeep: Upkeep, told: Sequence[Parsed], known: Mapping[str, tuple[int, float | None, int | None]]
-) -> tuple[dict[str, dict[str, Any]], set[str]]:
-    """Returns the new results among these, as rows by ticket, and the tickets to give back."""
-    new: dict[str, dict[str, Any]] = {}
-    given_back: set[str] = set()
-    for id_, value, _ in told:
-        if id_ not in known:
-            raise NotFound(f'"{id_}" is no ticket of the study "{upkeep.name}"; tell under the id that ask gave')
-        arm, before, _ = known[id_]
-        if id_ in new:
-            before = new[id_]["outcome"]
-        if value is None:
-            if before is not None:
-                raise Conflict(f'the ticket "{id_}" has the outcome {before!r} already; it did not fail')
-            given_back.add(id_)
-        elif before is None:
-            new[id_] = {"arm": arm, "outcome": value, "ticket": id_}
-        elif before != value:
-            raise Conflict(
-                f'the ticket "{id_}" has the outcome {before!r} already, got {value!r}; results are never changed'
-            )
-    return new, given_back
+    return upkeep.write(compute, on_recorded)
 
 
 def add(
@@ -114,24 +131,28 @@ def add(
     named = sorted({each for each in tickets if is_line(each, 16)})
     others = sorted({each for each in origins if is_line(each, 200)} - {origin})
     upkeep.refresh()
-    results = [
-        (upkeep.definition.check_arm(label), upkeep.definition.check_outcome(outcome)) for label, outcome in pairs
-    ]
-    with upkeep.writing() as ledger:
-        standing = ledger.standing(lock=True)
-        own = [each for each in others if ledger.results_of(each)]
-        own += ledger.outcomes_of(named)
-        if own:
-            raise Conflict(
-                f'these results are in the study "{upkeep.name}" already, such as that of "{min(own)}"; nothing was '
-                "recorded"
-            )
-        known = recorded(ledger, origin, results)
-        new = [] if known else [{"arm": arm, "outcome": outcome, "origin": origin} for arm, outcome in results]
-        claimed = upkeep.append(ledger, standing, new)
-    if claimed:
-        upkeep.advance(on_check)
-    return len(new)
+
+    def compute() -> Change[int]:
+        folded = upkeep.folded
+        definition = folded.definition
+        results = [(definition.check_arm(label), definition.check_outcome(outcome)) for label, outcome in pairs]
+
+        def record(draft: Draft) -> int:
+            own = [each for each in others if draft.ledger.results_of(each)]
+            own += draft.ledger.known(named)
+            if own:
+                raise Conflict(
+                    f'these results are in the study "{upkeep.name}" already, such as that of "{min(own)}"; nothing '
+                    "was recorded"
+                )
+            if recorded(draft.ledger, origin, results):
+                return 0
+            draft.events.append(ResultsTold(tuple(Told(*each, None, None) for each in results), origin))
+            return len(results)
+
+        return folded.revision, record
+
+    return upkeep.write(compute, on_check=on_check)
 
 
 def recorded(ledger: Ledger, origin: str, results: list[tuple[int, float]]) -> bool:
@@ -144,16 +165,20 @@ def recorded(ledger: Ledger, origin: str, results: list[tuple[int, float]]) -> b
 
 def abandon(upkeep: Upkeep, tickets: Iterable[Ticket | str]) -> None:
     """Gives tickets back, all or none."""
-    ids = [_ticket_id(ticket) for ticket in tickets]
-    with upkeep.writing() as ledger:
-        ledger.standing(lock=True)
-        found = ledger.outcomes_of(ids)
+    ids = list(dict.fromkeys(_ticket_id(ticket) for ticket in tickets))
+
+    def record(draft: Draft) -> None:
+        known: Mapping[str, Known] = draft.ledger.known(ids)
         for id_ in ids:
-            if id_ not in found:
+            if id_ not in known:
                 raise NotFound(f'"{id_}" is no ticket of the study "{upkeep.name}"')
-            if found[id_][1] is not None:
+            if known[id_].outcome is not None:
                 raise Conflict(f'the ticket "{id_}" has its result already and cannot be given back')
-        ledger.abandon(ids, upkeep.now)
+        new = tuple(id_ for id_ in ids if not known[id_].returned)
+        if new:
+            draft.events.append(TicketsReturned(new))
+
+    upkeep.write(lambda: (upkeep.folded.revision, record))
 
 
 def _ticket_id(ticket: Any) -> str:

@@ -7,7 +7,6 @@ not needed: the trials are put in a random order, so that bets can learn within 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -16,12 +15,11 @@ import numpy as np
 from spectralbai.checks import Indices, Vector, check_integer
 from spectralbai.errors import Conflict, InvalidInput
 from spectralbai.journal.definition import Definition
-from spectralbai.journal.entries import Check, Opening, Told
-from spectralbai.study.ledger import Ledger
-from spectralbai.study.replay import advance, summary, with_pulls
-from spectralbai.study.standing import key
+from spectralbai.journal.events import BlockOpened, Event, ResultsTold, Told
+from spectralbai.journal.fold import Fold
+from spectralbai.study.ledger import Ledger, StoredState
 from spectralbai.study.telling import add, recorded
-from spectralbai.study.upkeep import Upkeep
+from spectralbai.study.upkeep import Change, Draft, Upkeep
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
@@ -83,35 +81,32 @@ def in_order(trials: Vector, successes: Vector, ends: tuple[float, float], seed:
     return arms[order], outcomes[order]
 
 
-def settle(
-    definition: Definition, state: State, arms: Indices, outcomes: Vector, now: float
-) -> tuple[State, list[Check], list[Opening], list[int | None]]:
-    """Returns the state after these trials, cut in their order into blocks of the sizes that the policy planned, and
-    what must be recorded: the checks, the blocks, and the number of the block of each trial, None for trials after a
-    decision, which only inform.
+def settle(fold: Fold, arms: Indices, outcomes: Vector) -> tuple[list[Event], list[int | None]]:
+    """Brings a fold to these trials, cut in their order into blocks of the sizes that the policy planned; returns the
+    events, and the number of the block of each trial, None for trials after a decision, which only inform.
 
     The open blocks must have no results and no pending tickets: their planned pulls are replaced by the given trials.
     """
-    policy = definition.of(state).policy
-    checks: list[Check] = []
-    openings: list[Opening] = []
+    events: list[Event] = []
     blocks: list[int | None] = []
     while len(blocks) < arms.size:
-        left, number = arms[len(blocks) :], None
-        size = left.size
-        if state.blocks and policy.verdict(state).stopped_at is None:
+        left, state = arms[len(blocks) :], fold.state
+        size, number = left.size, None
+        if state.blocks and not fold.verdict.settled:
             number = state.blocks[0].number
-            planned = max(state.blocks[0].arms.size, _until_estimate(definition, state, left))
+            planned = max(state.blocks[0].arms.size, _until_estimate(fold.definition, state, left))
             if 2 * size > 3 * planned:  # otherwise all that is left becomes one block, so that no small one remains
                 size = planned
-            openings.append(Opening(number, state.samples, now, tuple(left[:size].tolist())))
-            state = with_pulls(state, number, left[:size])
-        results = outcomes[len(blocks) : len(blocks) + size].tolist()
-        told = Told(left[:size].tolist(), results, [-1 if number is None else number] * size)
-        state, seen = advance(definition, state, told)
-        checks += seen
+            opened = BlockOpened(number, state.samples, tuple(left[:size].tolist()))
+            fold.open(opened.number, opened.arms)
+            events.append(opened)
+        for arm, outcome in zip(left[:size].tolist(), outcomes[len(blocks) :].tolist(), strict=False):
+            fold.queue.add(arm, outcome, number)
+        fold.feed()
+        events += fold.closings
+        fold.closings.clear()
         blocks += [number] * size
-    return state, checks, openings, blocks
+    return events, blocks
 
 
 def _until_estimate(definition: Definition, state: State, arms: Indices) -> int:
@@ -140,38 +135,42 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
     upkeep.refresh()
     arms, outcomes = in_order(*counted(upkeep.definition, counts), f"{upkeep.name}\n{id_}")
     results = list(zip(arms.tolist(), outcomes.tolist(), strict=True))
-    if past or not upkeep.definition.policy.in_blocks:
+    if past:
         labels = upkeep.definition.instance.labels
         return add(upkeep, [(labels[arm], outcome) for arm, outcome in results], id_)
-    while True:
-        upkeep.catch_up()
+
+    def compute() -> Change[int | None]:
         with upkeep.reading() as ledger:
-            if recorded(ledger, id_, results):
+            known = recorded(ledger, id_, results)
+        folded, fold = upkeep.up_to_date()
+        if known:
+            return folded.revision, lambda draft: 0
+        start = folded.state
+        assert start is not None, "it was just read"
+        with upkeep.reading() as ledger:
+            _check_idle(upkeep, ledger, start)
+        before = fold.state
+        events, blocks = settle(fold, arms, outcomes)
+        stored = StoredState.of(folded.definition, fold.state)
+        rows = tuple(Told(*each, block, None) for each, block in zip(results, blocks, strict=True))
+
+        def record(draft: Draft) -> int | None:
+            if recorded(draft.ledger, id_, results):
                 return 0
-            before, kept = ledger.standing(), upkeep.kept(ledger)
-            _check_idle(upkeep, ledger, kept)
-            unseen = ledger.results(kept.samples, before.results)
-        state, seen = advance(upkeep.definition, kept, unseen)
-        now = upkeep.now
-        new, checks, openings, blocks = settle(upkeep.definition, state, arms, outcomes, now)
-        text, columns = json.dumps(new.as_dict()), summary(upkeep.definition, new)
-        with upkeep.writing() as ledger:
-            standing = ledger.standing(lock=True)
-            if standing != before or ledger.kept() != key(kept):
-                continue  # another worker was faster: start again from the new state
-            _check_idle(upkeep, ledger, kept)
-            rows = [
-                {"arm": arm, "outcome": outcome, "block": block, "origin": id_}
-                for (arm, outcome), block in zip(results, blocks, strict=True)
-            ]
-            ledger.append(standing, now, rows, 0)
-            for opening in openings:
-                if opening.number < state.opened:
-                    ledger.change_opening(opening.number, opening.arms)
-            ledger.add([each for each in openings if each.number >= state.opened])
-            ledger.replace_state(key(kept), new, text, now, (*seen, *checks), **columns)
-        upkeep.replaced(new)
-        return len(results)
+            _check_idle(upkeep, draft.ledger, start)
+            if draft.standing.results != before.samples:
+                return None  # results were told meanwhile
+            opened = {event.number for event in events if isinstance(event, BlockOpened)}
+            last = [event for event in fold.openings(before) if event.number not in opened]
+            draft.events += [ResultsTold(rows, id_), *events, *last]
+            draft.stored = stored
+            return len(results)
+
+        return folded.revision, record
+
+    while (new := upkeep.write(compute)) is None:
+        pass
+    return new
 
 
 def _check_idle(upkeep: Upkeep, ledger: Ledger, state: State) -> None:

@@ -1,8 +1,9 @@
-"""The stored state of a study: how it is read, and updated by one worker at a time.
+"""The stored state of a study: how it is read, changed by one write path, and kept up to date.
 
-When enough results have come, one worker claims the update. It computes the new state outside any transaction, and
-stores it if no other worker has done so; the others go on asking and telling meanwhile. If the worker dies, its claim
-expires and another one takes over.
+Every change goes through `Upkeep.write`: it is computed outside any transaction from a stored state, and recorded if
+the stored state still has the same revision; otherwise it is computed again. When a block is complete, the worker who
+told its last result claims the update of the state, and the others go on asking and telling meanwhile. If it dies, its
+claim expires and another one takes over.
 """
 
 from __future__ import annotations
@@ -12,15 +13,15 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from threading import Lock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
-from spectralbai.checks import Vector
 from spectralbai.errors import StorageError
 from spectralbai.journal.definition import Definition
-from spectralbai.study.ledger import Ledger
-from spectralbai.study.replay import advance, summary
-from spectralbai.study.standing import HEAD, Key, Standing, due, key
+from spectralbai.journal.events import Entry, Event
+from spectralbai.journal.fold import Fold, OnCheck
+from spectralbai.study.ledger import Ledger, Standing, StoredState
 from spectralbai.study.storage import Storage
 from spectralbai.threads import one_thread
 
@@ -32,29 +33,78 @@ CLAIM = 10.0
 PAUSE, LONGEST_PAUSE = 0.005, 0.1
 """Seconds between two checks whether another worker is done: at first, and at most later."""
 
-OnCheck = Callable[[int, int], object]
-"""Called with (results processed, all results) while many results are processed."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Folded:
+    """A stored state, and the definition that it belongs to."""
+
+    revision: int
+    """The revision up to which it is folded."""
+    defined: int
+    """The revision of the last event that changed the definition."""
+    definition: Definition
+    state: State | None
+    """None if it was not read."""
+
+
+@dataclass(eq=False)
+class Draft:
+    """A change that is being recorded, inside a transaction."""
+
+    ledger: Ledger
+    standing: Standing
+    """How far the study is before the change."""
+    now: float
+    events: list[Event] = field(default_factory=list)
+    """The events to append to the log."""
+    stored: StoredState | None = None
+    """The state after the change, if it changes the state."""
+    definition: Definition | None = None
+    """The definition after the change, if it changes the definition."""
+
+    def commit(self, claim: Callable[[Standing], float]) -> Standing:
+        """Writes the change, and until when the update that is due after it is claimed; returns how far the study is
+        then."""
+        first = self.standing.revision + 1
+        entries = [Entry(revision, self.now, event) for revision, event in enumerate(self.events, first)]
+        return self.ledger.append(self.standing, entries, self.stored, self.definition, claim)
+
+
+Change = tuple[int, Callable[[Draft], T]]
+"""The revision of the stored state that a change was computed from, and what records it in a draft."""
 
 
 class Upkeep:
-    """The kept state of one study, and the transactions in which its rows are read and written."""
+    """The stored state of one study, and the transactions in which its rows are read and written."""
 
-    def __init__(self, storage: Storage, id_: int, name: str, definition: Definition, head: str) -> None:
-        """`head` is how the definition begins in the storage."""
+    def __init__(self, storage: Storage, id_: int, name: str) -> None:
         self.storage = storage
         self.id = id_
         """Identifies the study, even if another one had its name before and was deleted."""
         self.name = name
-        self.definition = definition
-        """What the study is about; it changes when options join, even if another process adds them."""
-        self._head = head
-        self._known: State | None = None  # the state last read, which is mostly that still kept
+        with self.reading() as ledger:
+            standing = ledger.standing()
+            with undamaged(name):
+                definition = ledger.definition()
+        self._known = Folded(standing.folded, standing.defined, definition, None)
         self._updating = Lock()  # held by the thread of this process that updates the state
 
     @property
     def now(self) -> float:
         """The present time, by the clock of the storage."""
         return self.storage.clock()
+
+    @property
+    def definition(self) -> Definition:
+        """The definition as it was last read; it changes when options join or the study is stopped."""
+        return self._known.definition
+
+    @property
+    def folded(self) -> Folded:
+        """The stored state and the definition as they were last read."""
+        return self._known
 
     @contextmanager
     def reading(self) -> Iterator[Ledger]:
@@ -68,28 +118,104 @@ class Upkeep:
         with self.storage.writing() as connection:
             yield Ledger(connection, self.id)
 
-    def catch_up(self, on_check: OnCheck | None = None) -> None:
-        """Updates the stored state if results are not yet processed and no other worker is doing it."""
-        if not self._needs_update():
-            return
-        with self.writing() as ledger:
-            claimed = self.append(ledger, ledger.standing(lock=True), [])
+    def write(
+        self,
+        compute: Callable[[], Change[T]],
+        on_recorded: Callable[[T], object] | None = None,
+        on_check: OnCheck | None = None,
+    ) -> T:
+        """Returns what a change returns when it is recorded.
+
+        `compute` is called outside any transaction, and again if the stored state is not the same any more when the
+        change is to be recorded. `on_recorded` is called once everything is written. If the change completed a block,
+        this worker then updates the state; `on_check` is called meanwhile.
+        """
+        answer, _, claimed = self._record(compute, self._claim)
+        if on_recorded is not None:
+            on_recorded(answer)
         if claimed:
             self.advance(on_check)
+        return answer
+
+    def _record(self, compute: Callable[[], Change[T]], claim: Callable[[Standing], float]) -> tuple[T, Standing, bool]:
+        """Returns what a change returns when it is recorded, how far the study is then, and whether `claim` said that
+        this worker updates the state next."""
+        while True:
+            revision, record = compute()
+            with self.writing() as ledger:
+                before = ledger.standing(lock=True)
+                if before.folded == revision:
+                    draft = Draft(ledger, before, self.now)
+                    answer = record(draft)
+                    after = draft.commit(claim)
+                    break
+            self.refresh()
+        if after.folded != before.folded:
+            definition = self.definition if draft.definition is None else draft.definition
+            state = None if draft.stored is None else draft.stored.state
+            self._known = Folded(after.folded, after.defined, definition, state)
+        return answer, after, after.behind and after.claimed != before.claimed
+
+    def _claim(self, standing: Standing) -> float:
+        """Returns until when the update of the state is claimed: by this worker from now on, if nobody has."""
+        return self.now + CLAIM if self._unclaimed(standing) else standing.claimed
+
+    def refresh(self) -> None:
+        """Reads the definition again if it has changed in the storage."""
+        with self.reading() as ledger:
+            self.read(ledger, with_state=False)
+
+    def read(self, ledger: Ledger, with_state: bool = True) -> tuple[Standing, Folded]:
+        """Returns how far the study is, and the stored state with its definition; they are read only if changed."""
+        from spectralbai.policy import State
+
+        standing, known = ledger.standing(), self._known  # which other threads may set meanwhile
+        if known.revision == standing.folded and (known.state is not None or not with_state):
+            return standing, known
+        with undamaged(self.name):
+            definition = known.definition if known.defined == standing.defined else ledger.definition()
+            state = known.state if known.revision == standing.folded else None
+            if with_state and state is None:
+                state = State.from_dict(json.loads(ledger.state(standing.folded)))
+        new = Folded(standing.folded, standing.defined, definition, state)
+        if new.revision >= self._known.revision:
+            self._known = new
+        return standing, new
+
+    def current(self, ledger: Ledger) -> tuple[Standing, Folded, Fold]:
+        """Returns how far the study is, the stored state, and a fold that goes on from it with the results told since,
+        as far as no block closes."""
+        standing, folded = self.read(ledger)
+        assert folded.state is not None, "it was just read"
+        until = folded.state.samples if standing.behind else standing.results
+        return standing, folded, Fold(folded.definition, folded.state, ledger.queue(folded.state.samples, until))
+
+    def up_to_date(self) -> tuple[Folded, Fold]:
+        """Returns the stored state and a fold of all results told since, at a time when no block is about to close."""
+        while True:
+            self.catch_up()
+            with self.reading() as ledger:
+                standing, folded, fold = self.current(ledger)
+            if not standing.behind:
+                fold.feed()
+                return folded, fold
+            self.wait()  # another worker is about to close a block, which may bring the decision
+
+    def catch_up(self, on_check: OnCheck | None = None) -> None:
+        """Updates the stored state if results are not yet processed and no other worker is doing it."""
+        with self.reading() as ledger:
+            standing, _ = self.read(ledger, with_state=False)
+        if self._unclaimed(standing):
+            self.write(lambda: (self._known.revision, lambda draft: None), on_check=on_check)
 
     def catch_up_within(self, seconds: float) -> None:
         """Does what `catch_up` does, but returns after so many seconds even if the update is not done; it goes on."""
-        if self._needs_update():
+        with self.reading() as ledger:
+            standing, _ = self.read(ledger, with_state=False)
+        if self._unclaimed(standing):
             thread = Thread(target=self.catch_up)
             thread.start()
             thread.join(seconds)
-
-    def _needs_update(self) -> bool:
-        """Whether the stored state needs an update and no worker is doing it; learns of a new definition on the way."""
-        with self.reading() as ledger:
-            standing = ledger.standing()
-            self.learn(ledger)
-        return self._unclaimed(standing)
 
     def wait(self) -> None:
         """Waits until the stored state is up to date; if no worker is updating it, does so."""
@@ -105,90 +231,40 @@ class Upkeep:
             time.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def append(self, ledger: Ledger, standing: Standing, results: list[dict[str, Any]], filled: int = 0) -> bool:
-        """Appends results, if any, and returns whether this worker must now update the stored state.
-
-        `filled` says how many of the results belong to the oldest open block. If this returns True, the update is
-        claimed, so that other workers do not start it.
-        """
-        now = self.now
-        claimed = self._unclaimed(ledger.append(standing, now, results, filled))
-        if claimed:
-            ledger.update(claimed=now + CLAIM)
-        return claimed
-
     def advance(self, on_check: OnCheck | None = None) -> None:
         """Updates the stored state, step by step, until it is up to date; the caller must have claimed this."""
         with self._updating, one_thread():
-            self._advance(on_check)
+            while self._advance(on_check):
+                pass
         self.catch_up(on_check)  # a thread that told the last result of a block meanwhile left it to this one
 
-    def _advance(self, on_check: OnCheck | None) -> None:
-        behind = True
-        while behind:
+    def _advance(self, on_check: OnCheck | None) -> bool:
+        """Processes the results told since the stored state, at most as many as are due; returns whether more are."""
+
+        def compute() -> Change[int | None]:
             with self.reading() as ledger:
-                state, standing = self.kept(ledger), ledger.standing()
-                told = ledger.results(state.samples, due(state))
+                standing, folded = self.read(ledger)
+                assert folded.state is not None, "it was just read"
+                before = folded.state
+                queue = ledger.queue(before.samples, standing.due)
             if not standing.behind:
-                return  # another worker has done it
-            new, seen = advance(self.definition, state, told)
-            text, columns = json.dumps(new.as_dict()), summary(self.definition, new)
-            with self.writing() as ledger:
-                ledger.standing(lock=True)  # all writers lock the study's row first
-                now = self.now
-                replaced = ledger.replace_state(key(state), new, text, now, seen, **columns)
-                standing = ledger.standing()
-                behind = standing.behind
-                ledger.update(claimed=now + CLAIM if behind else 0.0)
-            if replaced:  # if not, another worker was faster, or opened a block meanwhile
-                self._known = new
-            if on_check is not None:
-                on_check(new.samples, standing.results)
+                return folded.revision, lambda draft: None  # another worker has done it
+            fold = Fold(folded.definition, before, queue)
+            fold.feed()
+            stored = StoredState.of(folded.definition, fold.state)
+            events = [*fold.closings, *fold.openings(before)]
 
-    def kept(self, ledger: Ledger) -> State:
-        """Returns the stored state, which is read only if it has changed, as is the definition."""
-        from spectralbai.policy import State
+            def record(draft: Draft) -> int:
+                draft.stored = stored
+                draft.events += events
+                return stored.state.samples
 
-        kept, state = self.learn(ledger), self._known  # which other threads may set meanwhile
-        if state is None or key(state) != kept:
-            with undamaged(self.name):
-                state = State.from_dict(json.loads(ledger.state()))
-                if key(state) != kept:
-                    raise ValueError(
-                        f"a state of {state.samples} results and {state.opened} blocks, where {kept.seen} and "
-                        f"{kept.opened} should be"
-                    )
-            self._known = state
-        return state
+            return folded.revision, record
 
-    def replaced(self, state: State, definition: Definition | None = None, text: str = "") -> None:
-        """Takes note of the state, and perhaps the definition and its JSON form, that this worker put in place."""
-        if definition is not None:
-            self.definition, self._head = definition, text[:HEAD]
-        self._known = state
-
-    def state(self, ledger: Ledger) -> tuple[State, Vector]:
-        """Returns the state with all results before the next reading of rules, and the number of later ones per arm."""
-        state = self.kept(ledger)
-        until = state.samples if state.opened and ledger.standing().behind else due(state) - 1
-        told = ledger.results(state.samples, until)
-        waiting = ledger.results_per_arm(until, self.definition.policy.problem.n_arms)
-        return advance(self.definition, state, told)[0], waiting
-
-    def refresh(self) -> None:
-        """Reads the definition again if another process has added options or stopped the study."""
-        with self.reading() as ledger:
-            self.learn(ledger)
-
-    def learn(self, ledger: Ledger) -> Key:
-        """Returns the key of the stored state; reads the definition again first if it has changed in the storage."""
-        kept, head = ledger.signs()
-        known = len(self.definition.history) - 1  # more than `kept.joined` if another thread has just let options join
-        if kept.joined > known or (kept.joined == known and head != self._head):
-            with undamaged(self.name):
-                self.definition = ledger.definition()
-            self._head = head
-        return kept
+        samples, standing, _ = self._record(compute, lambda after: self.now + CLAIM if after.behind else 0.0)
+        if samples is not None and on_check is not None:
+            on_check(samples, standing.results)
+        return standing.behind
 
     def _unclaimed(self, standing: Standing) -> bool:
         """Whether the stored state needs an update and no worker is doing it.

@@ -21,9 +21,6 @@ def create(
     file: InstanceFile,
     delta: Annotated[float, Option(help="Risk of a wrong answer.")] = 0.05,
     goal: Annotated[str, Option(help="max or min: which mean outcome is best.")] = "max",
-    stopping: Annotated[
-        str, Option(help="Stopping rule: betting races to the answer; the others sample as SpectralTaS does.")
-    ] = "betting",
     budget: Annotated[
         int | None, Option(help="Trials after which the study ends, decided or not.", metavar="N")
     ] = None,
@@ -44,7 +41,7 @@ def create(
     from spectralbai.study import Study
 
     limits: dict[str, Any] = {"budget": budget, "until": end, "failed_as": failed_as}
-    made = Study.create(name, instance, delta, storage, goal, stopping, **limits)  # type: ignore[arg-type]  # checked inside
+    made = Study.create(name, instance, delta, storage, goal, **limits)  # type: ignore[arg-type]  # checked inside
     words = f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}'
     with made as study:
         document = {"name": name, **study.definition.as_dict()}
@@ -118,7 +115,7 @@ def delete(
 ) -> None:
     """Deletes a study with all its tickets and results. It cannot be restored, except from an export."""
     with open_study(name, storage) as study:
-        results = len(study.records().observations)
+        results = study.status().results
         if not yes:
             _confirm(name, in_words(results, "result"))
         study.delete()

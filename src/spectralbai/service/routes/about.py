@@ -12,7 +12,7 @@ from spectralbai.service.events import Events
 from spectralbai.service.gate import COOKIE
 from spectralbai.service.metrics import Metrics
 from spectralbai.service.problems import problem
-from spectralbai.service.pulse import Pulse
+from spectralbai.service.pulse import beats
 from spectralbai.service.routes.common import Name, TheShelf, answers
 from spectralbai.software import software
 
@@ -62,12 +62,11 @@ def _session(request: Request, token: Token | None) -> Response:
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
-def metrics(request: Request) -> Response:
+def metrics(request: Request, shelf: TheShelf) -> Response:
     """Counts requests, studies and results, in the text form of Prometheus."""
     counted: Metrics = request.app.state.metrics
-    pulse: Pulse = request.app.state.pulse
-    beats = pulse.read()
-    text = counted.text((beat.state for beat in beats), sum(beat.results for beat in beats))
+    now = beats(shelf.studies)
+    text = counted.text((beat.state for beat in now), sum(beat.results for beat in now))
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
@@ -59,7 +59,7 @@ def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Res
             study = shelf.studies.open(body.name)
         except NotFound:
             raise refusal from None
-        if study.definition.history[0].as_dict() != Definition(instance, **chosen).as_dict():
+        if replace(study.definition.history[0], stopped=None).as_dict() != Definition(instance, **chosen).as_dict():
             raise
         return Answer(_study(study))
     shelf.keep(study)

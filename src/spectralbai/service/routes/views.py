@@ -12,13 +12,13 @@ from starlette.responses import Response
 
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Categories
-from spectralbai.journal.entries import Check
 from spectralbai.layout import layout
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
 from spectralbai.service import models
 from spectralbai.service.answers import Answer
 from spectralbai.service.routes.common import Name, TheShelf, answers
 from spectralbai.study import ArmStatus, Status, Study
+from spectralbai.verdict import Verdict
 
 router = APIRouter(prefix="/api/studies/{name}", tags=["views"])
 
@@ -90,7 +90,7 @@ def history(
 
 
 def _history(study: Study, limit: int) -> dict[str, Any]:
-    checks = study.checks(limit)
+    verdicts = study.verdicts(limit)
     definition = study.definition
     labels, graph = definition.instance.labels, definition.instance.problem.graph
     n_arms = len(labels)
@@ -98,27 +98,27 @@ def _history(study: Study, limit: int) -> dict[str, Any]:
     if n_arms > MOST_ARMS and isinstance(graph, Categories):
         kind, names, of = "categories", list(graph.categories), np.asarray(graph.of_arm)
     elif n_arms > MOST_ARMS:
-        chosen = _rivals(checks, n_arms)
+        chosen = _rivals(verdicts, n_arms)
         names, of = [labels[arm] for arm in chosen], np.full(n_arms, -1)
         of[chosen] = np.arange(len(chosen))
     lacking: list[list[float | None] | None] = []
     left: list[list[int] | None] = []
-    for check in checks:
-        if check.lacking is None or check.candidates is None:
+    for verdict in verdicts:
+        if verdict.lacking is None or verdict.candidates is None:
             lacking.append(None)
             left.append(None)
             continue
-        known = of[: len(check.lacking)]  # others have joined since
+        known = of[: len(verdict.lacking)]  # others have joined since
         most = np.full(len(names) + 1, -math.inf)
-        np.maximum.at(most, known, np.array(check.lacking, dtype=float))
+        np.maximum.at(most, known, np.array(verdict.lacking, dtype=float))
         lacking.append([float(each) if math.isfinite(each) else None for each in most[: len(names)]])
-        left.append(np.bincount(of[list(check.candidates)] + 1, minlength=len(names) + 1)[1:].tolist())
+        left.append(np.bincount(of[list(verdict.candidates)] + 1, minlength=len(names) + 1)[1:].tolist())
     return {
         "kind": kind,
         "names": names,
-        "samples": [check.samples for check in checks],
-        "best": [labels[check.arm] for check in checks],
-        "candidates": [None if check.candidates is None else len(check.candidates) for check in checks],
+        "samples": [verdict.samples for verdict in verdicts],
+        "best": [labels[verdict.arm] for verdict in verdicts],
+        "candidates": [None if verdict.candidates is None else len(verdict.candidates) for verdict in verdicts],
         "lacking": lacking,
         "left": left,
         "needed": math.log(1 / definition.delta),
@@ -126,12 +126,12 @@ def _history(study: Study, limit: int) -> dict[str, Any]:
     }
 
 
-def _rivals(checks: tuple[Check, ...], n_arms: int) -> list[int]:
-    """Returns the arms with a line each if there are many: those whose accounts lacked most at the last check."""
-    if not checks or checks[-1].lacking is None:
+def _rivals(verdicts: tuple[Verdict, ...], n_arms: int) -> list[int]:
+    """Returns the arms with a line each if there are many: those whose accounts lacked most at the last verdict."""
+    if not verdicts or verdicts[-1].lacking is None:
         return list(range(min(FIRST, n_arms)))
-    lacking = np.array(checks[-1].lacking, dtype=float)
-    lacking[checks[-1].arm] = -math.inf
+    lacking = np.array(verdicts[-1].lacking, dtype=float)
+    lacking[verdicts[-1].arm] = -math.inf
     chosen: list[int] = np.argsort(-lacking, kind="stable")[:FIRST].tolist()
     return sorted(chosen)
 

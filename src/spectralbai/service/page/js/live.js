@@ -13,7 +13,7 @@ function show(state) {
 /** Listens at a path; returns a function that ends it. A page that nobody sees does not listen. Where nothing has
  * changed but tickets, `onTickets` is called in place of `onChange`. */
 export function listen(path, onChange, onDeleted = () => {}, onTickets = () => {}) {
-  const versions = new Map();
+  const last = new Map();
   let source = null;
   let timer = 0;
   let wait = 1000;
@@ -29,9 +29,10 @@ export function listen(path, onChange, onDeleted = () => {}, onTickets = () => {
       onChange(); // what happened meanwhile
     });
     source.addEventListener("study", (event) => {
-      const { study, version } = JSON.parse(event.data);
-      const same = versions.get(study) === version;
-      versions.set(study, version);
+      const { study, folded, results, state } = JSON.parse(event.data);
+      const known = `${folded} ${results} ${state}`;
+      const same = last.get(study) === known; // then only tickets have changed
+      last.set(study, known);
       (same ? onTickets : onChange)();
     });
     source.addEventListener("deleted", (event) => onDeleted(JSON.parse(event.data)));

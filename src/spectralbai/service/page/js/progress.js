@@ -54,7 +54,7 @@ export function progressPart() {
     setText(risk.value, claimed ? plain(status.risk) : "-");
     setText(
       risk.more,
-      !claimed ? "nothing is claimed" : status.proved ? "at most: this is proved" : "aimed at, not proved",
+      !claimed ? "nothing is claimed" : "at most: this is proved",
     );
     showBar(status, running);
   }
@@ -120,7 +120,6 @@ export function factsPart() {
       ["Risk (delta)", plain(status.delta)],
       ["Smoothness (R)", R],
       ["Do the data agree with R?", status.agreement],
-      ["Rule", status.stopping],
       ["Evidence", status.evidence],
       ["As of", date(status.time)],
     ];

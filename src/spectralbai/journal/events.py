@@ -1,0 +1,455 @@
+"""The kinds of events in the log of a study.
+
+A study is its log: what happened, in order. Every event has a kind, its fields are its JSON form, and it says itself
+what it does: to the definition of the study (`define`), to the state of the policy (`apply`), and to the tables of
+tickets and results (`enter`). A new kind is a class like these, and a line in `KINDS`.
+
+A block may close, and another open, while results are told. So events that change the state say after how many results
+they happened, and results with larger numbers come after them, even if they were told before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+from spectralbai.checks import check_integer, check_number, check_words, is_line
+from spectralbai.documents import plain
+from spectralbai.errors import InvalidInput
+from spectralbai.verdict import Verdict
+
+if TYPE_CHECKING:
+    from spectralbai.journal.definition import Definition
+    from spectralbai.journal.fold import Fold
+    from spectralbai.journal.records import Recorder
+
+REMEDY = "export the study again"
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a study."""
+
+    kind: ClassVar[str]
+    """What it is called in the log."""
+    bulk: ClassVar[tuple[str, ...]] = ()
+    """Keys of the body that are long and seldom read; the tables keep them in a column of their own."""
+    defines: ClassVar[bool] = False
+    """Whether it changes the definition of the study."""
+
+    def body(self) -> dict[str, Any]:
+        """Returns the fields, JSON-ready."""
+        return {each.name: plain(getattr(self, each.name)) for each in fields(self)}
+
+    @classmethod
+    def from_body(cls, body: Body) -> Self:
+        """Returns the event that `body` describes; raises InvalidInput if it cannot be one."""
+        return cls(**{each.name: body.value(each.name) for each in fields(cls)})
+
+    def define(self, definition: Definition | None, time: float) -> Definition | None:
+        """Returns the definition of the study after the event, which happened at that time."""
+        return definition
+
+    def apply(self, fold: Fold) -> None:
+        """Changes the state as the event says; raises InvalidInput if it cannot have happened then."""
+
+    def enter(self, recorder: Recorder, time: float) -> None:
+        """Writes what the event says of tickets and results into their tables."""
+
+
+class Entry(NamedTuple):
+    """An event in the log of a study."""
+
+    revision: int
+    """1, 2, ... in the order of the log."""
+    time: float
+    """When it was recorded, in seconds since 1970."""
+    event: Event
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the entry, JSON-ready."""
+        return {"revision": self.revision, "kind": self.event.kind, "time": self.time, **self.event.body()}
+
+
+class Body:
+    """The body of an event in a document; each method returns a value, or says what is wrong where."""
+
+    def __init__(self, path: str, values: Mapping[str, Any]) -> None:
+        self.path = path
+        self._values = values
+
+    def value(self, name: str, *default: Any) -> Any:
+        if name not in self._values and not default:
+            raise InvalidInput(f"{self.path} lacks {name}; {REMEDY}")
+        return self._values.get(name, *default)
+
+    def integer(self, name: str) -> int:
+        return check_integer(f"{self.path}.{name}", self.value(name), 0)
+
+    def number(self, name: str) -> float:
+        return check_number(f"{self.path}.{name}", self.value(name), "a time", low=0.0, strict=False)
+
+    def words(self, name: str, most: int, *, blank: bool = False) -> str:
+        return check_words(f"{self.path}.{name}", self.value(name), most, blank=blank)
+
+    def object(self, name: str, *default: Any) -> dict[str, Any]:
+        found = self.value(name, *default)
+        if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
+            raise InvalidInput(f"{self.path}.{name} must be an object; {REMEDY}")
+        return found
+
+    def list(self, name: str, *default: Any) -> list[Any]:
+        found = self.value(name, *default)
+        if not isinstance(found, list):
+            raise InvalidInput(f"{self.path}.{name} must be a list; {REMEDY}")
+        return found
+
+    def integers(self, name: str) -> tuple[int, ...]:
+        return tuple(check_integer(f"{self.path}.{name}", each, 0) for each in self.list(name))
+
+    def ids(self, name: str) -> tuple[str, ...]:
+        return tuple(self.id(name, each) for each in self.list(name))
+
+    def id(self, name: str, value: Any) -> str:
+        if not is_line(value, 16) or not value:
+            raise InvalidInput(
+                f"{self.path}.{name}: an id must be up to 16 characters, got {str(value)[:40]!r}; {REMEDY}"
+            )
+        return str(value)
+
+    def texts(self, name: str, *default: Any) -> dict[str, str]:
+        found = self.object(name, *default)
+        if not all(isinstance(text, str) and len(text) <= 200 for text in found.values()):
+            raise InvalidInput(f"{self.path}.{name} must be an object of strings; {REMEDY}")
+        return found
+
+    def verdict(self) -> Verdict:
+        found = dict(self.object("verdict"))
+        if "lacking" in self._values:
+            found["lacking"] = self._values["lacking"]
+        try:
+            verdict = Verdict.from_dict(found)
+            numbers = (verdict.arm, verdict.samples, verdict.stopped_at or 0, *(verdict.candidates or ()))
+            if not all(type(number) is int for number in numbers) or type(verdict.consistent) is not bool:
+                raise ValueError
+            return verdict
+        except (KeyError, TypeError, ValueError):
+            raise InvalidInput(f"{self.path}.verdict is no verdict; {REMEDY}") from None
+
+
+@dataclass(frozen=True)
+class StudyCreated(Event):
+    """The study was created."""
+
+    kind = "created"
+    defines = True
+
+    study: dict[str, Any]
+    """The definition, in its JSON form."""
+    versions: dict[str, str]
+    """Versions of the software that created the study."""
+
+    @classmethod
+    def from_body(cls, body: Body) -> StudyCreated:
+        return cls(body.object("study"), body.texts("versions"))
+
+    def define(self, definition: Definition | None, time: float) -> Definition:
+        from spectralbai.journal.definition import Definition  # it loads numpy, which a client can do without
+
+        return Definition.from_dict(self.study)
+
+    def apply(self, fold: Fold) -> None:
+        fold.begin()
+
+
+@dataclass(frozen=True)
+class BlockOpened(Event):
+    """A block was opened; if it was open already, its pulls were replaced, because counts came instead of them."""
+
+    kind = "opened"
+
+    number: int
+    results: int
+    """Number of results before it."""
+    arms: tuple[int, ...]
+    """The arm of each slot."""
+
+    @classmethod
+    def from_body(cls, body: Body) -> BlockOpened:
+        return cls(body.integer("number"), body.integer("results"), body.integers("arms"))
+
+    def apply(self, fold: Fold) -> None:
+        fold.feed(self.results)
+        fold.open(self.number, self.arms)
+
+    def enter(self, recorder: Recorder, time: float) -> None:
+        recorder.open(self, time)
+
+
+class Slot(NamedTuple):
+    """A ticket, and the slot that it stands for."""
+
+    id: str
+    arm: int
+    block: int
+
+
+@dataclass(frozen=True)
+class TicketsGiven(Event):
+    """Tickets were handed out."""
+
+    kind = "asked"
+
+    worker: str
+    expires: float
+    tickets: tuple[Slot, ...]
+
+    @classmethod
+    def from_body(cls, body: Body) -> TicketsGiven:
+        slots = []
+        for cells in body.list("tickets"):
+            if not isinstance(cells, list) or len(cells) != 3:
+                raise InvalidInput(f"{body.path}.tickets must hold an id, an arm and a block each; {REMEDY}")
+            arm, block = (check_integer(f"{body.path}.tickets", each, 0) for each in cells[1:])
+            slots.append(Slot(body.id("tickets", cells[0]), arm, block))
+        return cls(body.words("worker", 100, blank=True), body.number("expires"), tuple(slots))
+
+    def apply(self, fold: Fold) -> None:
+        fold.hand_out(self.tickets)
+
+    def enter(self, recorder: Recorder, time: float) -> None:
+        for slot in self.tickets:
+            recorder.hand_out(slot, self.worker, time, self.expires)
+
+
+class Told(NamedTuple):
+    """A result as it was told."""
+
+    arm: int
+    outcome: float
+    """In the user's units and sign."""
+    block: int | None
+    """Number of its block; None for results that only inform."""
+    ticket: str | None
+
+
+@dataclass(frozen=True)
+class ResultsTold(Event):
+    """Results were told: of tickets, or of an origin, which are past results or counts."""
+
+    kind = "told"
+
+    results: tuple[Told, ...]
+    origin: str | None = None
+    """Where results without tickets come from."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """Why trials failed, by ticket."""
+    returned: tuple[str, ...] = ()
+    """Tickets of failed trials that are to be handed out again."""
+
+    def body(self) -> dict[str, Any]:
+        rows = [list(each) for each in self.results]  # there may be a million
+        return {"results": rows, "origin": self.origin, "failed": self.failed, "returned": list(self.returned)}
+
+    @classmethod
+    def from_body(cls, body: Body) -> ResultsTold:
+        rows = []
+        for cells in body.list("results"):
+            if not isinstance(cells, list) or len(cells) != 4:
+                raise InvalidInput(f"{body.path}.results must hold arm, outcome, block and ticket each; {REMEDY}")
+            arm, outcome, block, ticket = cells
+            if block is not None:
+                check_integer(f"{body.path}.results", block, 0)
+            if ticket is not None:
+                body.id("results", ticket)
+            rows.append(Told(check_integer(f"{body.path}.results", arm, 0), outcome, block, ticket))
+        origin = None if body.value("origin") is None else body.words("origin", 200)
+        if any((each.ticket is None) == (origin is None) for each in rows):
+            raise InvalidInput(f"{body.path}.results must have tickets, or an origin; {REMEDY}")
+        return cls(tuple(rows), origin, body.texts("failed"), body.ids("returned"))
+
+    def apply(self, fold: Fold) -> None:
+        fold.tell(self)
+
+    def enter(self, recorder: Recorder, time: float) -> None:
+        for each in self.results:
+            recorder.tell(each, self.origin, time)
+        for id_, reason in self.failed.items():
+            recorder.change(id_, failed=reason)
+        recorder.give_back(self.returned, time)
+
+
+@dataclass(frozen=True)
+class TicketsReturned(Event):
+    """Tickets were given back: their trials will not be done."""
+
+    kind = "returned"
+
+    tickets: tuple[str, ...]
+
+    @classmethod
+    def from_body(cls, body: Body) -> TicketsReturned:
+        return cls(body.ids("tickets"))
+
+    def apply(self, fold: Fold) -> None:
+        fold.check_tickets(self.tickets)
+
+    def enter(self, recorder: Recorder, time: float) -> None:
+        recorder.give_back(self.tickets, time)
+
+
+@dataclass(frozen=True)
+class RulesRead(Event):
+    """An event after which the rules were read: what they said then stands, whatever later versions would say."""
+
+    results: int
+    """Number of results before it."""
+    rule: str
+    """The stopping rule and its version, such as betting/1."""
+    verdict: Verdict
+    """What the rule said."""
+
+    bulk: ClassVar[tuple[str, ...]] = ("lacking",)
+
+    def body(self) -> dict[str, Any]:
+        own = {each.name: plain(getattr(self, each.name)) for each in fields(self) if each.name != "verdict"}
+        verdict = self.verdict.compact()
+        return {**own, "lacking": verdict.pop("lacking"), "verdict": verdict}
+
+    @classmethod
+    def read(cls, body: Body) -> dict[str, Any]:
+        """Returns the values of the fields that all events of this sort have."""
+        return {"results": body.integer("results"), "rule": body.words("rule", 100), "verdict": body.verdict()}
+
+
+@dataclass(frozen=True)
+class BlockClosed(RulesRead):
+    """A block had all its results, and the rules were read."""
+
+    kind = "closed"
+
+    block: int
+
+    @classmethod
+    def from_body(cls, body: Body) -> BlockClosed:
+        return cls(block=body.integer("block"), **cls.read(body))
+
+    def apply(self, fold: Fold) -> None:
+        fold.feed(self.results)
+        fold.close(self)
+
+
+@dataclass(frozen=True)
+class OptionWithdrawn(RulesRead):
+    """An option was taken out."""
+
+    kind = "withdrawn"
+
+    arm: int
+    returned: tuple[str, ...] = ()
+    """Tickets that are void since."""
+
+    @classmethod
+    def from_body(cls, body: Body) -> OptionWithdrawn:
+        return cls(arm=body.integer("arm"), returned=body.ids("returned"), **cls.read(body))
+
+    def apply(self, fold: Fold) -> None:
+        fold.feed(self.results)
+        fold.withdraw(self)
+
+    def enter(self, recorder: Recorder, time: float) -> None:
+        recorder.give_back(self.returned, time)
+
+
+@dataclass(frozen=True)
+class OptionsJoined(RulesRead):
+    """Options joined."""
+
+    kind = "joined"
+    bulk = ("lacking", "instance")
+    defines = True
+
+    instance: dict[str, Any]
+    """All options from then on, in its JSON form."""
+    blocks: tuple[int, ...]
+    """Numbers of the blocks that stayed open; no trial of the others was handed out."""
+    returned: tuple[str, ...] = ()
+    """Tickets that are void since."""
+
+    @classmethod
+    def from_body(cls, body: Body) -> OptionsJoined:
+        instance, blocks, returned = body.object("instance", {}), body.integers("blocks"), body.ids("returned")
+        return cls(instance=instance, blocks=blocks, returned=returned, **cls.read(body))
+
+    def define(self, definition: Definition | None, time: float) -> Definition:
+        from spectralbai.instance import Instance
+
+        assert definition is not None, "a study is created before anything else"
+        return definition.joined(Instance.from_dict(self.instance))
+
+    def apply(self, fold: Fold) -> None:
+        fold.feed(self.results)
+        fold.join(self)
+
+    def enter(self, recorder: Recorder, time: float) -> None:
+        recorder.give_back(self.returned, time)
+
+
+@dataclass(frozen=True)
+class StudyStopped(Event):
+    """The study was stopped by hand."""
+
+    kind = "stopped"
+    defines = True
+
+    def define(self, definition: Definition | None, time: float) -> Definition:
+        assert definition is not None, "a study is created before anything else"
+        return replace(definition, stopped=time)
+
+
+KINDS: dict[str, type[Event]] = {
+    event.kind: event
+    for event in (
+        StudyCreated,
+        BlockOpened,
+        TicketsGiven,
+        ResultsTold,
+        TicketsReturned,
+        BlockClosed,
+        OptionWithdrawn,
+        OptionsJoined,
+        StudyStopped,
+    )
+}
+"""The kinds of events by name."""
+
+
+def read_entry(path: str, d: Any) -> Entry:
+    """Returns the entry that `Entry.as_dict` wrote, checked; `path` says where it stands in a document."""
+    if not isinstance(d, Mapping):
+        raise InvalidInput(f"{path} must be an object; {REMEDY}")
+    body = Body(path, d)
+    kind = body.value("kind")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise InvalidInput(f"{path}.kind must be one of {', '.join(KINDS)}, got {str(kind)[:40]!r}")
+    return Entry(body.integer("revision"), body.number("time"), KINDS[kind].from_body(body))
+
+
+def read_log(events: Sequence[Any]) -> list[Entry]:
+    """Returns the log whose entries `Entry.as_dict` wrote, with every event checked for itself."""
+    log = [read_entry(f"$.events[{place}]", event) for place, event in enumerate(events)]
+    for place, entry in enumerate(log):
+        if entry.revision != place + 1:
+            raise InvalidInput(f"$.events[{place}].revision must be {place + 1}, got {entry.revision}; {REMEDY}")
+    return log
+
+
+def defined_by(log: Iterable[Entry]) -> Definition:
+    """Returns the definition of the study whose log this is; events that do not change it may be left out."""
+    definition: Definition | None = None
+    for entry in log:
+        definition = entry.event.define(definition, entry.time)
+    if definition is None:
+        raise InvalidInput(f'the log of a study must begin with the event "created"; {REMEDY}')
+    return definition

@@ -1,0 +1,116 @@
+"""The tickets, results and blocks of a study as tables, written by the events of its log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spectralbai.journal.events import BlockOpened, Entry, Slot, Told
+
+
+@dataclass(frozen=True)
+class Observation:
+    """The record of a result."""
+
+    number: int
+    """1, 2, ... in the order told."""
+    arm: int
+    outcome: float
+    told: float
+    ticket: str | None
+    origin: str | None
+    """Where a result without a ticket comes from."""
+    block: int | None = None
+    """Number of its block; None for results that only inform."""
+
+
+@dataclass(frozen=True)
+class TicketRecord:
+    """The record of a ticket."""
+
+    id: str
+    arm: int
+    worker: str
+    issued: float
+    expires: float
+    block: int
+    abandoned: float | None = None
+    """When it was given back, if it was."""
+    failed: str | None = None
+    """Why its trial failed, if it did."""
+    result: int | None = None
+    """Number of its result."""
+
+
+@dataclass(frozen=True)
+class Opening:
+    """The record of the opening of a block."""
+
+    number: int
+    results: int
+    """Number of results in the state when the block was opened."""
+    opened: float
+    arms: tuple[int, ...]
+    """The arm of each slot."""
+
+
+@dataclass(frozen=True)
+class Records:
+    """All records of a study: results in the order told, tickets and blocks in the order given and opened."""
+
+    observations: tuple[Observation, ...]
+    tickets: tuple[TicketRecord, ...]
+    openings: tuple[Opening, ...]
+
+    @classmethod
+    def of(cls, log: Iterable[Entry]) -> Records:
+        """Returns the records that follow from a log."""
+        recorder = Recorder()
+        for entry in log:
+            entry.event.enter(recorder, entry.time)
+        return cls(
+            tuple(Observation(**row) for row in recorder.results),
+            tuple(TicketRecord(**row) for row in recorder.tickets.values()),
+            tuple(recorder.openings[number] for number in sorted(recorder.openings)),
+        )
+
+
+class Recorder:
+    """New rows of the tables, and changes of rows that are there already."""
+
+    def __init__(self, results: int = 0) -> None:
+        """`results` is the number of results so far."""
+        self.tickets: dict[str, dict[str, Any]] = {}
+        """New tickets by id."""
+        self.changes: dict[str, dict[str, Any]] = {}
+        """New values of columns of tickets that are there already, by id."""
+        self.results: list[dict[str, Any]] = []
+        """New results, in the order told."""
+        self.openings: dict[int, Opening] = {}
+        """Blocks opened, by number."""
+        self._before = results
+
+    def open(self, block: BlockOpened, time: float) -> None:
+        first = self.openings.get(block.number)
+        opened = time if first is None else first.opened
+        self.openings[block.number] = Opening(block.number, block.results, opened, block.arms)
+
+    def hand_out(self, slot: Slot, worker: str, issued: float, expires: float) -> None:
+        times = {"issued": issued, "expires": expires}
+        self.tickets[slot.id] = {**slot._asdict(), "worker": worker, **times}
+
+    def tell(self, result: Told, origin: str | None, time: float) -> None:
+        number = self._before + len(self.results) + 1
+        self.results.append({"number": number, **result._asdict(), "told": time, "origin": origin})
+        if result.ticket is not None:
+            self.change(result.ticket, result=number)
+
+    def give_back(self, ids: Iterable[str], time: float) -> None:
+        for id_ in ids:
+            self.change(id_, abandoned=time)
+
+    def change(self, id_: str, **columns: Any) -> None:
+        row = self.tickets.get(id_)
+        (self.changes.setdefault(id_, {}) if row is None else row).update(columns)
