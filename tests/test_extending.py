@@ -49,6 +49,7 @@ def test_every_kind_has_one_skeleton() -> None:
         "A geometry",
         "A solver of the allocation",
         "A storage",
+        "An event",
         "A command",
     ]
 

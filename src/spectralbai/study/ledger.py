@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, Table, bindparam,
 from sqlalchemy.exc import IntegrityError
 
 from spectralbai.checks import Vector
-from spectralbai.errors import Conflict, NotFound
+from spectralbai.errors import Conflict, NotFound, StorageError
 from spectralbai.journal.definition import Definition, Goal
 from spectralbai.journal.entries import Result, Ticket
 from spectralbai.journal.events import KINDS, BlockClosed, Body, Entry, Event, OptionsJoined, defined_by
@@ -423,6 +423,10 @@ def _row(entry: Entry) -> dict[str, Any]:
 
 
 def _entry(revision: int, time: float, kind: str, body: str, bulk: str | None = None) -> Entry:
+    if kind not in KINDS:
+        raise StorageError(
+            f'the log has an event of the kind "{kind}", unknown here; upgrade spectralbai, or register it'
+        )
     values = {**json.loads(body), **(json.loads(bulk) if bulk else {})}
     return Entry(revision, time, KINDS[kind].from_body(Body(f"event {revision}", values)))
 

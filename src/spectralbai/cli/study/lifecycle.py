@@ -123,6 +123,24 @@ def delete(
     answer(as_json, {"deleted": name, "results": results}, words)
 
 
+def upgrade(
+    storage: StorageUrl = None,
+    backed_up: Annotated[bool, Option("--backed-up", help="There is a backup of the PostgreSQL database.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Converts a storage that an earlier version wrote. Stop all workers and services first.
+
+    A file is copied before it is converted. Make a backup of a PostgreSQL database yourself.
+    """
+    from spectralbai.study.schema import version
+    from spectralbai.study.storage import Storage
+
+    before, backup = Storage.upgrade(storage, backed_up=backed_up)
+    words = f"converted from version {before} to {version()}" if before < version() else "nothing to convert"
+    words += "" if backup is None else f"; the file as it was is {backup}"
+    answer(as_json, {"before": before, "now": version(), "backup": backup}, words)
+
+
 def _confirm(name: str, results: str) -> None:
     if sys.stdin is None or not sys.stdin.isatty():
         raise InvalidInput(
