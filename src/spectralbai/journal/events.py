@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from spectralbai.journal.records import Recorder
 
 REMEDY = "export the study again"
+LARGE = 2**53
+"""Numbers below this are exact in JSON."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +75,21 @@ class Entry(NamedTuple):
 
 
 class Body:
-    """The body of an event in a document; each method returns a value, or says what is wrong where."""
+    """The body of an event in a document; each method returns a value, or says what is wrong where.
 
-    def __init__(self, path: str, values: Mapping[str, Any]) -> None:
-        self.path = path
+    There may be hundreds of thousands: what is right is let through before a sentence about it is put together.
+    """
+
+    __slots__ = ("_values", "place")
+
+    def __init__(self, place: int, values: Mapping[str, Any]) -> None:
+        """`place` is the number of the event in the list of all events."""
+        self.place = place
         self._values = values
+
+    @property
+    def path(self) -> str:
+        return f"$.events[{self.place}]"
 
     def value(self, name: str, *default: Any) -> Any:
         if name not in self._values and not default:
@@ -85,10 +97,16 @@ class Body:
         return self._values.get(name, *default)
 
     def integer(self, name: str) -> int:
-        return check_integer(f"{self.path}.{name}", self.value(name), 0)
+        return self.whole(name, self.value(name))
+
+    def whole(self, name: str, value: Any) -> int:
+        return value if type(value) is int and 0 <= value < LARGE else check_integer(f"{self.path}.{name}", value, 0)
 
     def number(self, name: str) -> float:
-        return check_number(f"{self.path}.{name}", self.value(name), "a time", low=0.0, strict=False)
+        found = self.value(name)
+        if type(found) is float and 0 <= found < LARGE:
+            return found
+        return check_number(f"{self.path}.{name}", found, "a time", low=0.0, strict=False)
 
     def words(self, name: str, most: int, *, blank: bool = False) -> str:
         return check_words(f"{self.path}.{name}", self.value(name), most, blank=blank)
@@ -106,7 +124,7 @@ class Body:
         return found
 
     def integers(self, name: str) -> tuple[int, ...]:
-        return tuple(check_integer(f"{self.path}.{name}", each, 0) for each in self.list(name))
+        return tuple(self.whole(name, each) for each in self.list(name))
 
     def ids(self, name: str) -> tuple[str, ...]:
         return tuple(self.id(name, each) for each in self.list(name))
@@ -205,14 +223,17 @@ class TicketsGiven(Event):
     expires: float
     tickets: tuple[Slot, ...]
 
+    def body(self) -> dict[str, Any]:
+        return {"worker": self.worker, "expires": self.expires, "tickets": [list(slot) for slot in self.tickets]}
+
     @classmethod
     def from_body(cls, body: Body) -> TicketsGiven:
         slots = []
         for cells in body.list("tickets"):
             if not isinstance(cells, list) or len(cells) != 3:
                 raise InvalidInput(f"{body.path}.tickets must hold an id, an arm and a block each; {REMEDY}")
-            arm, block = (check_integer(f"{body.path}.tickets", each, 0) for each in cells[1:])
-            slots.append(Slot(body.id("tickets", cells[0]), arm, block))
+            id_, arm, block = cells
+            slots.append(Slot(body.id("tickets", id_), body.whole("tickets", arm), body.whole("tickets", block)))
         return cls(body.words("worker", 100, blank=True), body.number("expires"), tuple(slots))
 
     def apply(self, fold: Fold) -> None:
@@ -260,11 +281,13 @@ class ResultsTold(Event):
                 raise InvalidInput(f"{body.path}.results must hold arm, outcome, block and ticket each; {REMEDY}")
             arm, outcome, block, ticket = cells
             if block is not None:
-                check_integer(f"{body.path}.results", block, 0)
+                body.whole("results", block)
             if ticket is not None:
                 body.id("results", ticket)
-            rows.append(Told(check_integer(f"{body.path}.results", arm, 0), outcome, block, ticket))
-        origin = None if body.value("origin") is None else body.words("origin", 200)
+            rows.append(Told(body.whole("results", arm), outcome, block, ticket))
+        origin = body.value("origin")
+        if origin is not None:
+            origin = body.words("origin", 200)
         if any((each.ticket is None) == (origin is None) for each in rows):
             raise InvalidInput(f"{body.path}.results must have tickets, or an origin; {REMEDY}")
         return cls(tuple(rows), origin, body.texts("failed"), body.ids("returned"))
@@ -425,20 +448,20 @@ KINDS: dict[str, type[Event]] = {
 """The kinds of events by name."""
 
 
-def read_entry(path: str, d: Any) -> Entry:
-    """Returns the entry that `Entry.as_dict` wrote, checked; `path` says where it stands in a document."""
-    if not isinstance(d, Mapping):
-        raise InvalidInput(f"{path} must be an object; {REMEDY}")
-    body = Body(path, d)
+def read_entry(place: int, d: Any) -> Entry:
+    """Returns the entry that `Entry.as_dict` wrote, checked; `place` says where it stands in the list of events."""
+    body = Body(place, d)
+    if not isinstance(d, dict):
+        raise InvalidInput(f"{body.path} must be an object; {REMEDY}")
     kind = body.value("kind")
     if not isinstance(kind, str) or kind not in KINDS:
-        raise InvalidInput(f"{path}.kind must be one of {', '.join(KINDS)}, got {str(kind)[:40]!r}")
+        raise InvalidInput(f"{body.path}.kind must be one of {', '.join(KINDS)}, got {str(kind)[:40]!r}")
     return Entry(body.integer("revision"), body.number("time"), KINDS[kind].from_body(body))
 
 
 def read_log(events: Sequence[Any]) -> list[Entry]:
     """Returns the log whose entries `Entry.as_dict` wrote, with every event checked for itself."""
-    log = [read_entry(f"$.events[{place}]", event) for place, event in enumerate(events)]
+    log = [read_entry(place, event) for place, event in enumerate(events)]
     for place, entry in enumerate(log):
         if entry.revision != place + 1:
             raise InvalidInput(f"$.events[{place}].revision must be {place + 1}, got {entry.revision}; {REMEDY}")

@@ -82,6 +82,7 @@ class Fold:
         """The results told since the state at the beginning."""
         self._slots: dict[str, tuple[int, int]] = {}  # (block, arm) of each ticket that this fold has seen
         self._told: set[str] = set()
+        self._open: tuple[State | None, set[tuple[int, int]]] = (None, set())  # a state, and (block, arm) of its slots
 
     @property
     def state(self) -> State:
@@ -97,11 +98,12 @@ class Fold:
 
     def hand_out(self, slots: Iterable[Slot]) -> None:
         """Takes note of tickets."""
-        arms_of = {block.number: set(block.arms.tolist()) for block in self.state.blocks}
+        if self._open[0] is not self.state:
+            self._open = self.state, {(block.number, arm) for block in self.state.blocks for arm in block.arms.tolist()}
         for slot in slots:
             if slot.id in self._slots:
                 raise InvalidInput(f"the ticket {slot.id!r} was handed out already")
-            if slot.arm not in arms_of.get(slot.block, ()):
+            if (slot.block, slot.arm) not in self._open[1]:
                 raise InvalidInput(f"the ticket {slot.id!r} is no slot of a block that is open")
             self._slots[slot.id] = slot.block, slot.arm
 

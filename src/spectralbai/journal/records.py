@@ -98,14 +98,15 @@ class Recorder:
         self.openings[block.number] = Opening(block.number, block.results, opened, block.arms)
 
     def hand_out(self, slot: Slot, worker: str, issued: float, expires: float) -> None:
-        times = {"issued": issued, "expires": expires}
-        self.tickets[slot.id] = {**slot._asdict(), "worker": worker, **times}
+        row = {"id": slot.id, "arm": slot.arm, "block": slot.block, "worker": worker}
+        self.tickets[slot.id] = {**row, "issued": issued, "expires": expires}
 
     def tell(self, result: Told, origin: str | None, time: float) -> None:
-        number = self._before + len(self.results) + 1
-        self.results.append({"number": number, **result._asdict(), "told": time, "origin": origin})
-        if result.ticket is not None:
-            self.change(result.ticket, result=number)
+        number, (arm, outcome, block, ticket) = self._before + len(self.results) + 1, result
+        row = {"number": number, "arm": arm, "outcome": outcome, "block": block, "ticket": ticket}
+        self.results.append({**row, "told": time, "origin": origin})
+        if ticket is not None:
+            self.change(ticket, result=number)
 
     def give_back(self, ids: Iterable[str], time: float) -> None:
         for id_ in ids:

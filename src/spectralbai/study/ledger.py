@@ -428,7 +428,7 @@ def _entry(revision: int, time: float, kind: str, body: str, bulk: str | None = 
             f'the log has an event of the kind "{kind}", unknown here; upgrade spectralbai, or register it'
         )
     values = {**json.loads(body), **(json.loads(bulk) if bulk else {})}
-    return Entry(revision, time, KINDS[kind].from_body(Body(f"event {revision}", values)))
+    return Entry(revision, time, KINDS[kind].from_body(Body(revision - 1, values)))
 
 
 def _verdict(entry: Entry) -> Verdict:
