@@ -150,10 +150,11 @@ class Upkeep:
                     after = draft.commit(claim)
                     break
             self.refresh()
-        if after.folded != before.folded:
-            definition = self.definition if draft.definition is None else draft.definition
-            state = None if draft.stored is None else draft.stored.state
-            self._known = Folded(after.folded, after.defined, definition, state)
+        if draft.stored is not None:
+            known = self._known  # which other threads may set meanwhile
+            if draft.definition is not None or known.defined == after.defined:
+                definition = draft.definition or known.definition
+                self._remember(Folded(after.folded, after.defined, definition, draft.stored.state))
         return answer, after, after.behind and after.claimed != before.claimed
 
     def _claim(self, standing: Standing) -> float:
@@ -178,9 +179,13 @@ class Upkeep:
             if with_state and state is None:
                 state = State.from_dict(json.loads(ledger.state(standing.folded)))
         new = Folded(standing.folded, standing.defined, definition, state)
-        if new.revision >= self._known.revision:
-            self._known = new
+        self._remember(new)
         return standing, new
+
+    def _remember(self, folded: Folded) -> None:
+        """Keeps a stored state for later calls, unless another thread has a newer one."""
+        if folded.revision >= self._known.revision:
+            self._known = folded
 
     def current(self, ledger: Ledger) -> tuple[Standing, Folded, Fold]:
         """Returns how far the study is, the stored state, and a fold that goes on from it with the results told since,
