@@ -116,7 +116,7 @@ def test_equations_and_sections_that_are_cited_are_there() -> None:
 def test_the_files_that_a_trial_passes_through_exist() -> None:
     steps = re.split(r"^\d+\. ", (DOCS / "one_trial.md").read_text("utf-8"), flags=re.MULTILINE)[1:]
     found_in = [re.findall(r"`(src/[^`]+)`", step) for step in steps]
-    assert len(steps) > 20 and all(found_in), "every step names a file"
+    assert len(steps) >= 10 and all(found_in), "every step names a file"
     named = [name for names in found_in for name in names]
     missing = sorted({name for name in named if not (ROOT / name).is_file()})
     assert not missing, f"docs/one_trial.md names files that do not exist: {', '.join(missing)}; say where they are now"
