@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Column, Connection, ForeignKey, Index, MetaData, Table, UniqueConstraint
 from sqlalchemy.schema import SchemaItem
-from sqlalchemy.types import Double, Integer, String, Text
+from sqlalchemy.types import BigInteger, Double, Integer, String, Text
 
 FIRST = 5
 """The first version of these tables that was released."""
@@ -50,7 +50,7 @@ studies = Table(
     Column("options", Integer, nullable=False),
     Column("goal", String(3), nullable=False),
     Column("delta", Double, nullable=False),
-    Column("budget", Integer),
+    Column("budget", BigInteger),
     Column("until", Double),
     Column("stopped", Double),
     Column("progress", String(12), nullable=False),  # running, inconsistent, decided or doubted, in the stored state
