@@ -21,7 +21,7 @@ from spectralbai.study.standing import due
 
 ROOT = Path(__file__).parent.parent
 INSTANCE = {
-    "format": "spectralbai-instance/1",
+    "format": "spectralbai-instance/3",
     "n_arms": 3,
     "edges": [[1, 2, 1.0]],
     "R": 0.01,
@@ -186,7 +186,7 @@ def test_a_report_is_a_page_and_json(study: Callable[..., Any], folder: Path) ->
     )
     assert (folder / "out" / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     assert json.loads((folder / "out" / "page.json").read_text("utf-8"))["status"]["results"] == 1
-    assert answers(study("report", "pages", "--json"))["format"] == "spectralbai-report/2"
+    assert answers(study("report", "pages", "--json"))["format"] == "spectralbai-report/3"
 
 
 def test_a_control_is_an_option_of_status_and_report(study: Callable[..., Any], folder: Path) -> None:

@@ -21,21 +21,17 @@ from spectralbai.checks import (
     check_vector,
     subject,
 )
-from spectralbai.documents import plain
+from spectralbai.documents import check_format, plain
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import READERS, Graph, check_edges
 from spectralbai.noise import noise_from_dict
 from spectralbai.noise.document import KEYS as NOISE_KEYS
 from spectralbai.problem import Problem
 
-FORMAT_1 = "spectralbai-instance/1"
-"""The format that every version reads: edges, and one R."""
-FORMAT = "spectralbai-instance/2"
-"""The format with categories in place of edges, one R per component, or a registered kind of graph or noise."""
-NEWER = ("categories", "category_weight", "geometry", "noise")
-"""Keys that only the newer format has."""
+FORMAT = "spectralbai-instance/3"
 REQUIRED = ("format", "n_arms", "R")
-KEYS = (*REQUIRED, "edges", *NEWER, "mu", *NOISE_KEYS, "tolerance", "labels")
+GRAPH_KEYS = ("edges", "categories", "category_weight", "geometry")
+KEYS = (*REQUIRED, *GRAPH_KEYS, "mu", "noise", *NOISE_KEYS, "tolerance", "labels")
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -71,24 +67,23 @@ class Instance:
         object.__setattr__(self, "labels", tuple(names))
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the instance in format spectralbai-instance/2, or /1 if that is enough; `from_dict` restores it."""
+        """Returns the instance as a document spectralbai-instance/3; `from_dict` restores it."""
         problem = self.problem
-        graph, noise = problem.graph.as_dict(), problem.noise.as_dict()
         radii = plain(problem.radii)
         return {
-            "format": FORMAT if "edges" not in graph or problem.by_component or "noise" in noise else FORMAT_1,
+            "format": FORMAT,
             "n_arms": problem.n_arms,
-            **graph,
+            **problem.graph.as_dict(),
             **({} if self.mu is None else {"mu": self.mu.tolist()}),
             "R": radii if problem.by_component else radii[0],
-            **noise,
+            **problem.noise.as_dict(),
             "tolerance": problem.tolerance,
             "labels": list(self.labels),
         }
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Instance:
-        """Returns the instance of a document spectralbai-instance/1 or /2; error messages name the JSON path."""
+        """Returns the instance of a document spectralbai-instance/3; error messages name the JSON path."""
         _check_keys(d)
         n_arms = check_integer("$.n_arms", d["n_arms"], 2)
         graph = _graph_from(d, n_arms)
@@ -105,15 +100,8 @@ def _check_keys(d: Mapping[str, Any]) -> None:
         raise InvalidInput(f'$ must be an object, got {reprlib.repr(d)}; start from {{"format": "{FORMAT}", ...}}')
     if "format" not in d:
         raise InvalidInput(f'$ lacks the key "format"; add "format": "{FORMAT}"')
-    if d["format"] not in (FORMAT, FORMAT_1):
-        raise InvalidInput(f'$.format must be "{FORMAT}", got {reprlib.repr(d["format"])}')
+    check_format("$.format", d["format"], FORMAT)
     check_keys("$", d, KEYS, REQUIRED)
-    newer = any(key in d for key in NEWER) or isinstance(d["R"], list | tuple)
-    if d["format"] == FORMAT_1 and newer:
-        raise InvalidInput(
-            f'$.format must be "{FORMAT}" where there are categories or several R, or a registered kind, got '
-            f'"{FORMAT_1}"; change it'
-        )
     forms = [key for key in ("edges", "categories", "geometry") if key in d]
     if len(forms) != 1:
         got = " and ".join(f'"{key}"' for key in forms) if "geometry" in forms else "both" if forms else "neither"

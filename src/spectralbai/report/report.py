@@ -24,7 +24,7 @@ from spectralbai.software import software
 from spectralbai.text.html import SCRIPT, paged, pairs, paragraph, table
 from spectralbai.text.wording import MOST_NAMED, as_time, in_words
 
-FORMAT = "spectralbai-report/2"
+FORMAT = "spectralbai-report/3"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from spectralbai.checks import did_you_mean
-from spectralbai.documents import plain
+from spectralbai.documents import check_format, plain
 from spectralbai.errors import NotFound
 from spectralbai.journal.definition import Goal
 from spectralbai.journal.entries import Ticket
@@ -20,7 +20,7 @@ from spectralbai.report.tables import arms_of, categories_of, comparisons_of
 from spectralbai.text import html
 from spectralbai.text.wording import MOST_NAMED, in_words
 
-FORMAT = "spectralbai-status/1"
+FORMAT = "spectralbai-status/2"
 MOST_ROWS = 30
 """Most arms, and most categories, that a notebook shows."""
 MANY_ARMS = 100
@@ -340,12 +340,11 @@ class Status:
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Status:
         """Returns the status that `as_dict` wrote with all arms; the times of its tickets are whole seconds."""
+        check_format("the format of a status", d.get("format"), FORMAT, "install the version that the service has")
         R = d["R"]
         return cls(
             **{
-                **{field.name: d[field.name] for field in fields(cls) if field.name in d},
-                "computing": d.get("computing", False),  # a service of an earlier version does not say
-                "unprocessed": d.get("unprocessed", d.get("unweighed")),  # as it was called then
+                **{field.name: d[field.name] for field in fields(cls)},
                 "R": tuple(math.inf if each == "inf" else each for each in R) if isinstance(R, list) else R,
                 "candidates": None if d["candidates"] is None else tuple(d["candidates"]),
                 "arms": tuple(ArmStatus.from_dict(each) for each in d["arms"]),
