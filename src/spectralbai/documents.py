@@ -36,3 +36,12 @@ def plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     return value
+
+
+def number(value: Any) -> float:
+    """Returns the number that `plain` wrote as `value`; what it never writes is returned as it is, for a check to
+    refuse."""
+    if value is None:
+        return math.nan
+    found: float = float(value) if value in ("inf", "-inf") else value
+    return found

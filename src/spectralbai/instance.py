@@ -21,7 +21,7 @@ from spectralbai.checks import (
     check_vector,
     subject,
 )
-from spectralbai.documents import check_format, plain
+from spectralbai.documents import check_format, number, plain
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import READERS, Graph, check_edges
 from spectralbai.noise import noise_from_dict
@@ -88,7 +88,8 @@ class Instance:
         n_arms = check_integer("$.n_arms", d["n_arms"], 2)
         graph = _graph_from(d, n_arms)
         R = _radii_from(d["R"], graph)
-        tolerance = _non_negative("$.tolerance", d.get("tolerance", 0.0))
+        rule = "a finite non-negative number"
+        tolerance = check_number("$.tolerance", d.get("tolerance", 0.0), rule, low=0.0, strict=False)
         mu = check_numbers("$.mu", d["mu"], n_arms, "a finite number", low=-math.inf) if "mu" in d else None
         labels = _check_labels("$.labels", d["labels"], n_arms) if "labels" in d else None
         problem = Problem(graph, R, tolerance=tolerance, noise=noise_from_dict(d, n_arms))
@@ -132,7 +133,9 @@ def _graph_from(d: Mapping[str, Any], n_arms: int) -> Graph:
 
 def _radii_from(R: Any, graph: Graph) -> float | list[float]:
     def radius(path: str, value: Any) -> float:
-        return math.inf if value == "inf" else _non_negative(path, value, ' or "inf"')
+        given = value if value is None else number(value)
+        rule = 'a finite non-negative number or "inf"'
+        return check_number(path, given, rule, low=0.0, strict=False, allow_inf=isinstance(value, str))
 
     if not isinstance(R, list | tuple):
         return radius("$.R", R)
@@ -173,7 +176,3 @@ def _edges_from(edges: Any, n_arms: int) -> list[tuple[int, int, float]]:
             check_arm(f"$.edges[{position}][{end}]", edge[end], n_arms)
     clean = check_edges(n_arms, edges, "$.edges[{}]".format)
     return [(a, b, weight) for (a, b), weight in clean.items()]
-
-
-def _non_negative(path: str, value: Any, alternative: str = "") -> float:
-    return check_number(path, value, f"a finite non-negative number{alternative}", low=0.0, strict=False)

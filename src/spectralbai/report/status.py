@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from spectralbai.checks import did_you_mean
-from spectralbai.documents import check_format, plain
+from spectralbai.documents import check_format, number, plain
 from spectralbai.errors import NotFound
 from spectralbai.journal.definition import Goal
 from spectralbai.journal.entries import Ticket
@@ -345,7 +345,7 @@ class Status:
         return cls(
             **{
                 **{field.name: d[field.name] for field in fields(cls)},
-                "R": tuple(math.inf if each == "inf" else each for each in R) if isinstance(R, list) else R,
+                "R": tuple(map(number, R)) if isinstance(R, list) else R,
                 "candidates": None if d["candidates"] is None else tuple(d["candidates"]),
                 "arms": tuple(ArmStatus.from_dict(each) for each in d["arms"]),
                 "pending": tuple(Ticket.from_dict(each) for each in d["pending"]),
