@@ -291,6 +291,7 @@ def test_the_storage_may_come_from_the_environment(
         (("create", "x", "instance.json", "--goal", "best"), "`goal` must be max or min, got 'best'"),
         (("create", "x", "instance.json", "--delta", "0"), "`delta` must be a risk between 0 and 1"),
         (("import", "pages", "none.csv", "--origin", "x"), "none.csv: No such file or directory"),
+        (("import", "pages", "other.csv", "--origin", "x"), 'error: other.csv: line 2, column "label": "other" is no'),
         (("import", "pages", "past.csv"), "--origin is needed: where the results come from"),
         (("import", "pages", "cut.csv", "--origin", "x"), "cut.csv: line 3: 1 cells for 2 columns"),
         (("import", "pages", "quote.csv", "--origin", "x"), "quote.csv: line 2: not CSV"),

@@ -22,6 +22,8 @@ Matrix = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Mask = NDArray[np.bool_]
 T = TypeVar("T")
+LARGEST_COUNT = 10**15
+"""Most trials of a budget or of counts; numbers up to here are exact as floats."""
 
 
 def subject(name: str) -> str:
@@ -77,10 +79,12 @@ def check_number(name: str, value: Any, rule: str, *, low: float, strict: bool, 
     return number
 
 
-def check_integer(name: str, value: Any, low: int) -> int:
-    """Returns `value` as an int of at least `low`."""
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Returns `value` as an int from `low` to `high`, if that is given."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
         raise InvalidInput(f"{subject(name)} must be a whole number of at least {low}, got {reprlib.repr(value)}")
+    if high is not None and value > high:
+        raise InvalidInput(f"{subject(name)} must be at most {high:,}, got {reprlib.repr(value)}")
     return int(value)
 
 
@@ -182,12 +186,20 @@ def check_arm(name: str, value: Any, n_arms: int) -> int:
 
 def check_memory(what: str, needed: float, remedy: str) -> None:
     """Raises `InvalidInput` if `what` needs more bytes than half of the memory of this machine."""
-    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > installed / 2:
+    installed = _memory()
+    if installed is not None and needed > installed / 2:
         raise InvalidInput(
             f"{what} would need about {needed / 1e9:,.1f} GB of memory, and this machine has "
             f"{installed / 1e9:,.1f} GB; {remedy}"
         )
+
+
+def _memory() -> int | None:
+    """Returns the bytes of memory of this machine; None on systems that do not say, such as Windows."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def check_matrices(n_arms: int, bytes_per_pair: int) -> None:

@@ -107,7 +107,7 @@ BAD_FILES = {
     "range of words": (SMALL + "mean_range = ['a', 'b']\n", "`low` must be"),
     "a number too long": (SMALL.replace("runs = 3", "runs = 3" + "0" * 5000), "not TOML"),
     "nested too deep": (SMALL.replace("runs = 3", "runs = " + "[" * 5000), "not TOML"),
-    "too many runs": (SMALL.replace("runs = 3", "runs = 3000000"), "at most 1000000"),
+    "too many runs": (SMALL.replace("runs = 3", "runs = 3000000"), "at most 1,000,000"),
     "grub with another rule": (
         HEAD + PATH + '[[policies]]\nkind = "grub"\nstopping = "mixture"\n',
         "must be graph-intervals",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from spectralbai.checks import Vector, check_delta, check_integer, check_keys, check_number, did_you_mean
+from spectralbai.checks import LARGEST_COUNT, Vector, check_delta, check_integer, check_keys, check_number, did_you_mean
 from spectralbai.documents import check_format
 from spectralbai.errors import InvalidInput, SpectralBAIError, about
 from spectralbai.instance import Instance
@@ -93,11 +93,9 @@ class Campaign:
             raise InvalidInput(f"not TOML: {error}") from None
         check_keys("the campaign", document, KEYS, REQUIRED)
         check_format("format", document["format"], FORMAT, REMEDY)
-        runs = check_integer("runs", document["runs"], 1)
-        if runs > MOST_RUNS:
-            raise InvalidInput(f"`runs` must be at most {MOST_RUNS}, got {runs}")
+        runs = check_integer("runs", document["runs"], 1, MOST_RUNS)
         seed = check_integer("seed", document.get("seed", 0), 0)
-        max_samples = check_integer("max_samples", document.get("max_samples", 1_000_000), 1)
+        max_samples = check_integer("max_samples", document.get("max_samples", 1_000_000), 1, LARGEST_COUNT)
         deltas = document["deltas"]
         if not isinstance(deltas, list) or not deltas:
             raise InvalidInput(f"deltas must be a list of risks, such as [0.1, 0.01], got {deltas!r}")
