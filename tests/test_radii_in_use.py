@@ -25,7 +25,7 @@ from spectralbai import (
     simulate,
     solve_allocation,
 )
-from spectralbai.checks import Matrix, Vector
+from spectralbai.arrays import Matrix, Vector
 from spectralbai.cli import app
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence

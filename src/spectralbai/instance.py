@@ -10,17 +10,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import (
-    Vector,
-    check_arm,
-    check_integer,
-    check_keys,
-    check_kind,
-    check_number,
-    check_numbers,
-    check_vector,
-    subject,
-)
+from spectralbai.arrays import Vector, check_vector
+from spectralbai.checks import check_arm, check_integer, check_keys, check_kind, check_number, check_numbers, subject
 from spectralbai.documents import check_format, number, plain
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import READERS, Graph, check_edges

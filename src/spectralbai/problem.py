@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Indices, Mask, Vector, check_number, check_vector
+from spectralbai.arrays import Indices, Mask, Vector, check_vector
+from spectralbai.checks import check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph, number_by_first
 from spectralbai.noise import Binary, Bounded, Noise, SubGaussian

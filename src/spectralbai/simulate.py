@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from spectralbai.checks import LARGEST_COUNT, Vector, check_integer, check_vector
+from spectralbai.arrays import Vector, check_vector
+from spectralbai.checks import LARGEST_COUNT, check_integer
 from spectralbai.noise import Drawing
 from spectralbai.policy import Policy
 from spectralbai.threads import one_thread

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from spectralbai.checks import LARGEST_COUNT, Vector, check_delta, check_integer, check_keys, check_number, did_you_mean
+from spectralbai.arrays import Vector
+from spectralbai.checks import LARGEST_COUNT, check_delta, check_integer, check_keys, check_number, did_you_mean
 from spectralbai.documents import check_format
 from spectralbai.errors import InvalidInput, SpectralBAIError, about
 from spectralbai.instance import Instance

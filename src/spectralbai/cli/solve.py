@@ -18,7 +18,7 @@ from spectralbai.text.wording import in_words
 
 if TYPE_CHECKING:
     from spectralbai.allocation import Allocation
-    from spectralbai.checks import Vector
+    from spectralbai.arrays import Vector
     from spectralbai.instance import Instance
 
 MOST_ROWS = 30

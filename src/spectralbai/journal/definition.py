@@ -12,15 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spectralbai.checks import (
-    LARGEST_COUNT,
-    Vector,
-    check_delta,
-    check_integer,
-    check_number,
-    check_words,
-    did_you_mean,
-)
+from spectralbai.arrays import Vector
+from spectralbai.checks import LARGEST_COUNT, check_delta, check_integer, check_number, check_words, did_you_mean
 from spectralbai.errors import InvalidInput, NotFound
 from spectralbai.instance import Instance
 from spectralbai.text.wording import MOST_NAMED, in_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.documents import plain
 
 FORMAT = "spectralbai-verdict/1"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from spectralbai.checks import Indices, Matrix
+from spectralbai.arrays import Indices, Matrix
 from spectralbai.graph import Categories
 
 if TYPE_CHECKING:

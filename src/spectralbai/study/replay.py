@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectralbai.checks import Indices
+from spectralbai.arrays import Indices
 from spectralbai.errors import InvalidInput
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Check, Join, Opening, Records, Told, Withdrawal

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectralbai.checks import LARGEST_COUNT, Indices, Vector, check_integer
+from spectralbai.arrays import Indices, Vector
+from spectralbai.checks import LARGEST_COUNT, check_integer
 from spectralbai.errors import Conflict, InvalidInput
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Check, Opening, Told

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.errors import StorageError
 from spectralbai.journal.definition import Definition
 from spectralbai.study.ledger import Ledger
