@@ -11,16 +11,33 @@ from spectralbai.checks import is_line
 from spectralbai.client.transport import Transport
 from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput
-from spectralbai.instance import Instance
-from spectralbai.journal.definition import Definition
-from spectralbai.journal.entries import Failure, Result, Ticket
+from spectralbai.journal.entries import (
+    Failure,
+    Join,
+    Observation,
+    Opening,
+    Records,
+    Result,
+    Ticket,
+    TicketRecord,
+    Withdrawal,
+)
 from spectralbai.report import Status
 
 if TYPE_CHECKING:
-    from spectralbai.journal.entries import Records
+    from spectralbai.instance import Instance
+    from spectralbai.journal.definition import Definition
 
 Outcome = float | Failure | None
 CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
+TABLES: dict[str, type[Any]] = {
+    "observations": Observation,
+    "tickets": TicketRecord,
+    "openings": Opening,
+    "withdrawals": Withdrawal,
+    "joins": Join,
+}
+"""The entries in each table of an export."""
 ALL_ARMS = 1_000_000
 """More than a service shows."""
 
@@ -65,7 +82,9 @@ class RemoteStudy(Closing):
 
     @property
     def definition(self) -> Definition:
-        """The present definition of the study, read from the service."""
+        """The present definition of the study, read from the service; it needs numpy."""
+        from spectralbai.journal.definition import Definition
+
         return Definition.from_dict(self._call("GET")["definition"])
 
     def ask(self, n: int = 1, worker: str = "", lease: float = 3600.0, *, key: str | None = None) -> list[Ticket]:
@@ -133,9 +152,7 @@ class RemoteStudy(Closing):
 
     def join(self, instance: Instance) -> str:
         """Adds options to the study; returns what changed, in words. See `Study.join`."""
-        if not isinstance(instance, Instance):
-            raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
-        return str(self._call("POST", "/join", {"instance": instance.as_dict()})["changes"])
+        return str(self._call("POST", "/join", {"instance": document_of(instance)})["changes"])
 
     def stop(self) -> bool:
         """Ends the study by hand; returns whether it was running. See `Study.stop`."""
@@ -176,9 +193,8 @@ class RemoteStudy(Closing):
 
     def records(self) -> Records:
         """Returns all results, tickets and blocks ever recorded, as of one instant."""
-        from spectralbai.study.transfer import read_export
-
-        return read_export(self.export()).records
+        document = self.export()
+        return Records(**{key: _entries(kind, document[key]) for key, kind in TABLES.items() if key in document})
 
     def close(self) -> None:
         """Closes the connection of this thread."""
@@ -197,6 +213,20 @@ class RemoteStudy(Closing):
         page: bool = False,
     ) -> Any:
         return self._transport.call(method, f"/api/studies/{_quoted(self.name)}{path}", body, query, key, page)
+
+
+def document_of(instance: Instance) -> dict[str, Any]:
+    """Returns the JSON form of an instance."""
+    from spectralbai.instance import Instance  # it needs numpy, as whoever has an instance does
+
+    if not isinstance(instance, Instance):
+        raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
+    return instance.as_dict()
+
+
+def _entries(kind: type[Any], table: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Returns the entries of a kind in a table that a service exported."""
+    return tuple(kind(*(tuple(cell) if isinstance(cell, list) else cell for cell in row)) for row in table["rows"])
 
 
 def _quoted(name: str) -> str:

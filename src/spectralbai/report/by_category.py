@@ -1,4 +1,7 @@
-"""The arms of a study by category: the overview for studies with thousands of arms."""
+"""The arms of a study by category: the overview for studies with thousands of arms.
+
+numpy is imported where it is used, because the client, which reads statuses, needs the standard library only.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from spectralbai.arrays import Indices, Matrix
-from spectralbai.graph import Categories
-
 if TYPE_CHECKING:
+    from spectralbai.arrays import Indices, Matrix
+    from spectralbai.graph import Categories
     from spectralbai.journal.definition import Definition
     from spectralbai.journal.entries import Check
     from spectralbai.report.status import ArmStatus
@@ -59,6 +59,8 @@ class CategoryStatus:
 
 def categories_in(definition: Definition) -> Categories | None:
     """Returns the categories of the arms of a study; None if it has none."""
+    from spectralbai.graph import Categories
+
     graph = definition.instance.problem.graph
     return graph if isinstance(graph, Categories) else None
 
@@ -106,6 +108,8 @@ def _summary(
 
 def most_lacking(lacking: Matrix, of_arm: Indices) -> Matrix:
     """Returns the largest of `lacking` (times, arms) in each category, (times, categories); NaN without an account."""
+    import numpy as np
+
     most = np.full((len(lacking), int(of_arm.max()) + 1), np.nan)
     np.fmax.at(most.T, of_arm, lacking.T)  # ignores NaN
     return most
@@ -117,6 +121,8 @@ def lacking_of(checks: Sequence[Check], withdrawn: Sequence[bool], leaders: bool
     It is NaN for withdrawn arms after they were out, for arms that had not joined yet and, if `leaders`, for the leader
     at that time.
     """
+    import numpy as np
+
     lacking = np.full((len(checks), len(withdrawn)), np.nan)
     for row, check in zip(lacking, checks, strict=True):
         row[: len(check.lacking or ())] = check.lacking

@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from spectralbai.checks import did_you_mean
 from spectralbai.documents import check_format, number, plain
 from spectralbai.errors import NotFound
-from spectralbai.journal.definition import Goal
 from spectralbai.journal.entries import Ticket
 from spectralbai.report.by_category import CategoryStatus, summarised
 from spectralbai.report.comparison import Comparison, Mean
@@ -19,6 +18,9 @@ from spectralbai.report.sentences import advice_of, answer_of, evidence_of
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
 from spectralbai.text import html
 from spectralbai.text.wording import MOST_NAMED, in_words
+
+if TYPE_CHECKING:
+    from spectralbai.journal.definition import Goal
 
 FORMAT = "spectralbai-status/2"
 MOST_ROWS = 30
