@@ -13,7 +13,7 @@ from rich.console import Console
 from spectralbai.campaign import Results
 
 CAMPAIGN = """
-format = "spectralbai-campaign/1"
+format = "spectralbai-campaign/2"
 runs = {runs}
 deltas = [0.1, 0.01]
 [[instances]]

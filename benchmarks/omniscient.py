@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 import spectralbai as sb
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.outlook import Outlook, separable

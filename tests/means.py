@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spectralbai import Instance
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 
 
 def mu_of(instance: Instance) -> Vector:

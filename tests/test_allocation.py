@@ -16,7 +16,7 @@ from spectralbai import Allocation, Graph, InvalidInput, Problem, closest_altern
 from spectralbai.allocation import Solver
 from spectralbai.allocation.certificate import Certified, certified_lower, certified_upper, feasible_gradients
 from spectralbai.allocation.interior_point import interior_point
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.responder import Responder
 
 SLACK = 2.5e-6  # two certified values agree up to twice the relative gap asked of each

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.outlook import Outlook, separable

@@ -14,7 +14,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 from spectralbai import Allocation, Graph, InvalidInput, Problem, lower_bound, solve_allocation
 from spectralbai.allocation.binary import BinaryGame, _solve_small, relative_entropy
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.responder import Responder
 
 PATH = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, InvalidInput, Problem, SpectralTaS, simulate
-from spectralbai.checks import Indices, Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.noise import Binary, Bounded

@@ -11,7 +11,7 @@ import spectralbai as sb
 from spectralbai.allocation.catalogue import entropy_bound, layout_of, shift_bound
 from spectralbai.allocation.category_responses import Alternatives, Layout, pooled, respond
 from spectralbai.allocation.category_system import System
-from spectralbai.checks import Indices, Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.responder import Responder
 
 

@@ -18,7 +18,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai import Graph, Problem, SpectralRace, simulate
-from spectralbai.checks import Matrix, Vector
+from spectralbai.arrays import Matrix, Vector
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.intervals import graph_precision, pooled_intervals, pools_of

@@ -20,7 +20,7 @@ from spectralbai.allocation import SOLVERS
 from spectralbai.cli import main
 
 PAPER: dict[str, Any] = {
-    "format": "spectralbai-instance/1",
+    "format": "spectralbai-instance/3",
     "n_arms": 3,
     "edges": [[1, 2, 1.0]],
     "mu": [0.9, 0.5, 0.6],
@@ -74,7 +74,7 @@ def test_solve_as_json_is_complete_and_strict_json(run: Run) -> None:
     code, stdout, _ = run("solve", "-", "--json", stdin=as_bytes())
     answer = json.loads(stdout, parse_constant=pytest.fail)
     assert code == 0
-    assert answer["format"] == "spectralbai-solve/1"
+    assert answer["format"] == "spectralbai-solve/2"
     assert answer["labels"] == PAPER["labels"]
     assert (answer["best"], answer["status"]) == (0, "certified")
     assert sum(answer["omega"]) == pytest.approx(1)
@@ -386,7 +386,7 @@ def test_a_terminal_that_cannot_show_a_label_gets_a_replacement(quiet: Callable[
 
 def test_solve_says_that_the_time_of_scores_is_no_lower_bound(run: Run, tmp_path: Path) -> None:
     instance = {
-        "format": "spectralbai-instance/1",
+        "format": "spectralbai-instance/3",
         "n_arms": 3,
         "edges": [[1, 2, 1.0]],
         "mu": [0.9, 0.5, 0.6],

@@ -289,7 +289,7 @@ def test_a_budget_is_told_and_drawn(run: Run, tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", [("plan", "--quick"), ("solve",), ("study", "create", "pages")])
 def test_sigma_is_never_assumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run, command: tuple[str]) -> None:
     monkeypatch.chdir(tmp_path)
-    silent = {"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0}
+    silent = {"format": "spectralbai-instance/3", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0}
     Path("x.json").write_text(json.dumps(silent))
     for file, stdin in (("x.json", b""), ("-", json.dumps(silent).encode())):
         code, stdout, stderr = run(*command, file, stdin=stdin)
@@ -303,7 +303,7 @@ def test_sigma_is_never_assumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_a_plan_may_say_the_sigma_that_the_file_does_not(tmp_path: Path, run: Run) -> None:
     file = tmp_path / "x.json"
-    file.write_text('{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0}')
+    file.write_text('{"format": "spectralbai-instance/3", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0}')
     code, stdout, _ = run("plan", str(file), "--sigma", "2", "--quick")
     assert code == 0 and "sigma 2" in stdout
 

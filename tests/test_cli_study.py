@@ -21,7 +21,7 @@ from spectralbai.study.standing import due
 
 ROOT = Path(__file__).parent.parent
 INSTANCE = {
-    "format": "spectralbai-instance/1",
+    "format": "spectralbai-instance/3",
     "n_arms": 3,
     "edges": [[1, 2, 1.0]],
     "R": 0.01,
@@ -186,7 +186,7 @@ def test_a_report_is_a_page_and_json(study: Callable[..., Any], folder: Path) ->
     )
     assert (folder / "out" / "page.html").read_text("utf-8").startswith("<!DOCTYPE html>")
     assert json.loads((folder / "out" / "page.json").read_text("utf-8"))["status"]["results"] == 1
-    assert answers(study("report", "pages", "--json"))["format"] == "spectralbai-report/2"
+    assert answers(study("report", "pages", "--json"))["format"] == "spectralbai-report/3"
 
 
 def test_a_control_is_an_option_of_status_and_report(study: Callable[..., Any], folder: Path) -> None:
@@ -291,6 +291,7 @@ def test_the_storage_may_come_from_the_environment(
         (("create", "x", "instance.json", "--goal", "best"), "`goal` must be max or min, got 'best'"),
         (("create", "x", "instance.json", "--delta", "0"), "`delta` must be a risk between 0 and 1"),
         (("import", "pages", "none.csv", "--origin", "x"), "none.csv: No such file or directory"),
+        (("import", "pages", "other.csv", "--origin", "x"), 'error: other.csv: line 2, column "label": "other" is no'),
         (("import", "pages", "past.csv"), "--origin is needed: where the results come from"),
         (("import", "pages", "cut.csv", "--origin", "x"), "cut.csv: line 3: 1 cells for 2 columns"),
         (("import", "pages", "quote.csv", "--origin", "x"), "quote.csv: line 2: not CSV"),

@@ -19,7 +19,7 @@ from spectralbai.campaign import Campaign, Results, RunRow, run_campaign
 from spectralbai.cli.work import cluster
 
 TEXT = """
-format = "spectralbai-campaign/1"
+format = "spectralbai-campaign/2"
 runs = 4
 deltas = [0.2, 0.05]
 [[instances]]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, InvalidInput, Problem, estimate
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 
 
 def random_data(

@@ -23,14 +23,14 @@ GRAPH = Graph.from_edges(3, [(1, 2, 2.0)])
 PROBLEM = Problem(GRAPH, R=0.01)
 
 
-TWO: dict[str, Any] = {"format": "spectralbai-instance/2", "edges": [[1, 2, 1.0]]}
+TWO: dict[str, Any] = {"edges": [[1, 2, 1.0]]}
 SORTED: dict[str, Any] = TWO | {"edges": ..., "categories": ["a", "b", "a"]}
 
 
 def document(**changes: Any) -> dict[str, Any]:
     """A valid document with some keys changed; `...` removes a key."""
     d = {
-        "format": "spectralbai-instance/1",
+        "format": "spectralbai-instance/3",
         "n_arms": 3,
         "edges": [[1, 2, 1.0], [0, 1, 0.5]],
         "mu": [0.9, 0.5, 0.6],
@@ -178,16 +178,18 @@ def test_low_and_high_stand_in_place_of_sigma() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": ...}, '$ lacks the key "format"; add "format": "spectralbai-instance/2"'),
+        ({"format": ...}, '$ lacks the key "format"; add "format": "spectralbai-instance/3"'),
         (
-            {"format": "spectralbai-instance/3"},
-            "$.format must be \"spectralbai-instance/2\", got 'spectralbai-instance/3'",
+            {"format": "spectralbai-instance/2"},
+            "$.format must be \"spectralbai-instance/3\", got 'spectralbai-instance/2'; make it again",
         ),
-        ({"format": None}, '$.format must be "spectralbai-instance/2", got None'),
+        ({"format": None}, '$.format must be "spectralbai-instance/3", got None'),
         ({"n_arms": ...}, '$ lacks the key "n_arms"; add it'),
         ({"edges": ...}, '$ must have either "edges" or "categories", got neither; "edges": [] has none'),
-        ({"categories": ["a", "a", "b"]}, '$.format must be "spectralbai-instance/2" where there are categories'),
-        ({"R": [1.0, 1.0]}, '$.format must be "spectralbai-instance/2" where there are categories or several R'),
+        (
+            {"format": "spectralbai-instance/4"},
+            "$.format must be \"spectralbai-instance/3\", got 'spectralbai-instance/4'",
+        ),
         (TWO | {"categories": ["a", "a", "b"]}, '$ must have either "edges" or "categories", got both'),
         (TWO | {"category_weight": 1}, '$ has "category_weight" without "categories"; remove it'),
         (TWO | {"R": [1.0]}, "$.R must be one number or one for each of the 2 components, in the order of their"),
@@ -316,17 +318,16 @@ def test_categories_and_an_R_for_each_survive_the_round_trip() -> None:
     graph = Graph.from_categories(["shoes", "hats", "shoes", "gloves", "hats"], 2.0)
     instance = Instance(Problem(graph, [0.5, math.inf, 3.0]), [0.1, 0.2, 0.3, 0.4, 0.5])
     written = instance.as_dict()
-    assert written["format"] == "spectralbai-instance/2" and "edges" not in written
+    assert written["format"] == "spectralbai-instance/3" and "edges" not in written
     assert written["categories"] == ["shoes", "hats", "shoes", "gloves", "hats"]
     assert written["R"] == [0.5, "inf", 0.0]  # of a category of one arm it says nothing
     read = Instance.from_dict(json.loads(json.dumps(written)))
     assert read.as_dict() == written and isinstance(read.problem.graph, Categories)
 
 
-def test_one_R_and_edges_are_written_as_before() -> None:
-    assert Instance.from_dict(document()).as_dict()["format"] == "spectralbai-instance/1"
-    several = Instance.from_dict(document(**TWO | {"R": [0.25, 7.0]})).as_dict()
-    assert (several["format"], several["R"]) == ("spectralbai-instance/2", [0.0, 7.0])
+def test_several_R_are_written_as_a_list() -> None:
+    assert Instance.from_dict(document()).as_dict()["R"] == 0.01
+    assert Instance.from_dict(document(**TWO | {"R": [0.25, 7.0]})).as_dict()["R"] == [0.0, 7.0]
 
 
 def test_a_registered_kind_of_geometry_is_read_from_a_file_and_others_are_refused(
@@ -344,7 +345,6 @@ def test_a_registered_kind_of_geometry_is_read_from_a_file_and_others_are_refuse
         ({"geometry": {"kind": "chain", "n": 4}}, "$.geometry must have n_arms = 3 arms, got 4; correct one of them"),
         ({"edges": []}, '$ must have either "edges" or "categories", got "edges" and "geometry"'),
         ({"category_weight": 2.0}, '$ has "category_weight" without "categories"; remove it'),
-        ({"format": "spectralbai-instance/1"}, '$.format must be "spectralbai-instance/2" where there are categories'),
     ):
         with pytest.raises(InvalidInput, match=re.escape(message)):
             Instance.from_dict(document(**(given | changes)))

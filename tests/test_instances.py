@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from spectralbai import instances
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
 from spectralbai.instance import Instance

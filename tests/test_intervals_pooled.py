@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from spectralbai import Graph, Problem, SpectralRace, SpectralTaS
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.intervals import pooled_intervals, pools_of
 from spectralbai.noise import Drawing, Pools

@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import ArrayLike
 
 import spectralbai as sb
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.policy.state import State
 from spectralbai.stopping.accounts import HALF, Account, Accounts, Leaders
 from verification.coverage import chance

@@ -86,6 +86,7 @@ LAYERS: list[dict[str, str]] = [
     },
     {
         "checks": "checks shared by the public boundary",
+        "arrays": "types of arrays, and their checks",
         "compiled": "how kernels are compiled and kept",
         "threads": "linear algebra on one thread",
         "software": "versions",

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from spectralbai import InvalidInput
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.memory import Memory
 from spectralbai.stopping.accounts import Account, Accounts, Leaders

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, InvalidInput, Problem, SpectralTaS, simulate
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.noise import Binary, Bounded, Drawing, Noise, SubGaussian, document, noise_from_dict, register_noise
 
 GRAPH = Graph.from_edges(3, [(1, 2, 1.0)])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem
-from spectralbai.checks import Matrix
+from spectralbai.arrays import Matrix
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.outlook import DOUBT, Outlook

@@ -30,7 +30,7 @@ from spectralbai.plot import as_png, plot_graph
 Run = Callable[..., Any]
 
 CAMPAIGN = """
-format = "spectralbai-campaign/1"
+format = "spectralbai-campaign/2"
 runs = 1
 deltas = [0.2]
 [[instances]]
@@ -40,7 +40,7 @@ size = 2
 [[policies]]
 kind = "uniform"
 """
-DEFINITION = '{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [[0, 1, 1.0]], "R": 1.0, "low": 0, "high": 1}'
+DEFINITION = '{"format": "spectralbai-instance/3", "n_arms": 2, "edges": [[0, 1, 1.0]], "R": 1.0, "low": 0, "high": 1}'
 
 
 class Command(NamedTuple):
@@ -77,7 +77,7 @@ FOREIGN = {
     "empty": b"",
     "text": b"my notes on spectralbai\n",
     "JSON": b'{"format": "other/1"}',
-    "JSON that names a format further down": b'{"n": 1, "more": {"format": "spectralbai-instance/1"}}',
+    "JSON that names a format further down": b'{"n": 1, "more": {"format": "spectralbai-instance/3"}}',
     "JSON of a format that is no number": b'{"format": "spectralbai-instance/x"}',
     "a list": b"[1, 2]",
     "CSV": b"a,b\n1,2\n",

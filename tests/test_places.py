@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem, estimate
-from spectralbai.checks import Matrix
+from spectralbai.arrays import Matrix
 from spectralbai.evidence import places
 from spectralbai.evidence.places import folded, further_apart, spread_around
 from spectralbai.spectral import Components, decompose, sparse_projection

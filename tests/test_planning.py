@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
-from spectralbai.checks import Indices, Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.inputs.history import roughness_from
 from spectralbai.planning import BATCH, Variation, planned
 from tests.means import mu_of

@@ -26,7 +26,7 @@ def instance(folder: Path, n_arms: int) -> Path:
     mu = np.sin(6 * np.arange(n_arms) / n_arms) + 0.01 * np.random.default_rng(0).standard_normal(n_arms)
     edges = [[k, k + 1, 1.0] for k in range(n_arms - 1)]
     file = folder / "many.json"
-    document = {"format": "spectralbai-instance/1", "n_arms": n_arms, "edges": edges, "mu": mu.tolist(), "sigma": 1.0}
+    document = {"format": "spectralbai-instance/3", "n_arms": n_arms, "edges": edges, "mu": mu.tolist(), "sigma": 1.0}
     file.write_text(json.dumps({**document, "R": 1.2 * float(np.square(np.diff(mu)).sum())}))
     return file
 
@@ -82,7 +82,7 @@ def test_an_interrupt_ends_compiled_code_within_a_second_in_one_line(
 
 def test_an_interrupted_campaign_of_long_runs_ends_within_a_second(tmp_path: Path) -> None:
     instance(tmp_path, 500)
-    head = 'format = "spectralbai-campaign/1"\nruns = 9\ndeltas = [0.01]\n[[instances]]\nfile = "many.json"\n'
+    head = 'format = "spectralbai-campaign/2"\nruns = 9\ndeltas = [0.01]\n[[instances]]\nfile = "many.json"\n'
     (tmp_path / "campaign.toml").write_text(head + '[[policies]]\nkind = "spectral-tas"\n')
     for jobs in ("1", "2"):
         arguments = ["simulate", str(tmp_path / "campaign.toml"), "--out", str(tmp_path / "out"), "--jobs", jobs]
@@ -102,7 +102,7 @@ def test_an_interrupt_at_a_prompt_for_input_ends_at_once(tmp_path: Path) -> None
     os.close(writing)
 
 
-SMALL = '{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0, "sigma": 1.0}'
+SMALL = '{"format": "spectralbai-instance/3", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0, "sigma": 1.0}'
 
 
 @pytest.mark.parametrize(

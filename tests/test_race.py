@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from spectralbai import Graph, InvalidInput, Problem, SpectralRace
 from spectralbai.allocation.closed_form import balance
 from spectralbai.allocation.interior_point import search
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.outlook import Outlook

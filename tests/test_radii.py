@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spectralbai import Graph, Problem, closest_alternative, estimate
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.responder import Responder
 from spectralbai.spectral import Components, Responses, decompose
 

@@ -25,7 +25,7 @@ from spectralbai import (
     simulate,
     solve_allocation,
 )
-from spectralbai.checks import Matrix, Vector
+from spectralbai.arrays import Matrix, Vector
 from spectralbai.cli import app
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence
@@ -312,7 +312,7 @@ def test_a_campaign_lists_all_R_and_has_no_place_for_them_on_an_axis(tmp_path: A
     mu = [0.5, 0.0, 0.52, 0.1, 0.5, 0.1, 2.0]
     (tmp_path / "two.json").write_text(json.dumps(Instance(Problem(TWO, [0.2, math.inf, 0.0]), mu).as_dict()))
     (tmp_path / "it.toml").write_text(
-        'format = "spectralbai-campaign/1"\nseed = 1\nruns = 1\ndeltas = [0.1]\n'
+        'format = "spectralbai-campaign/2"\nseed = 1\nruns = 1\ndeltas = [0.1]\n'
         '[[instances]]\nfile = "two.json"\n[[policies]]\nkind = "spectral-race"\n'
     )
     out = str(tmp_path / "out")

@@ -85,7 +85,7 @@ def test_the_loop_shown_first_runs_until_the_study_has_decided(tmp_path: Path, w
     once = "[ -e tried ] || { touch tried; exit; }"  # a trial that prints nothing has failed, and is done again
     (tmp_path / "trial").write_text(f'#!/bin/sh\n{once}\ncase "$1" in 1) echo 1.2 ;; *) echo -0.4 ;; esac\n')
     (tmp_path / "trial").chmod(0o755)
-    problem = '{"format": "spectralbai-instance/1", "n_arms": 3, "edges": [[0, 2, 1.0]], "R": 0.01, "sigma": 0.3}'
+    problem = '{"format": "spectralbai-instance/3", "n_arms": 3, "edges": [[0, 2, 1.0]], "R": 0.01, "sigma": 0.3}'
     done = in_shell(
         f"echo '{problem}' | spectralbai study create doses -\n{loop}\nspectralbai study list --json", tmp_path, warm
     )

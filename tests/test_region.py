@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.stopping import LikelihoodReading, Mixture

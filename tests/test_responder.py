@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from spectralbai import Graph, InvalidInput, Problem, closest_alternative
 from spectralbai.allocation.certificate import certified_lower
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.responder import Responder
 from spectralbai.spectral import Responses
 

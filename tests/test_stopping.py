@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from spectralbai import Graph, Problem
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.memory import Memory

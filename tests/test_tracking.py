@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linprog
 
 from spectralbai import Graph, Problem, SpectralTaS
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.policy.schedule import next_reading
 from spectralbai.sampling.tracking import Tracked, floor, next_pulls, project_on_floor
 

@@ -31,7 +31,7 @@ with socket.socket(socket.AF_UNIX) as server:
     socket.send_fds(server, [json.dumps([os.getcwd(), dict(os.environ), *sys.argv[2:]]).encode()], [0, 1, 2])
     sys.exit((server.recv(1) or b"?")[0])
 """
-INSTANCE = '{"format": "spectralbai-instance/1", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0, "sigma": 1.0}'
+INSTANCE = '{"format": "spectralbai-instance/3", "n_arms": 2, "edges": [], "mu": [1, 0], "R": 1.0, "sigma": 1.0}'
 
 
 def answer(connection: socket.socket) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.stats import beta, binomtest
 
 from spectralbai import Problem
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.evidence.blocks import Data
 from spectralbai.spectral import Components
 from spectralbai.stopping import integrals

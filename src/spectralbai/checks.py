@@ -1,6 +1,7 @@
 """Checks of what users give: each returns a clean value or raises `InvalidInput`.
 
 `name` is an argument or option, or a place: a path such as $.mu in a JSON document, or a line of a table.
+Arrays are checked in `arrays`: this module needs the standard library only, and numbers of numpy are numbers here too.
 """
 
 from __future__ import annotations
@@ -10,18 +11,14 @@ import math
 import os
 import reprlib
 from collections.abc import Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any, TypeGuard, TypeVar
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from spectralbai.errors import InvalidInput
 
-Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Indices = NDArray[np.intp]
-Mask = NDArray[np.bool_]
 T = TypeVar("T")
+LARGEST_COUNT = 10**15
+"""Most trials of a budget or of counts; numbers up to here are exact as floats."""
 
 
 def subject(name: str) -> str:
@@ -65,22 +62,24 @@ def check_kind(name: str, value: Any, known: Mapping[str, T]) -> T:
 
 def check_number(name: str, value: Any, rule: str, *, low: float, strict: bool, allow_inf: bool = False) -> float:
     """Returns `value` as a float above `low` (strictly or not); `rule` is the end of "`name` must be ..."."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Real)):
         raise InvalidInput(f"{subject(name)} must be {rule}, got {reprlib.repr(value)}; give a number")
     try:
         number = float(value)
     except OverflowError:  # an int too large for a float
-        number = math.inf if value > 0 else -math.inf
+        number = -math.inf if value < 0 else math.inf
     in_range = number > low if strict else number >= low
     if not in_range or (math.isinf(number) and not allow_inf):
         raise InvalidInput(f"{subject(name)} must be {rule}, got {number if math.isinf(number) else value}")
     return number
 
 
-def check_integer(name: str, value: Any, low: int) -> int:
-    """Returns `value` as an int of at least `low`."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < low:
+def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """Returns `value` as an int from `low` to `high`, if that is given."""
+    if isinstance(value, bool) or not isinstance(value, (int, Integral)) or int(value) < low:
         raise InvalidInput(f"{subject(name)} must be a whole number of at least {low}, got {reprlib.repr(value)}")
+    if high is not None and int(value) > high:
+        raise InvalidInput(f"{subject(name)} must be at most {high:,}, got {reprlib.repr(value)}")
     return int(value)
 
 
@@ -130,26 +129,6 @@ def check_delta(delta: Any) -> float:
     return check_share("delta", delta, "a risk between 0 and 1, such as 0.05")
 
 
-def check_vector(name: str, value: ArrayLike, n_arms: int) -> Vector:
-    """Returns `value` as a finite read-only vector with one entry per arm."""
-    try:
-        given = np.asarray(value)
-    except (TypeError, ValueError):  # ragged
-        given = np.array(None)
-    if given.dtype.kind not in "iuf":  # numpy would turn strings, booleans and None into numbers
-        raise InvalidInput(f"`{name}` must hold one number per arm, got {reprlib.repr(value)}")
-    vector = np.array(given, dtype=np.float64)
-    if vector.shape != (n_arms,):
-        raise InvalidInput(
-            f"`{name}` must have shape (n_arms,) = ({n_arms},), got {vector.shape}; give one entry per arm"
-        )
-    bad = np.flatnonzero(~np.isfinite(vector))
-    if bad.size:
-        raise InvalidInput(f"`{name}` must be finite, got {vector[bad[0]]} at arm {bad[0]}")
-    vector.setflags(write=False)
-    return vector
-
-
 def check_numbers(name: str, values: Any, n_arms: int, rule: str, *, low: float) -> list[float]:
     """Returns a list of a JSON document as numbers above `low`, one per arm."""
     if not isinstance(values, list | tuple):
@@ -160,34 +139,29 @@ def check_numbers(name: str, values: Any, n_arms: int, rule: str, *, low: float)
     return numbers
 
 
-def check_weights_of_arms(name: str, value: ArrayLike, n_arms: int) -> Vector:
-    """Returns `value` (an allocation or counts) as non-negative numbers, one per arm, not all zero."""
-    vector = check_vector(name, value, n_arms)
-    bad = np.flatnonzero(vector < 0)
-    if bad.size:
-        raise InvalidInput(f"`{name}` must be non-negative, got {vector[bad[0]]} at arm {bad[0]}")
-    if not vector.any():
-        raise InvalidInput(f"`{name}` must have a positive entry, got zeros only")
-    if vector.max() > np.finfo(np.float64).max / n_arms:
-        raise InvalidInput(f"`{name}` must have a finite sum, got {vector.max():g} at arm {vector.argmax()}; lower it")
-    return vector
-
-
 def check_arm(name: str, value: Any, n_arms: int) -> int:
     """Returns `value` as the 0-based index of an arm."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < n_arms:
+    if isinstance(value, bool) or not isinstance(value, (int, Integral)) or not 0 <= int(value) < n_arms:
         raise InvalidInput(f"{subject(name)} must be an arm between 0 and {n_arms - 1}, got {reprlib.repr(value)}")
     return int(value)
 
 
 def check_memory(what: str, needed: float, remedy: str) -> None:
     """Raises `InvalidInput` if `what` needs more bytes than half of the memory of this machine."""
-    installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > installed / 2:
+    installed = _memory()
+    if installed is not None and needed > installed / 2:
         raise InvalidInput(
             f"{what} would need about {needed / 1e9:,.1f} GB of memory, and this machine has "
             f"{installed / 1e9:,.1f} GB; {remedy}"
         )
+
+
+def _memory() -> int | None:
+    """Returns the bytes of memory of this machine; None on systems that do not say, such as Windows."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def check_matrices(n_arms: int, bytes_per_pair: int) -> None:

@@ -1,11 +1,22 @@
-"""How JSON documents represent numbers that JSON does not have: infinity and NaN."""
+"""What all documents have in common: their format, and how numbers that JSON does not have are written in it."""
 
 from __future__ import annotations
 
 import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
+
+from spectralbai.errors import InvalidInput
+
+AGAIN = "make it again with this version of spectralbai, or use the one that wrote it"
+
+
+def check_format(name: str, found: Any, needed: str, remedy: str = AGAIN) -> None:
+    """Raises InvalidInput unless a document has the one format of its kind that this version reads."""
+    if found != needed:
+        raise InvalidInput(f'{name} must be "{needed}", got {reprlib.repr(found)}; {remedy}')
 
 
 def plain(value: Any) -> Any:
@@ -25,3 +36,12 @@ def plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
     return value
+
+
+def number(value: Any) -> float:
+    """Returns the number that `plain` wrote as `value`; what it never writes is returned as it is, for a check to
+    refuse."""
+    if value is None:
+        return math.nan
+    found: float = float(value) if value in ("inf", "-inf") else value
+    return found

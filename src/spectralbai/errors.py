@@ -111,8 +111,9 @@ class Busy(StorageError):
 
 @contextmanager
 def about(place: object) -> Iterator[None]:
-    """Puts a place, such as the name of a file, before the message of InvalidInput that the `with` block raises."""
+    """Puts a place, such as the name of a file, before the message of InvalidInput that the `with` block raises; a
+    NotFound or a Conflict remains one."""
     try:
         yield
     except InvalidInput as error:
-        raise InvalidInput(f"{place}: {error}") from None
+        raise type(error)(f"{place}: {error}") from None

@@ -8,7 +8,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Vector, check_vector, check_weights_of_arms
+from spectralbai.arrays import Vector, check_vector, check_weights_of_arms
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
 from spectralbai.spectral import Catalogue, Components, Decomposition, decompose

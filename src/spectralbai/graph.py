@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from spectralbai.checks import Indices, Vector, check_integer, check_memory, check_number, check_vector
+from spectralbai.arrays import Indices, Vector, check_vector
+from spectralbai.checks import check_integer, check_memory, check_number
 from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:

@@ -10,32 +10,19 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import (
-    Vector,
-    check_arm,
-    check_integer,
-    check_keys,
-    check_kind,
-    check_number,
-    check_numbers,
-    check_vector,
-    subject,
-)
-from spectralbai.documents import plain
+from spectralbai.arrays import Vector, check_vector
+from spectralbai.checks import check_arm, check_integer, check_keys, check_kind, check_number, check_numbers, subject
+from spectralbai.documents import check_format, number, plain
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import READERS, Graph, check_edges
 from spectralbai.noise import noise_from_dict
 from spectralbai.noise.document import KEYS as NOISE_KEYS
 from spectralbai.problem import Problem
 
-FORMAT_1 = "spectralbai-instance/1"
-"""The format that every version reads: edges, and one R."""
-FORMAT = "spectralbai-instance/2"
-"""The format with categories in place of edges, one R per component, or a registered kind of graph or noise."""
-NEWER = ("categories", "category_weight", "geometry", "noise")
-"""Keys that only the newer format has."""
+FORMAT = "spectralbai-instance/3"
 REQUIRED = ("format", "n_arms", "R")
-KEYS = (*REQUIRED, "edges", *NEWER, "mu", *NOISE_KEYS, "tolerance", "labels")
+GRAPH_KEYS = ("edges", "categories", "category_weight", "geometry")
+KEYS = (*REQUIRED, *GRAPH_KEYS, "mu", "noise", *NOISE_KEYS, "tolerance", "labels")
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -71,29 +58,29 @@ class Instance:
         object.__setattr__(self, "labels", tuple(names))
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the instance in format spectralbai-instance/2, or /1 if that is enough; `from_dict` restores it."""
+        """Returns the instance as a document spectralbai-instance/3; `from_dict` restores it."""
         problem = self.problem
-        graph, noise = problem.graph.as_dict(), problem.noise.as_dict()
         radii = plain(problem.radii)
         return {
-            "format": FORMAT if "edges" not in graph or problem.by_component or "noise" in noise else FORMAT_1,
+            "format": FORMAT,
             "n_arms": problem.n_arms,
-            **graph,
+            **problem.graph.as_dict(),
             **({} if self.mu is None else {"mu": self.mu.tolist()}),
             "R": radii if problem.by_component else radii[0],
-            **noise,
+            **problem.noise.as_dict(),
             "tolerance": problem.tolerance,
             "labels": list(self.labels),
         }
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Instance:
-        """Returns the instance of a document spectralbai-instance/1 or /2; error messages name the JSON path."""
+        """Returns the instance of a document spectralbai-instance/3; error messages name the JSON path."""
         _check_keys(d)
         n_arms = check_integer("$.n_arms", d["n_arms"], 2)
         graph = _graph_from(d, n_arms)
         R = _radii_from(d["R"], graph)
-        tolerance = _non_negative("$.tolerance", d.get("tolerance", 0.0))
+        rule = "a finite non-negative number"
+        tolerance = check_number("$.tolerance", d.get("tolerance", 0.0), rule, low=0.0, strict=False)
         mu = check_numbers("$.mu", d["mu"], n_arms, "a finite number", low=-math.inf) if "mu" in d else None
         labels = _check_labels("$.labels", d["labels"], n_arms) if "labels" in d else None
         problem = Problem(graph, R, tolerance=tolerance, noise=noise_from_dict(d, n_arms))
@@ -105,15 +92,8 @@ def _check_keys(d: Mapping[str, Any]) -> None:
         raise InvalidInput(f'$ must be an object, got {reprlib.repr(d)}; start from {{"format": "{FORMAT}", ...}}')
     if "format" not in d:
         raise InvalidInput(f'$ lacks the key "format"; add "format": "{FORMAT}"')
-    if d["format"] not in (FORMAT, FORMAT_1):
-        raise InvalidInput(f'$.format must be "{FORMAT}", got {reprlib.repr(d["format"])}')
+    check_format("$.format", d["format"], FORMAT)
     check_keys("$", d, KEYS, REQUIRED)
-    newer = any(key in d for key in NEWER) or isinstance(d["R"], list | tuple)
-    if d["format"] == FORMAT_1 and newer:
-        raise InvalidInput(
-            f'$.format must be "{FORMAT}" where there are categories or several R, or a registered kind, got '
-            f'"{FORMAT_1}"; change it'
-        )
     forms = [key for key in ("edges", "categories", "geometry") if key in d]
     if len(forms) != 1:
         got = " and ".join(f'"{key}"' for key in forms) if "geometry" in forms else "both" if forms else "neither"
@@ -144,7 +124,9 @@ def _graph_from(d: Mapping[str, Any], n_arms: int) -> Graph:
 
 def _radii_from(R: Any, graph: Graph) -> float | list[float]:
     def radius(path: str, value: Any) -> float:
-        return math.inf if value == "inf" else _non_negative(path, value, ' or "inf"')
+        given = value if value is None else number(value)
+        rule = 'a finite non-negative number or "inf"'
+        return check_number(path, given, rule, low=0.0, strict=False, allow_inf=isinstance(value, str))
 
     if not isinstance(R, list | tuple):
         return radius("$.R", R)
@@ -185,7 +167,3 @@ def _edges_from(edges: Any, n_arms: int) -> list[tuple[int, int, float]]:
             check_arm(f"$.edges[{position}][{end}]", edge[end], n_arms)
     clean = check_edges(n_arms, edges, "$.edges[{}]".format)
     return [(a, b, weight) for (a, b), weight in clean.items()]
-
-
-def _non_negative(path: str, value: Any, alternative: str = "") -> float:
-    return check_number(path, value, f"a finite non-negative number{alternative}", low=0.0, strict=False)

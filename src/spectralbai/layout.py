@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse import csc_array, diags_array
 from scipy.sparse.linalg import eigsh
 
-from spectralbai.checks import Indices, Matrix
+from spectralbai.arrays import Indices, Matrix
 from spectralbai.graph import Categories, Graph
 
 SMALL = 100

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Indices, Mask, Vector, check_number, check_vector
+from spectralbai.arrays import Indices, Mask, Vector, check_vector
+from spectralbai.checks import check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph, number_by_first
 from spectralbai.noise import Binary, Bounded, Noise, SubGaussian
+from spectralbai.text.wording import R_in_words
 
 UNIT = np.float64(1.0)
 """The default sigma; it is compared by identity, so that an explicit sigma = 1 can be distinguished from it."""
@@ -228,14 +229,6 @@ class Problem:
                 f"{mu[best]}; set a tolerance > 0 if either is a good answer"
             )
         return best
-
-
-def R_in_words(R: float | Sequence[float] | Vector) -> str:
-    """Returns one R, or those of the components of several arms, in words."""
-    if isinstance(R, float):
-        return f"{R:g}"
-    low, high = min(R, default=0.0), max(R, default=0.0)
-    return f"{low:g} for each component" if low == high else f"{low:g} to {high:g}, one per component"
 
 
 def _check_R(R: ArrayLike, graph: Graph) -> float | Vector:

@@ -10,7 +10,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Matrix, Vector, check_arm, check_vector, check_weights_of_arms
+from spectralbai.arrays import Matrix, Vector, check_vector, check_weights_of_arms
+from spectralbai.checks import check_arm
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
 from spectralbai.spectral import Catalogue, Components, Decomposition, Responses

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from spectralbai.checks import Vector, check_integer, check_vector
+from spectralbai.arrays import Vector, check_vector
+from spectralbai.checks import LARGEST_COUNT, check_integer
 from spectralbai.noise import Drawing
 from spectralbai.policy import Policy
 from spectralbai.threads import one_thread
@@ -110,7 +111,7 @@ def watch(
     """
     problem = policy.problem
     mu = check_vector("mu", mu, problem.n_arms)  # may be rougher than R, to simulate what a wrong R leads to
-    max_samples = check_integer("max_samples", max_samples, 1)
+    max_samples = check_integer("max_samples", max_samples, 1, LARGEST_COUNT)
     draw = problem.noise.draws(mu, noise)
     # The first is for outcomes, the second for randomised policies.
     rng, choices = np.random.default_rng(seed), np.random.default_rng((seed, 1))

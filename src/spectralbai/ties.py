@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.compiled import njit
 
 ROUNDING = 1e-10

@@ -12,7 +12,7 @@ from spectralbai import Instance
 from spectralbai.campaign import Campaign, Results, RunRow, run_campaign
 from spectralbai.campaign import results as results_module
 
-HEAD = 'format = "spectralbai-campaign/1"\nruns = 3\ndeltas = [0.2, 0.05]\n'
+HEAD = 'format = "spectralbai-campaign/2"\nruns = 3\ndeltas = [0.2, 0.05]\n'
 CLIQUES = '[[instances]]\nkind = "cliques"\nn_cliques = 2\nsize = 3\nbest = 1.5\nseed = 4\n'
 PATH = '[[instances]]\nname = "short path"\nkind = "path"\nn_arms = 3\nlead = 1.0\n'
 TAS = '[[policies]]\nkind = "spectral-tas"\n'
@@ -53,8 +53,11 @@ def count(directory: Path) -> int:
 
 BAD_FILES = {
     "not TOML": (SMALL + "oops", "not TOML"),
-    "no format": (SMALL.replace('format = "spectralbai-campaign/1"\n', ""), 'lacks the key "format"'),
-    "other format": (SMALL.replace("campaign/1", "campaign/9"), "spectralbai-campaign/1"),
+    "no format": (SMALL.replace('format = "spectralbai-campaign/2"\n', ""), 'lacks the key "format"'),
+    "other format": (
+        SMALL.replace("campaign/2", "campaign/1"),
+        "format must be \"spectralbai-campaign/2\", got 'spectralbai-campaign/1'; change it if",
+    ),
     "no runs": (SMALL.replace("runs = 3\n", ""), 'lacks the key "runs"'),
     "zero runs": (SMALL.replace("runs = 3", "runs = 0"), "`runs` must be a whole number of at least 1, got 0"),
     "runs in words": (SMALL.replace("runs = 3", 'runs = "many"'), "`runs` must be a whole number"),
@@ -104,7 +107,7 @@ BAD_FILES = {
     "range of words": (SMALL + "mean_range = ['a', 'b']\n", "`low` must be"),
     "a number too long": (SMALL.replace("runs = 3", "runs = 3" + "0" * 5000), "not TOML"),
     "nested too deep": (SMALL.replace("runs = 3", "runs = " + "[" * 5000), "not TOML"),
-    "too many runs": (SMALL.replace("runs = 3", "runs = 3000000"), "at most 1000000"),
+    "too many runs": (SMALL.replace("runs = 3", "runs = 3000000"), "at most 1,000,000"),
     "grub with another rule": (
         HEAD + PATH + '[[policies]]\nkind = "grub"\nstopping = "mixture"\n',
         "must be graph-intervals",

@@ -84,7 +84,7 @@ def test_simulate_refuses_what_it_cannot_use(run: RunCommand, file: Path, tmp_pa
         file.write_text(HEAD + f'[[instances]]\nfile = "{name}"\n' + TAS)
         assert run("simulate", str(file), "--out", str(tmp_path / "out"), stdin=b"{}").code == 1
     outside = {
-        "format": "spectralbai-instance/1",
+        "format": "spectralbai-instance/3",
         "n_arms": 2,
         "edges": [],
         "R": "inf",

@@ -22,7 +22,7 @@ from spectralbai.cli import app
 Run = Callable[..., Any]
 """Runs the command line with these words, and returns its code, stdout and stderr: the fixture `run`."""
 INSTANCE = {
-    "format": "spectralbai-instance/1",
+    "format": "spectralbai-instance/3",
     "n_arms": 3,
     "edges": [[1, 2, 1.0]],
     "mu": [0.9, 0.5, 0.6],
@@ -31,7 +31,7 @@ INSTANCE = {
     "labels": ["plain", "warm", "warmer"],
 }
 CAMPAIGN = """
-format = "spectralbai-campaign/1"
+format = "spectralbai-campaign/2"
 runs = 1
 deltas = [0.5]
 [[instances]]

@@ -15,7 +15,7 @@ import pytest
 from scipy.sparse.csgraph import connected_components
 
 from spectralbai import Graph, Instance, InvalidInput, Problem, SpectralRace, simulate, solve_allocation
-from spectralbai.checks import Indices, Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.graph import number_by_first
 
 GEOMETRIES: dict[str, Graph] = {

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Instance, InvalidInput, Problem, SpectralRace, simulate
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.noise import Binary, Bounded, Noise, Pools, SubGaussian
 
 NOISES: dict[str, Noise] = {

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem, SpectralTaS
-from spectralbai.checks import Indices, Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.policy import GRUB, LUCB, OracleSampling, Policy, State, TopTwo, TrackAndStop, Uniform
 
 Case = tuple[Policy, list[float]]

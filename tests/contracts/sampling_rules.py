@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Instance, Problem, simulate
-from spectralbai.checks import Indices, Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.memory import Memory
 from spectralbai.policy import POLICIES, Policy, State

@@ -15,7 +15,7 @@ import pytest
 
 from spectralbai import Allocation, Graph, InvalidInput, Problem, solve_allocation
 from spectralbai.allocation import SOLVERS, Solver
-from spectralbai.checks import Indices
+from spectralbai.arrays import Indices
 from tests.reference import test_allocation_against_cone_program as gaussian
 from tests.reference import test_binary_against_cvxpy as binary
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.evidence.blocks import Block
 from spectralbai.evidence.outlook import CatalogueOutlook, Outlook
 from spectralbai.stopping import Betting

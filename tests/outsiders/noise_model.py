@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from spectralbai.checks import Vector, check_number
+from spectralbai.arrays import Vector
+from spectralbai.checks import check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.noise import Divergence, Draw, Drawing, Noise, Pools, SubGaussian, register_noise
 

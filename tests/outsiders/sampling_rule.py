@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.sampling import SamplingRule, View

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector, check_integer, check_number
+from spectralbai.arrays import Indices, Vector
+from spectralbai.checks import check_integer, check_number
 from spectralbai.graph import Graph, register_geometry
 
 

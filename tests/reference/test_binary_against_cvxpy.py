@@ -11,7 +11,7 @@ import pytest
 
 from spectralbai import Graph, Problem, solve_allocation
 from spectralbai.allocation.binary import BinaryGame, relative_entropy
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.responder import Responder
 
 cp: Any = importlib.import_module("cvxpy")  # its types are incomplete

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem, estimate
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 
 
 def random_data(seed: int, relative_R: float, zeros: float, several: bool) -> tuple[Problem, Vector, Vector]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.responder import Responder
 
 

@@ -95,6 +95,11 @@ def test_a_file_that_others_can_read_is_refused(tokens: TokenFile) -> None:
     tokens.file.write_text("{}")
     with pytest.raises(sb.InvalidInput, match="is no file of tokens"):
         TokenFile(tokens.file)
+    tokens.file.write_text('{"format": "spectralbai-tokens/1", "tokens": []}')
+    with pytest.raises(
+        sb.InvalidInput, match="must be \"spectralbai-tokens/2\", got 'spectralbai-tokens/1'; name another"
+    ):
+        TokenFile(tokens.file)
 
 
 def test_tokens_are_revoked_by_id_or_label(tokens: TokenFile) -> None:

@@ -296,11 +296,11 @@ def test_a_study_may_have_the_name_of_a_page(studies: sb.Studies, serve: Callabl
     assert client.list() == []
 
 
-def test_a_status_of_an_earlier_service_is_read(studies: sb.Studies) -> None:
+def test_a_status_of_a_service_of_another_version_is_refused(studies: sb.Studies) -> None:
     document = studies.create("s", SCORES).status().as_dict()
-    document["unweighed"] = document.pop("unprocessed")
-    del document["computing"]
-    assert sb.report.Status.from_dict(document).unprocessed == 0
+    sentence = "must be \"spectralbai-status/2\", got 'spectralbai-status/1'; install the version that the service has"
+    with pytest.raises(sb.InvalidInput, match=sentence):
+        sb.report.Status.from_dict(document | {"format": "spectralbai-status/1"})
 
 
 def test_a_status_is_the_same_here_and_there(studies: sb.Studies, serve: Callable[..., str]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem, estimate
-from spectralbai.checks import Indices, Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.responder import Responder
 from spectralbai.spectral import Decomposition, decompose
 from spectralbai.spectral.diagonalise import invert_lower

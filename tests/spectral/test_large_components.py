@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.spectral import Components, Decomposition, large_components
 
 

@@ -190,7 +190,7 @@ def test_the_report_holds_what_a_decision_record_needs(decided: str) -> None:
     with sb.Study.open("a study", decided) as study:
         report = study.report()
     document = report.as_dict()
-    assert document["format"] == "spectralbai-report/2"
+    assert document["format"] == "spectralbai-report/3"
     assert document["study"]["instance"]["labels"] == list(LABELS)
     assert document["answer"].startswith(
         f'Decided after {report.status.stopped_at} results: "plain" has the largest mean outcome.'

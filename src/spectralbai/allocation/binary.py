@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spectralbai.allocation.certificate import MARGIN, Certified, certified_upper
 from spectralbai.allocation.interior_point import BOUNDARY, Iterate, newton_step, opening_allocation
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.responder import Responder
 
 INSIDE = 1e-9

@@ -19,7 +19,7 @@ from spectralbai.allocation.category_system import System
 from spectralbai.allocation.certificate import MARGIN, Certified
 from spectralbai.allocation.closed_form import balance_leads
 from spectralbai.allocation.interior_point import BOUNDARY, RESIDUAL_SHARE, longest
-from spectralbai.checks import Indices, Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.noise import SubGaussian
 from spectralbai.problem import Problem
 from spectralbai.responder import Responder

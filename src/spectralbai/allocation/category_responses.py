@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from spectralbai.allocation.certificate import MARGIN
-from spectralbai.checks import Indices, Mask, Matrix, Vector
+from spectralbai.arrays import Indices, Mask, Matrix, Vector
 from spectralbai.compiled import njit
 
 STEPS = 100

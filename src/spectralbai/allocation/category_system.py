@@ -9,7 +9,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from spectralbai.allocation.category_responses import Alternatives, Layout
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Matrix, Vector
 
 ACCURACY = 1e-8
 """Accuracy of the directions that the challengers of a category share; Newton's method needs no more."""

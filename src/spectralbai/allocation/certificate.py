@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectralbai.checks import Matrix, Vector
+from spectralbai.arrays import Matrix, Vector
 from spectralbai.spectral import Responses
 
 MARGIN = 1e-13

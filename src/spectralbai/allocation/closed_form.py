@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from spectralbai.allocation.certificate import Certified, certified_lower, certified_upper, feasible_gradients
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.responder import Responder
 
 

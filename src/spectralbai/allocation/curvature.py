@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.compiled import njit
 from spectralbai.spectral.secular import Answers, Factors, Question
 

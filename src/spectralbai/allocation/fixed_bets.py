@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from spectralbai.checks import Matrix, Vector
+from spectralbai.arrays import Matrix, Vector
 from spectralbai.responder import Responder
 
 BALANCED = 0.02

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from spectralbai.allocation.certificate import MARGIN, Certified, certified_lower, certified_upper, feasible_gradients
 from spectralbai.allocation.curvature import NODE_RATIO, curvature
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.compiled import njit
 from spectralbai.responder import Responder
 from spectralbai.spectral import Decomposition, Responses

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.documents import plain
 from spectralbai.text import html
 from spectralbai.text.decimals import percent

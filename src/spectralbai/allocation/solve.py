@@ -16,7 +16,8 @@ from spectralbai.allocation.closed_form import closed_form
 from spectralbai.allocation.interior_point import interior_point
 from spectralbai.allocation.mirror_ascent import mirror_ascent
 from spectralbai.allocation.result import Allocation, AllocationStatus
-from spectralbai.checks import Indices, Mask, Vector, check_integer, check_number, check_weights_of_arms
+from spectralbai.arrays import Indices, Mask, Vector, check_weights_of_arms
+from spectralbai.checks import check_integer, check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Categories, Graph
 from spectralbai.noise import Divergence, SubGaussian

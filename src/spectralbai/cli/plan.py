@@ -87,10 +87,10 @@ def plan(
 
 def _check_budget(budget: int | None, quick: bool, plot: Path | None) -> None:
     """Raises InvalidInput for a budget or a picture of it that does not go with the other options."""
-    from spectralbai.checks import check_integer
+    from spectralbai.checks import LARGEST_COUNT, check_integer
 
     if budget is not None:
-        check_integer("--budget", budget, 1)
+        check_integer("--budget", budget, 1, LARGEST_COUNT)
         if quick:
             raise InvalidInput("--quick skips the simulation that --budget needs; leave out one of them")
     if plot is not None:

@@ -34,7 +34,7 @@ def simulate(
 
     \b
     A campaign file:
-      format = "spectralbai-campaign/1"
+      format = "spectralbai-campaign/2"
       runs = 100
       deltas = [0.1, 0.01]
       [[instances]]

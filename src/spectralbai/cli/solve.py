@@ -18,7 +18,7 @@ from spectralbai.text.wording import in_words
 
 if TYPE_CHECKING:
     from spectralbai.allocation import Allocation
-    from spectralbai.checks import Vector
+    from spectralbai.arrays import Vector
     from spectralbai.instance import Instance
 
 MOST_ROWS = 30
@@ -47,7 +47,7 @@ def solve(
 
     \b
     Example:
-      echo '{"format": "spectralbai-instance/1", "n_arms": 3, "edges": [[1, 2, 1.0]],
+      echo '{"format": "spectralbai-instance/3", "n_arms": 3, "edges": [[1, 2, 1.0]],
              "mu": [0.9, 0.5, 0.6], "R": 0.01, "sigma": 1.0}' | spectralbai solve -
 
     The exit code is 3 if the bounds are further apart than --tol; they are still valid then.
@@ -79,7 +79,7 @@ def _as_dict(
 ) -> dict[str, Any]:
     problem = instance.problem
     return {
-        "format": "spectralbai-solve/1",
+        "format": "spectralbai-solve/2",
         "version": __version__,
         "n_arms": problem.n_arms,
         "labels": list(instance.labels),

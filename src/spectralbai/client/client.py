@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spectralbai.client.study import RemoteStudy
+from spectralbai.client.study import RemoteStudy, document_of
 from spectralbai.client.transport import Transport
 from spectralbai.closing import Closing
-from spectralbai.errors import InvalidInput
-from spectralbai.instance import Instance
 from spectralbai.journal.entries import Summary
 
 if TYPE_CHECKING:
+    from spectralbai.instance import Instance
     from spectralbai.journal.definition import Goal
 
 TIMEOUT = 120.0
@@ -60,11 +59,9 @@ class Client(Closing):
         failed_as: float | None = None,
     ) -> RemoteStudy:
         """Returns a new study; the arguments are explained at `Study.create`."""
-        if not isinstance(instance, Instance):
-            raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
         body = {
             "name": name,
-            "instance": instance.as_dict(),
+            "instance": document_of(instance),
             "delta": delta,
             "goal": goal,
             "budget": budget,

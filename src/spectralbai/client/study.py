@@ -11,13 +11,14 @@ from spectralbai.checks import is_line
 from spectralbai.client.transport import Transport
 from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput
-from spectralbai.instance import Instance
-from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Failure, Result, Ticket
+from spectralbai.journal.events import read_log
+from spectralbai.journal.records import Records
 from spectralbai.report import Status
 
 if TYPE_CHECKING:
-    from spectralbai.journal.records import Records
+    from spectralbai.instance import Instance
+    from spectralbai.journal.definition import Definition
 
 Outcome = float | Failure | None
 CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
@@ -65,7 +66,9 @@ class RemoteStudy(Closing):
 
     @property
     def definition(self) -> Definition:
-        """The present definition of the study, read from the service."""
+        """The present definition of the study, read from the service; it needs numpy."""
+        from spectralbai.journal.definition import Definition
+
         return Definition.from_dict(self._call("GET")["definition"])
 
     def ask(self, n: int = 1, worker: str = "", lease: float = 3600.0, *, key: str | None = None) -> list[Ticket]:
@@ -133,9 +136,7 @@ class RemoteStudy(Closing):
 
     def join(self, instance: Instance) -> str:
         """Adds options to the study; returns what changed, in words. See `Study.join`."""
-        if not isinstance(instance, Instance):
-            raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
-        return str(self._call("POST", "/join", {"instance": instance.as_dict()})["changes"])
+        return str(self._call("POST", "/join", {"instance": document_of(instance)})["changes"])
 
     def stop(self) -> bool:
         """Ends the study by hand; returns whether it was running. See `Study.stop`."""
@@ -176,9 +177,6 @@ class RemoteStudy(Closing):
 
     def records(self) -> Records:
         """Returns all results, tickets and blocks ever recorded, as of one instant."""
-        from spectralbai.journal.events import read_log
-        from spectralbai.journal.records import Records
-
         return Records.of(read_log(self.export()["events"]))
 
     def close(self) -> None:
@@ -198,6 +196,15 @@ class RemoteStudy(Closing):
         page: bool = False,
     ) -> Any:
         return self._transport.call(method, f"/api/studies/{_quoted(self.name)}{path}", body, query, key, page)
+
+
+def document_of(instance: Instance) -> dict[str, Any]:
+    """Returns the JSON form of an instance."""
+    from spectralbai.instance import Instance  # it needs numpy, as whoever has an instance does
+
+    if not isinstance(instance, Instance):
+        raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(instance).__name__}")
+    return instance.as_dict()
 
 
 def _quoted(name: str) -> str:

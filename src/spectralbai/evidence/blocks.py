@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from spectralbai.checks import Indices, Mask, Vector
+from spectralbai.arrays import Indices, Mask, Vector
 from spectralbai.evidence.memory import Memory
 
 

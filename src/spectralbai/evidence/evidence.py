@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 
 from scipy.special import chdtri
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.estimation import closest_smooth
 from spectralbai.evidence.blocks import Data
 from spectralbai.problem import Problem

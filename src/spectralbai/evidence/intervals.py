@@ -7,7 +7,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from spectralbai.checks import Indices, Matrix, Vector, check_matrices
+from spectralbai.arrays import Indices, Matrix, Vector
+from spectralbai.checks import check_matrices
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.places import AT_ONCE, folded, places, spread_around
 from spectralbai.noise import Pools

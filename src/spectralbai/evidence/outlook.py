@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 import numpy as np
 from scipy.special import chdtri
 
-from spectralbai.checks import Indices, Mask, Matrix, Vector
+from spectralbai.arrays import Indices, Mask, Matrix, Vector
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.places import further_apart, places

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.lapack import dtrtri
 
-from spectralbai.checks import Indices, Mask, Matrix, Vector
+from spectralbai.arrays import Indices, Mask, Matrix, Vector
 from spectralbai.problem import Problem
 from spectralbai.spectral import Components, decompose
 from spectralbai.spectral.large_components import LARGE

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 import numpy as np
 
-from spectralbai.checks import Matrix, Vector
+from spectralbai.arrays import Matrix, Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.inputs.table import CsvTable
 

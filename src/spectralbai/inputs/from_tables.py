@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.errors import InvalidInput, about
 from spectralbai.graph import Graph, usual_neighbors
 from spectralbai.inputs.features import features_from

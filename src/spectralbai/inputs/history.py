@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.special import chdtri
 
-from spectralbai.checks import Indices, Vector, check_memory, check_number, check_share, check_vector
+from spectralbai.arrays import Indices, Vector, check_vector
+from spectralbai.checks import check_memory, check_number, check_share
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
 from spectralbai.problem import Problem

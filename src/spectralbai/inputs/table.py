@@ -15,7 +15,8 @@ from itertools import chain
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector, did_you_mean
+from spectralbai.arrays import Indices, Vector
+from spectralbai.checks import did_you_mean
 from spectralbai.errors import InvalidInput, about
 from spectralbai.graph import check_edges
 from spectralbai.noise import Noise

@@ -14,7 +14,8 @@ from typing import Any, TypedDict, TypeVar, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Vector, check_integer, check_number
+from spectralbai.arrays import Vector
+from spectralbai.checks import check_integer, check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Categories, Graph
 from spectralbai.instance import Instance

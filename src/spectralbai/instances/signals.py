@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector, check_number
+from spectralbai.arrays import Indices, Vector
+from spectralbai.checks import check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Categories, Graph
 

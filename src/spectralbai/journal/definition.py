@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from spectralbai.checks import Vector, check_delta, check_integer, check_keys, check_number, did_you_mean
+from spectralbai.arrays import Vector
+from spectralbai.checks import LARGEST_COUNT, check_delta, check_integer, check_keys, check_number, did_you_mean
 from spectralbai.errors import InvalidInput, NotFound
 from spectralbai.instance import Instance
 from spectralbai.text.wording import MOST_NAMED, in_words
@@ -71,7 +72,7 @@ class Definition:
         if self.goal not in ("max", "min"):
             raise InvalidInput(f"`goal` must be max or min, got {self.goal!r}")
         if self.budget is not None:
-            check_integer("budget", self.budget, 1)
+            check_integer("budget", self.budget, 1, LARGEST_COUNT)
         for name in ("until", "stopped"):
             if getattr(self, name) is not None:
                 check_number(name, getattr(self, name), "a time in seconds since 1970", low=0.0, strict=True)

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectralbai.checks import Indices, check_arm
+from spectralbai.arrays import Indices
+from spectralbai.checks import check_arm
 from spectralbai.errors import InvalidInput
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.events import (

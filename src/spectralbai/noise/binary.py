@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.noise.bounded import Bounded
 from spectralbai.noise.contract import PSEUDO_COUNTS, Divergence, Draw, Drawing

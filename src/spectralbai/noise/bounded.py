@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from spectralbai.checks import Vector, check_ends, check_number
+from spectralbai.arrays import Vector
+from spectralbai.checks import check_ends, check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, PSEUDO_COUNTS, Divergence, Draw, Drawing, Noise
 from spectralbai.noise.pools import Pools

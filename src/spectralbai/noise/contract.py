@@ -11,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spectralbai.checks import Indices, Vector, check_number, subject
+from spectralbai.arrays import Indices, Vector
+from spectralbai.checks import check_number, subject
 from spectralbai.errors import InvalidInput
 from spectralbai.noise.pools import Pools
 

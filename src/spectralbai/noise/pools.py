@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector
+from spectralbai.arrays import Indices, Vector
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Vector, check_number, check_vector
+from spectralbai.arrays import Vector, check_vector
+from spectralbai.checks import check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, Divergence, Draw, Drawing, Noise
 from spectralbai.noise.pools import Pools

@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import erf
 
-from spectralbai.checks import Matrix, Vector
+from spectralbai.arrays import Matrix, Vector
 
 TILTS = 4.0 * 0.5 ** np.arange(16)
 """The tilts that are mixed in (14.4): from 4, best for a handful of results, to 1e-4, best for a billion."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import check_delta, check_integer
+from spectralbai.checks import LARGEST_COUNT, check_delta, check_integer
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
 from spectralbai.planning.forecast import race
@@ -99,7 +99,7 @@ def budget(
     means that the observations make plausible. `runs` races are simulated at each tolerance; `on_run` is called with
     (done, most) after each.
     """
-    delta, trials = check_delta(delta), check_integer("trials", trials, 1)
+    delta, trials = check_delta(delta), check_integer("trials", trials, 1, LARGEST_COUNT)
     runs, seed = check_integer("runs", runs, 1), check_integer("seed", seed, 0)
     means = Means.of(instance, arms, outcomes, seed)
     spread = means.spread

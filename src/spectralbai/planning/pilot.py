@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from spectralbai.allocation import solve_allocation
-from spectralbai.checks import Vector, check_arm
+from spectralbai.arrays import Vector
+from spectralbai.checks import check_arm
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
 from spectralbai.evidence.blocks import Data

@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike
 from spectralbai.allocation import samples_needed, solve_allocation
 from spectralbai.allocation.bound import bounded_by_entropy
 from spectralbai.allocation.catalogue import entropy_bound
-from spectralbai.checks import Vector, check_delta, check_integer
+from spectralbai.arrays import Vector
+from spectralbai.checks import check_delta, check_integer
 from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance

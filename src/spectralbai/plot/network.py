@@ -10,7 +10,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.patches import Circle
 from matplotlib.patheffects import withStroke
 
-from spectralbai.checks import Matrix, Vector
+from spectralbai.arrays import Matrix, Vector
 from spectralbai.graph import Categories
 from spectralbai.instance import Instance
 from spectralbai.layout import layout

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
-from spectralbai.checks import Matrix, Vector
+from spectralbai.arrays import Matrix, Vector
 from spectralbai.plot.style import STYLES, legend_above, new_axes, note, percent_on_x, plain, shortened, words
 
 RIVALS_NAMED = 6

@@ -10,7 +10,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.checks import Indices, Vector, check_arm, check_integer, check_vector
+from spectralbai.arrays import Indices, Vector, check_vector
+from spectralbai.checks import check_arm, check_integer
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
 from spectralbai.evidence.blocks import Block, Data, ranks_of

@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector, check_delta, check_interval
+from spectralbai.arrays import Indices, Vector
+from spectralbai.checks import check_delta, check_interval
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.blocks import Block
 from spectralbai.evidence.evidence import Evidence

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.evidence.blocks import Block, Data, fill
 from spectralbai.policy.rule_reader import Readings, RuleReader
 from spectralbai.policy.state import State

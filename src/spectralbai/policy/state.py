@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from spectralbai import run_lengths
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.memory import Memory

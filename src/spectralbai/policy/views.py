@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 
 
 @dataclass(frozen=True, eq=False)

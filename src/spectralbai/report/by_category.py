@@ -1,4 +1,7 @@
-"""The arms of a study by category: the overview for studies with thousands of arms."""
+"""The arms of a study by category: the overview for studies with thousands of arms.
+
+numpy is imported where it is used, because the client, which reads statuses, needs the standard library only.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from spectralbai.checks import Indices, Matrix
-from spectralbai.graph import Categories
 from spectralbai.verdict import Verdict
 
 if TYPE_CHECKING:
+    from spectralbai.arrays import Indices, Matrix
+    from spectralbai.graph import Categories
     from spectralbai.journal.definition import Definition
     from spectralbai.report.status import ArmStatus
 
@@ -59,6 +60,8 @@ class CategoryStatus:
 
 def categories_in(definition: Definition) -> Categories | None:
     """Returns the categories of the arms of a study; None if it has none."""
+    from spectralbai.graph import Categories
+
     graph = definition.instance.problem.graph
     return graph if isinstance(graph, Categories) else None
 
@@ -106,6 +109,8 @@ def _summary(
 
 def most_lacking(lacking: Matrix, of_arm: Indices) -> Matrix:
     """Returns the largest of `lacking` (times, arms) in each category, (times, categories); NaN without an account."""
+    import numpy as np
+
     most = np.full((len(lacking), int(of_arm.max()) + 1), np.nan)
     np.fmax.at(most.T, of_arm, lacking.T)  # ignores NaN
     return most
@@ -117,6 +122,8 @@ def lacking_of(verdicts: Sequence[Verdict], withdrawn: Sequence[bool], leaders: 
     It is NaN for withdrawn arms after they were out, for arms that had not joined yet and, if `leaders`, for the leader
     at that time.
     """
+    import numpy as np
+
     lacking = np.full((len(verdicts), len(withdrawn)), np.nan)
     for row, verdict in zip(lacking, verdicts, strict=True):
         row[: len(verdict.lacking or ())] = verdict.lacking

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Snapshot
 from spectralbai.problem import Problem

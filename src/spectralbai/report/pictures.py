@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 
 from spectralbai import plot
-from spectralbai.checks import Matrix
+from spectralbai.arrays import Matrix
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
 from spectralbai.report.by_category import CategoryStatus, categories_in, lacking_of, most_lacking

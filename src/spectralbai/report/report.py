@@ -27,7 +27,7 @@ from spectralbai.text.html import SCRIPT, paged, pairs, paragraph, table
 from spectralbai.text.wording import MOST_NAMED, as_time, in_words
 from spectralbai.verdict import Verdict
 
-FORMAT = "spectralbai-report/2"
+FORMAT = "spectralbai-report/3"
 
 
 @dataclass(frozen=True, eq=False)

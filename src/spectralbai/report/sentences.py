@@ -6,10 +6,9 @@ import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from spectralbai.problem import R_in_words
 from spectralbai.report.comparison import Comparison
 from spectralbai.text.decimals import Decimals
-from spectralbai.text.wording import MOST_NAMED, in_full, in_words
+from spectralbai.text.wording import MOST_NAMED, R_in_words, in_full, in_words
 
 if TYPE_CHECKING:
     from spectralbai.report.status import ArmStatus, Status

@@ -6,12 +6,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from spectralbai.checks import did_you_mean
-from spectralbai.documents import plain
+from spectralbai.documents import check_format, number, plain
 from spectralbai.errors import NotFound
-from spectralbai.journal.definition import Goal
 from spectralbai.journal.entries import Ticket
 from spectralbai.report.by_category import CategoryStatus, summarised
 from spectralbai.report.comparison import Comparison, Mean
@@ -20,7 +19,10 @@ from spectralbai.report.tables import arms_of, categories_of, comparisons_of
 from spectralbai.text import html
 from spectralbai.text.wording import MOST_NAMED, in_words
 
-FORMAT = "spectralbai-status/1"
+if TYPE_CHECKING:
+    from spectralbai.journal.definition import Goal
+
+FORMAT = "spectralbai-status/2"
 MOST_ROWS = 30
 """Most arms, and most categories, that a notebook shows."""
 MANY_ARMS = 100
@@ -332,13 +334,12 @@ class Status:
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Status:
         """Returns the status that `as_dict` wrote with all arms; the times of its tickets are whole seconds."""
+        check_format("the format of a status", d.get("format"), FORMAT, "install the version that the service has")
         R = d["R"]
         return cls(
             **{
-                **{field.name: d[field.name] for field in fields(cls) if field.name in d},
-                "computing": d.get("computing", False),  # a service of an earlier version does not say
-                "unprocessed": d.get("unprocessed", d.get("unweighed")),  # as it was called then
-                "R": tuple(math.inf if each == "inf" else each for each in R) if isinstance(R, list) else R,
+                **{field.name: d[field.name] for field in fields(cls)},
+                "R": tuple(map(number, R)) if isinstance(R, list) else R,
                 "candidates": None if d["candidates"] is None else tuple(d["candidates"]),
                 "arms": tuple(ArmStatus.from_dict(each) for each in d["arms"]),
                 "pending": tuple(Ticket.from_dict(each) for each in d["pending"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from spectralbai.allocation.closed_form import balance_leads
-from spectralbai.checks import Mask, Vector
+from spectralbai.arrays import Mask, Vector
 from spectralbai.evidence.blocks import ranks_of
 from spectralbai.evidence.outlook import CatalogueOutlook
 from spectralbai.sampling.tracking import floor, project_on_floor

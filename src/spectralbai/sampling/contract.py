@@ -9,7 +9,8 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector, check_matrices
+from spectralbai.arrays import Indices, Vector
+from spectralbai.checks import check_matrices
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.memory import Memory

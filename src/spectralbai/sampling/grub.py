@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.compiled import njit
 from spectralbai.evidence.intervals import graph_intervals, graph_precision
 from spectralbai.evidence.memory import Memory

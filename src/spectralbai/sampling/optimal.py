@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from spectralbai.allocation.interior_point import opening, search
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.responder import Responder
 from spectralbai.sampling.contract import View
 from spectralbai.sampling.tracking import Tracker

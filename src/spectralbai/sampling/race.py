@@ -11,7 +11,7 @@ import numpy as np
 from spectralbai.allocation.closed_form import balance
 from spectralbai.allocation.fixed_bets import improve
 from spectralbai.allocation.interior_point import opening, opening_allocation, search
-from spectralbai.checks import Indices, Mask, Vector
+from spectralbai.arrays import Indices, Mask, Vector
 from spectralbai.compiled import njit
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.blocks import extended

@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector, check_matrices
+from spectralbai.arrays import Indices, Vector
+from spectralbai.checks import check_matrices
 from spectralbai.compiled import njit
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem

@@ -21,9 +21,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from spectralbai.documents import check_format
 from spectralbai.errors import Busy, InvalidInput, NotFound
 
-FORMAT = "spectralbai-tokens/1"
+FORMAT = "spectralbai-tokens/2"
+REMEDY = "name another file, and create tokens in it with spectralbai serve token create"
 DEFAULT = Path("spectralbai-tokens.json")
 """The default file, in the working directory, like the default storage."""
 PREFIX = "sbai_"
@@ -139,11 +141,12 @@ class TokenFile:
             raise InvalidInput(f"others than its owner can read {self.file}; run: chmod 600 {self.file}")
         try:
             document = json.loads(self.file.read_text("utf-8"))
-            if document["format"] != FORMAT:
-                raise ValueError
+            check_format(f"the format of {self.file}", document["format"], FORMAT, REMEDY)
             tokens = tuple(Token(**each) for each in document["tokens"])
             if any(token.access not in ("read-only", "read-write") for token in tokens):
                 raise ValueError
+        except InvalidInput:
+            raise
         except (ValueError, TypeError, KeyError):
             raise InvalidInput(f"{self.file} is no file of tokens ({FORMAT}); name another one") from None
         self._tokens, self._seen = tokens, seen

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 
 INSTANCE: dict[str, Any] = {
-    "format": "spectralbai-instance/1",
+    "format": "spectralbai-instance/3",
     "n_arms": 3,
     "edges": [[0, 1, 1.0]],
     "R": 0.01,
@@ -19,9 +19,7 @@ INSTANCE: dict[str, Any] = {
 }
 ARMS = "label,milligrams\nplacebo,0\n10 mg,10\n20 mg,20\n40 mg,40\n"
 
-Document = Annotated[
-    dict[str, Any], Field(description="An instance: spectralbai-instance/1 or /2", examples=[INSTANCE])
-]
+Document = Annotated[dict[str, Any], Field(description="An instance: spectralbai-instance/3", examples=[INSTANCE])]
 
 
 # The library checks these, so that the error messages are the same as everywhere else.

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from spectralbai.checks import Indices, Vector, check_matrices
+from spectralbai.arrays import Indices, Vector
+from spectralbai.checks import check_matrices
 from spectralbai.problem import Problem
 from spectralbai.spectral.diagonalise import Edges
 

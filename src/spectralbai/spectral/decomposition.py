@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
 from spectralbai.spectral import secular

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.compiled import njit
 
 

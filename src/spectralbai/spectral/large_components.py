@@ -12,7 +12,7 @@ import numpy as np
 from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.spectral.diagonalise import Edges, diagonalise
 
 LARGE = 512

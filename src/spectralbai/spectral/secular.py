@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from spectralbai.checks import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.compiled import njit
 
 ROOT_STEPS = 200

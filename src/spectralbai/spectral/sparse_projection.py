@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.sparse.linalg import SuperLU, splu
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.spectral.components import Components
 
 MOST_EDGES = 20

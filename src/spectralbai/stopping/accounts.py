@@ -12,7 +12,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from spectralbai.checks import Indices, Mask, Matrix, Vector
+from spectralbai.arrays import Indices, Mask, Matrix, Vector
 from spectralbai.evidence.blocks import extended
 from spectralbai.evidence.memory import Memory
 

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spectralbai.checks import Indices, Mask, Matrix, Vector
+from spectralbai.arrays import Indices, Mask, Matrix, Vector
 from spectralbai.compiled import njit
 from spectralbai.evidence.blocks import Block
 from spectralbai.evidence.outlook import Outlook

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from spectralbai.checks import Indices, Mask, Vector
+from spectralbai.arrays import Indices, Mask, Vector
 from spectralbai.evidence.blocks import Block, extended
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.outlook import CatalogueOutlook, CategoryRivals, Outlook, separable

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spectralbai.checks import Indices, Mask, Matrix, Vector
+from spectralbai.arrays import Indices, Mask, Matrix, Vector
 from spectralbai.evidence.outlook import CatalogueOutlook
 from spectralbai.spectral import Duels
 from spectralbai.stopping.bets import CAUTION, BetTable

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Generic, Self, TypeVar
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.blocks import Block
 from spectralbai.evidence.evidence import Evidence

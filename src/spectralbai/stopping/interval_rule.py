@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.intervals import graph_intervals, plain_widths
 from spectralbai.evidence.memory import Memory

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem

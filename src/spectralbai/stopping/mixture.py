@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.stopping.region import Region
 
 

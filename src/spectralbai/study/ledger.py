@@ -15,7 +15,7 @@ import numpy as np
 from sqlalchemy import ColumnElement, Connection, Row, Select, Table, bindparam, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from spectralbai.checks import Vector
+from spectralbai.arrays import Vector
 from spectralbai.errors import Conflict, NotFound, StorageError
 from spectralbai.journal.definition import Definition, Goal
 from spectralbai.journal.entries import Result, Ticket

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector, check_integer
+from spectralbai.arrays import Indices, Vector
+from spectralbai.checks import LARGEST_COUNT, check_integer
 from spectralbai.errors import Conflict, InvalidInput
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.events import BlockOpened, Event, ResultsTold, Told
@@ -51,8 +52,8 @@ def counted(definition: Definition, counts: Any) -> tuple[Vector, Vector, tuple[
         if arm in seen:
             raise InvalidInput(f'"{label}" is there twice; give the sum of its counts')
         seen.add(arm)
-        trials[arm] = check_integer(f'the trials of "{label}"', tried, 0)
-        successes[arm] = check_integer(f'the successes of "{label}"', succeeded, 0)
+        trials[arm] = check_integer(f'the trials of "{label}"', tried, 0, LARGEST_COUNT)
+        successes[arm] = check_integer(f'the successes of "{label}"', succeeded, 0, LARGEST_COUNT)
         if successes[arm] > trials[arm]:
             raise InvalidInput(f'"{label}" has {succeeded} successes in {tried} trials; there cannot be more')
     if not 0 < trials.sum() <= MOST_TRIALS:

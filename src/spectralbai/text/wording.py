@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from datetime import UTC, datetime
 
 MONTHS = "January February March April May June July August September October November December".split()
@@ -29,3 +30,11 @@ def in_full(time: str) -> str:
     """Returns a time that `as_time` wrote as people read it: "17 May 2026 at 18:00 UTC"."""
     at = datetime.fromisoformat(time)
     return f"{at.day} {MONTHS[at.month - 1]} {at.year} at {at:%H:%M} UTC"
+
+
+def R_in_words(R: float | Iterable[float]) -> str:
+    """Returns one R, or those of the components of several arms, in words."""
+    if isinstance(R, float):
+        return f"{R:g}"
+    low, high = min(known := [*R], default=0.0), max(known, default=0.0)
+    return f"{low:g} for each component" if low == high else f"{low:g} to {high:g}, one per component"

@@ -11,7 +11,6 @@ from typer import Argument, Option
 from spectralbai.cli.files import read_json, read_table
 from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
 from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, answer, open_study
-from spectralbai.cli.study.trials import tell_counts
 from spectralbai.cli.tables import as_json_text, print_json
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
@@ -107,15 +106,19 @@ def import_(
 def _import_results(name: str, file: Path, origin: str | None, storage: str | None, as_json: bool) -> None:
     if origin is None:
         raise InvalidInput('--origin is needed: where the results come from, such as --origin "pilot of May"')
-    from spectralbai.inputs.table import has_counts, observations_from
+    from spectralbai.inputs.table import counts_from, has_counts, observations_from
 
     with open_study(name, storage) as study:
         instance = study.definition.instance
         with read_table(file) as table:
-            if has_counts(table):
-                tell_counts(name, str(file), origin, True, storage, as_json)
-                return
-            arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
+            counts = counts_from(table, instance.labels) if has_counts(table) else None
+            if counts is None:
+                arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
+        if counts is not None:
+            new = study.tell_counts(counts, origin, past=True)
+            words = f"recorded {in_words(new, 'trial')}" if new else f'the counts of "{origin}" are known already'
+            answer(as_json, {"recorded": new, "known": sum(trials for _, trials, _ in counts) - new}, words)
+            return
         tickets, origins = (
             sorted({*table.column(name)} - {""}) if name in table.columns else [] for name in ("ticket", "origin")
         )
