@@ -78,10 +78,10 @@ def test_half_of_every_stake_is_kept_back() -> None:
 def test_a_study_is_kept_with_them_and_goes_on_after_it_is_opened_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(RULES, "hedged-betting", HedgedBetting())
+    monkeypatch.setitem(RULES, "betting", HedgedBetting(name="betting"))
     storage = f"sqlite:///{tmp_path / 'studies.db'}"
     problem = sb.Problem(RING, 1.5 * RING.smoothness(MU), noise=Even(0.5))
-    sb.Study.create("hours", sb.Instance(problem), 0.05, storage, stopping="hedged-betting").close()
+    sb.Study.create("hours", sb.Instance(problem), 0.05, storage).close()
     rng = np.random.default_rng(0)
     while True:
         with sb.Study.open("hours", storage) as study:

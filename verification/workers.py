@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 import spectralbai as sb
-from spectralbai.study.replay import replay
+from spectralbai.journal.fold import fold
+from spectralbai.journal.records import Records
 
 SPAWN = get_context("forkserver")
 SPAWN.set_forkserver_preload(["spectralbai.policy", "spectralbai.study", "verification.workers", "psycopg"])
@@ -66,14 +67,18 @@ def check(url: str, name: str, acknowledged: Path) -> int:
         while (at := study.snapshot()).unprocessed:  # the claim of a killed worker has to expire first
             time.sleep(0.5)
             study.catch_up()
-        records = study.records()
-        replayed, checks = replay(study.definition, records)
+        log = study.log()
+        records, replayed = Records.of(log), fold(log)
+        replayed.feed()
+        kept = {each.number: each.outcome for each in study.recent(len(records.observations) + 1)}
     told = {each.ticket: each.outcome for each in records.observations}
     twice = [ticket for ticket, count in Counter(each.ticket for each in records.observations).items() if count > 1]
     written = dict(line.split() for line in acknowledged.read_text().splitlines())
     lost = [ticket for ticket, outcome in written.items() if told.get(ticket) != float(outcome)]
     if twice or lost:
         raise SystemExit(f"{name}: {len(lost)} acknowledged results lost, {len(twice)} there twice")
-    if replayed.as_dict() != at.state.as_dict() or tuple(checks) != at.checks:
+    if kept != {each.number: each.outcome for each in records.observations}:
+        raise SystemExit(f"{name}: the table of results differs from the log")
+    if replayed.state.as_dict() != at.state.as_dict():
         raise SystemExit(f"{name}: state or decision differ from an undisturbed replay")
     return len(records.observations)

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 LONG = 1000
+MOST = 10_000_000
+"""Most entries that a list in runs may have."""
 """Lists with more entries than this are written as runs if that is shorter."""
 
 
@@ -48,6 +50,12 @@ def from_json(found: Any) -> list[Any]:
     """Returns the numbers that `as_json` wrote."""
     if not isinstance(found, dict):
         return list(found)
+    if "ranges" in found:
+        size = sum(last - first + 1 for first, last in found["ranges"])
+    else:
+        size = sum(times for _, times in found["runs"])
+    if size > MOST:
+        raise ValueError(f"more than {MOST:,} entries")
     if "ranges" in found:
         return [number for first, last in found["ranges"] for number in range(first, last + 1)]
     return [value for value, times in found["runs"] for _ in range(times)]

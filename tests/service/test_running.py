@@ -58,7 +58,7 @@ def test_listeners_are_told_of_every_change_and_of_the_end(studies: sb.Studies, 
     heard = events(url, "/api/studies/s/events")
     everything = events(url, "/api/events")
     first = next(heard)[1]
-    assert first == {"study": "s", "results": 0, "state": "running", "version": first["version"], "pending": 0}
+    assert first == {"study": "s", "results": 0, "state": "running", "revision": 2, "folded": 2, "pending": 0}
     assert [next(everything)[1]["study"] for _ in range(2)] == ["s", "other"]
     ticket = study.ask()[0]
     assert next(heard)[1] == first | {"pending": 1}

@@ -273,7 +273,6 @@ class StudyContract:
         refused: tuple[tuple[dict[str, Any], str], ...] = (
             ({"delta": 2.0}, "`delta` must"),
             ({"goal": "most"}, "`goal` must be max or min, got 'most'"),
-            ({"stopping": "hope"}, "hope"),
             ({"budget": 0}, "`budget` must"),
             ({"failed_as": "much"}, "`failed_as` must"),
             ({"name": "two\nlines"}, "`name` must be one line of 1 to 100 printable characters"),

@@ -8,7 +8,7 @@ import spectralbai as sb
 from spectralbai import run_lengths
 from spectralbai.policy import Estimates, Policy, State
 from spectralbai.report import status_of
-from spectralbai.study import ledger, schema
+from spectralbai.study import ledger
 from tests.study.contract import SCORES, SIX, SLOW, drive
 
 
@@ -16,14 +16,14 @@ def test_of_many_checks_some_at_equal_steps_are_read(storage: str, monkeypatch: 
     monkeypatch.setattr(ledger, "CHUNK", 2)
     with sb.Study.create("s", SLOW, 0.05, storage) as study:
         drive(study, 60)
-        every = study.checks()
-        assert every == study.snapshot().checks and len(every) > 6
-        assert study.checks(len(every)) == every
-        some = study.checks(3)
+        every = study.verdicts()
+        assert every == study.snapshot().verdicts and len(every) > 6
+        assert study.verdicts(len(every)) == every
+        some = study.verdicts(3)
         assert some == (every[0], every[round((len(every) - 1) / 2)], every[-1])
         assert some[-1].lacking is not None
         with pytest.raises(sb.InvalidInput, match="`most` must be"):
-            study.checks(0)
+            study.verdicts(0)
 
 
 def test_a_status_reads_no_accounts_and_says_the_same(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,9 +35,8 @@ def test_a_status_reads_no_accounts_and_says_the_same(storage: str, monkeypatch:
         read: list[str] = []
         whole = run_lengths.from_json
         monkeypatch.setattr(run_lengths, "from_json", lambda found: read.append(str(found)) or whole(found))  # type: ignore[func-returns-value]
-        schema._numbers.cache_clear()
         status = study.status()
-        assert len(read) == len(set(read)) == len({check.candidates for check in at.checks})
+        assert len(read) == len(at.verdicts), "candidates only"
         assert {arm.joined_at is None for arm in status.arms} == {True, False}
         assert any(arm.out_at is not None for arm in status.arms)
         assert status.arms == status_of(at).arms

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import event
 
 import spectralbai as sb
-from spectralbai.journal.entries import Opening, Records
+from spectralbai.journal.events import BlockClosed, BlockOpened, Entry, StudyCreated, read_log
+from spectralbai.journal.fold import fold
 from spectralbai.study import export_study, import_study, list_studies
 from spectralbai.study.ledger import Ledger
-from spectralbai.study.replay import replay
-from spectralbai.study.standing import key
 from tests.study.storages import ON_SQLITE
 from tests.study.test_study import INSTANCE, LABELS, MU, drive
 
 
 def check_replay(study: sb.Study) -> None:
-    """What is written down makes the kept state and the checks, bit for bit."""
+    """What is written down makes the stored state, bit for bit, and what it says of the rules is what they say."""
     study.catch_up()
-    state, checks = replay(study.definition, study.records())
-    at = study.snapshot()
-    assert state.as_dict() == at.state.as_dict()
-    assert tuple(checks) == at.checks
+    folded = fold(study.log())
+    folded.feed()
+    assert not folded.closings
+    assert folded.state.as_dict() == study.snapshot().state.as_dict()
+    said = [entry.event.verdict for entry in study.log() if isinstance(entry.event, BlockClosed)]
+    assert tuple(said) == study.verdicts()
 
 
 def outcome(ticket: sb.study.Ticket, rng: np.random.Generator) -> float:
@@ -61,10 +60,10 @@ def test_tickets_are_the_slots_of_the_open_blocks_and_the_next_block_is_opened_o
         assert Counter(each.arm for each in ahead) == Counter(study.records().openings[1].arms)
         rng = np.random.default_rng(0)
         study.tell_many((ticket, outcome(ticket, rng)) for ticket in ahead)
-        assert study.snapshot().checks == (), "blocks close in order"
+        assert study.snapshot().verdicts == (), "blocks close in order"
         study.tell_many((ticket, outcome(ticket, rng)) for ticket in tickets)
         assert study.snapshot().state.data.samples == len(tickets) + len(ahead), "then both are closed"
-        assert len(study.snapshot().checks) == 1
+        assert len(study.snapshot().verdicts) == 2, "both blocks"
         check_replay(study)
 
 
@@ -170,11 +169,11 @@ def test_eight_workers_at_once_lose_nothing(storage: str) -> None:
 
 
 def test_a_block_that_another_computer_would_have_planned_otherwise_is_replayed_as_it_was() -> None:
-    definition = sb.study.Definition(INSTANCE, 0.05, "max", "betting")
+    definition = sb.study.Definition(INSTANCE, 0.05)
     first = definition.policy.init().blocks[0]
     arms = (*map(int, first.arms[::-1]), 0)
-    records = Records((), (), (Opening(0, 0, 0.0, arms),))
-    state, _ = replay(definition, records)
+    log = [StudyCreated(definition.as_dict(), {}), BlockOpened(0, 0, arms)]
+    state = fold(Entry(revision, 0.0, event) for revision, event in enumerate(log, 1)).state
     assert tuple(state.blocks[0].arms) == arms and state.blocks[0].free.size == len(arms)
 
 
@@ -200,37 +199,47 @@ def test_openings_that_do_not_fit_are_refused(tmp_path_factory: pytest.TempPathF
         drive(study, 1, n=3, most=12)
         document = export_study(study)
 
-    def broken(key: str, row: int, column: int, value: object) -> dict[str, object]:
-        rows = [list(each) for each in document[key]["rows"]]
-        rows[row][column] = value
-        return document | {key: document[key] | {"rows": rows}}
+    def broken(kind: str, which: int, **values: object) -> dict[str, object]:
+        places = [place for place, each in enumerate(document["events"]) if each["kind"] == kind]
+        events = [dict(each) for each in document["events"]]
+        events[places[which]].update(values)
+        return document | {"events": events}
 
+    (_, first, second), (asked, *_) = (
+        [each for each in document["events"] if each["kind"] == kind][:3] for kind in ("opened", "asked")
+    )
+    id_, arm, _ = asked["tickets"][0]
+    without = [each for each in document["events"] if each != second]
     for bad, message in (
-        (broken("openings", 0, 0, 1), r"\$.openings.rows\[0\] must follow"),
-        (broken("openings", 1, 1, 10**6), r"\$.openings.rows\[1\] must follow"),
-        (broken("openings", 0, 3, []), r"\$.openings.rows\[0\].arms must be a list of arms"),
-        (broken("openings", 0, 3, [5]), r"must be an arm between 0 and 4"),
-        (broken("tickets", 0, 6, None), r"\$.tickets.rows\[0\] must be a slot of a block"),
-        (broken("tickets", 0, 6, 99), r"\$.tickets.rows\[0\] must be a slot of a block"),
-        (broken("openings", 1, 1, 5), "block 1 is not open, or has results already"),
+        (broken("opened", 0, number=1), "is no slot of a block that is open"),
+        (broken("opened", 1, results=10**6), "it cannot have happened after 1000000 results"),
+        (broken("opened", 0, arms=[]), "block 0 needs pulls"),
+        (broken("opened", 0, arms=[5]), "block 0 needs pulls of arms that were there then"),
+        (broken("asked", 0, tickets=[[id_, arm, None]]), r"tickets` must be|tickets must be"),
+        (broken("asked", 0, tickets=[[id_, arm, 99]]), "is no slot of a block that is open"),
+        (broken("closed", 0, block=7), "block 7 cannot have closed"),
+        (broken("closed", 0, results=1), "cannot have"),
+        (document | {"events": without}, r"\.revision must be"),
         (
-            document | {"openings": document["openings"] | {"rows": document["openings"]["rows"][:-1]}},
-            "not complete|slot",
+            document | {"events": [each | {"revision": n} for n, each in enumerate(without, 1)]},
+            "slot|closed|not open",
         ),
     ):
         with pytest.raises(sb.InvalidInput, match=message):
             import_study(bad, "copy", place)
-    assert [each.name for each in list_studies(place)] == ["whole"]
+    assert first["number"] == 1 and [each.name for each in list_studies(place)] == ["whole"]
 
 
-def test_a_kept_state_that_does_not_follow_from_its_records_is_found(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_kept_state_that_does_not_follow_from_its_log_is_found(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The comparison that other tests rest on can fail."""
     with sb.Study.create("wrong", INSTANCE, 0.05, f"sqlite:///{tmp_path_factory.mktemp('wrong') / 's.db'}") as study:
         drive(study, 1, n=3, most=12)
-        records = study.records()
-        told = records.observations
-        other = replace(records, observations=(replace(told[0], outcome=told[0].outcome + 1e-9), *told[1:]))
-        assert replay(study.definition, other)[0].as_dict() != study.snapshot().state.as_dict()
+        document = export_study(study)
+        told = next(each for each in document["events"] if each["kind"] == "told")
+        told["results"][0][1] += 1e-9
+        changed = fold(read_log(document["events"]))
+        changed.feed()
+        assert changed.state.as_dict() != study.snapshot().state.as_dict()
 
 
 def test_a_state_whose_commit_failed_is_not_gone_on_with(storage: str) -> None:
@@ -257,33 +266,29 @@ def test_a_state_whose_commit_failed_is_not_gone_on_with(storage: str) -> None:
                 study.tell(ticket, value)
         event.remove(study._upkeep.storage._engine, "commit", fail)
         with study._upkeep.reading() as ledger:
-            assert study._upkeep._known is not None
-            assert key(study._upkeep._known) == ledger.kept()
-            assert ledger.standing().results == told, "what was told is there"
-            study_claim = ledger.standing().claimed
-        assert study_claim > 0
+            standing = ledger.standing()
+        assert study._upkeep.folded.revision == standing.folded
+        assert standing.results == told, "what was told is there"
+        assert standing.claimed > 0
         with study._upkeep.writing() as ledger:
             ledger.update(claimed=0.0)  # as after ten seconds
         check_replay(study)
 
 
 @ON_SQLITE
-def test_results_that_close_no_block_do_not_rewrite_the_state(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_results_that_close_no_block_do_not_rewrite_the_state(storage: str) -> None:
     with sb.Study.create("slow", INSTANCE, 0.05, storage) as study:
         rng = np.random.default_rng(0)
         straggler, *tickets = [ticket for _ in range(12) for ticket in study.ask(100)]
-        writes: list[Any] = []
-        replace_state = Ledger.replace_state
-
-        def noted(self: Ledger, *rest: Any, **columns: Any) -> Any:
-            writes.append(rest)
-            return replace_state(self, *rest, **columns)
-
-        monkeypatch.setattr(Ledger, "replace_state", noted)
+        with study._upkeep.reading() as ledger:
+            before = ledger.standing().folded
         for ticket in tickets:
             study.tell(ticket, outcome(ticket, rng))
         study.add(LABELS * 10, list(MU) * 10, "the past")
-        assert writes == [] and len(tickets) > 20
+        with study._upkeep.reading() as ledger:
+            assert ledger.standing().folded == before and len(tickets) > 20
         study.tell(straggler, outcome(straggler, rng))
-        assert len(writes) == 1 and study.snapshot().state.data.samples > len(tickets)
+        with study._upkeep.reading() as ledger:
+            assert ledger.standing().folded > before
+        assert study.snapshot().state.data.samples > len(tickets)
         check_replay(study)

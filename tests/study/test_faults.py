@@ -14,8 +14,8 @@ from sqlalchemy import event
 
 import spectralbai as sb
 from spectralbai.errors import StorageError
-from spectralbai.study import changes, replay
 from spectralbai.study.storage import Storage
+from spectralbai.study.upkeep import Upkeep
 from tests.study.storages import ON_SQLITE
 from tests.study.test_durable_blocks import check_replay
 from tests.study.test_join import NEW, OLD
@@ -117,14 +117,15 @@ def test_a_change_comes_through_while_others_keep_telling(
             study.tell_many([(ticket, float(ticket.arm)) for ticket in study.ask(10)])
         tickets = study.ask(3)
         computed = []
-        honest = replay.advance
+        honest = Upkeep.up_to_date
 
-        def slow(*given: Any) -> Any:
+        def slow(upkeep: Upkeep) -> Any:
             computed.append(True)
+            current = honest(upkeep)
             study.tell(tickets.pop(), 0.5)
-            return honest(*given)
+            return current
 
-        monkeypatch.setattr(changes, "advance", slow)
+        monkeypatch.setattr(Upkeep, "up_to_date", slow)
         assert change(study)
         assert len(computed) == 1
         check_replay(study)

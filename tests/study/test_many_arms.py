@@ -248,7 +248,7 @@ def test_pictures_and_checks_are_by_category(url: str) -> None:
     ]
     document = json.loads(json.dumps(report.as_dict(), allow_nan=False))
     assert len(document["status"]["arms"]) == 201
-    for check, kept in zip(document["checks"], report.checks, strict=True):
+    for check, kept in zip(document["verdicts"], report.verdicts, strict=True):
         assert "candidates" not in check
         assert sum(each["candidates"] for each in check["by_category"].values()) == len(kept.candidates)
         assert max(each["lacking"] for each in check["by_category"].values()) == max(kept.lacking)

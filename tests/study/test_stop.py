@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Collection
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import spectralbai as sb
-from spectralbai.study import Definition, changes, export_study, import_study, replay
-from spectralbai.study.standing import HEAD
+from spectralbai.journal.fold import Fold
+from spectralbai.study import export_study, import_study
 from tests.study.contract import LABELS, SCORES, SIX, SLOW, drive
 from tests.study.storages import ON_SQLITE
 
@@ -63,32 +62,26 @@ def test_options_that_joined_before_stay(storage: str) -> None:
 
 def test_a_stop_during_a_join_is_not_lost(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with sb.Study.create("s", SCORES, 0.05, storage) as study, sb.Study.open("s", storage) as other:
-        whole = changes.handed_out
+        extend = Fold.extend
 
-        def stopped_meanwhile(*arguments: object) -> tuple[int, ...]:
-            monkeypatch.setattr(changes, "handed_out", whole)
-            found = whole(*arguments)  # type: ignore[arg-type]
-            stops.append(arguments)
-            return found
+        def stop_first(fold: Fold, blocks: Collection[int]) -> None:
+            monkeypatch.setattr(Fold, "extend", extend)
+            assert other.stop() is True
+            extend(fold, blocks)
 
-        stops: list[object] = []
-        monkeypatch.setattr(changes, "handed_out", stopped_meanwhile)
-        advance: Callable[..., object] = replay.advance
-
-        def stop_first(*arguments: Any) -> object:
-            if stops:
-                stops.clear()
-                assert other.stop() is True
-            return advance(*arguments)
-
-        monkeypatch.setattr(changes, "advance", stop_first)
+        monkeypatch.setattr(Fold, "extend", stop_first)
         with pytest.raises(sb.Conflict, match="has ended, and nothing could be tried"):
             study.join(SIX)
         assert other.status().state == "ended"
 
 
-def test_the_limits_stand_where_a_change_is_noticed() -> None:
-    definition = Definition(
-        SLOW, 1e-300, "min", "betting", 10**9, 2000000000.1234567, -1.2345678901234567e-70, by_hand=True
-    )
-    assert json.dumps(definition.as_dict()).index('"instance"') < HEAD
+def test_a_clock_that_goes_back_does_not_undo_it(storage: str) -> None:
+    now = [2e9]
+    with sb.Studies(storage, clock=lambda: now[0]) as studies:
+        study = studies.create("s", SLOW, 0.05, budget=10**14)
+        drive(study, 5)
+        other = studies.open("s")
+        assert study.stop() is True
+        now[0] = 1e9
+        assert study.status().state == other.status().state == "ended"
+        assert other.ask() == [] and [each.state for each in studies.list()] == ["ended"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import shutil
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
@@ -13,18 +12,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import create_engine, inspect, make_url, select, text, update
+from sqlalchemy import create_engine, make_url, select, text
 
 import spectralbai as sb
 from spectralbai.errors import StorageError
 from spectralbai.study import list_studies
 from spectralbai.study import storage as storage_module
-from spectralbai.study.schema import observations, schema, studies
+from spectralbai.study.ledger import Ledger
+from spectralbai.study.schema import observations, studies
 from spectralbai.study.storage import Storage
 from tests.contracts.storages import Opened, StorageContract
 
 INSTANCE = sb.Instance(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01))
-KEPT = Path(__file__).parent.parent / "data" / "studies-1.db"
 
 
 class TestStorages(StorageContract):
@@ -103,129 +102,6 @@ def test_the_default_of_the_server_does_not_matter(server: Callable[[], str], de
         for thread in threads:
             thread.join()
         assert len(study.records().observations) == len(tickets)
-
-
-def tables(storage: str) -> dict[str, tuple[set[str], set[str | None]]]:
-    """Returns the columns and the indexes of each table, with their types and settings."""
-    place = Storage(storage)
-    with place.reading() as connection:
-        inspector = inspect(connection)
-        found = {
-            name: (
-                {f"{each['name']} {each['type']} {each['nullable']}" for each in inspector.get_columns(name)},
-                {each["name"] for each in inspector.get_indexes(name)},
-            )
-            for name in inspector.get_table_names()
-        }
-    place.close()
-    return found
-
-
-def rows_of(storage: str) -> dict[str, list[dict[str, Any]]]:
-    """Returns every row of every table, by name of the column."""
-    place = Storage(storage)
-    with place.reading() as connection:
-        found = {
-            table.name: [dict(row) for row in connection.execute(select(table)).mappings()]
-            for table in schema.metadata.sorted_tables
-        }
-    place.close()
-    return found
-
-
-def test_a_kept_database_of_schema_1_is_brought_up_to_date_and_twice_is_harmless(tmp_path: Path) -> None:
-    shutil.copy(KEPT, tmp_path / "old.db")
-    old, new = (f"sqlite:///{tmp_path / name}" for name in ("old.db", "new.db"))
-    connection = sqlite3.connect(tmp_path / "old.db")
-    connection.row_factory = sqlite3.Row
-    (version,) = connection.execute("SELECT version FROM spectralbai_schema").fetchone()
-    names = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    before = {name: [dict(row) for row in connection.execute(f"SELECT * FROM {name}")] for name in names}
-    connection.close()
-    assert version == 1 and "spectralbai_blocks" not in names and "block" not in before["spectralbai_tickets"][0]
-
-    sb.Study.create("a", INSTANCE, 0.05, new).close()
-    assert [each.name for each in list_studies(old)] == ["running", "decided"]
-    assert tables(old) == tables(new)
-    after = rows_of(old)
-    assert (after["spectralbai_schema"], after["spectralbai_blocks"]) == ([{"version": 4}], [])
-    for name in set(names) - {"spectralbai_schema"}:  # what was written is as it was; what is new is empty
-        added = {
-            key: 0 if key in ("opened", "withdrawn", "joined") else None
-            for key in after[name][0].keys() - before[name][0].keys()
-        }
-        assert after[name] == [row | added for row in before[name]]
-
-    sb.Study.open("running", old).close()
-    assert rows_of(old) == after and tables(old) == tables(new)
-
-
-def test_a_doubt_about_R_is_kept_when_schema_1_is_brought_up_to_date(tmp_path: Path) -> None:
-    shutil.copy(KEPT, tmp_path / "old.db")
-    connection = sqlite3.connect(tmp_path / "old.db")
-    connection.execute("UPDATE spectralbai_studies SET progress = 'doubted' WHERE name = 'decided'")
-    connection.commit()
-    connection.close()
-    url = f"sqlite:///{tmp_path / 'old.db'}"
-    assert [(each.name, each.state) for each in list_studies(url)] == [("running", "running"), ("decided", "doubted")]
-    with sb.Study.open("decided", url) as study:
-        status = study.status()
-    assert (status.state, status.consistent) == ("decided", False)
-    assert "But results told since contradict R" in status.answer
-
-
-def make_old(storage: str) -> None:
-    """Takes from a storage what schema 1 has not; of a study under the mixture nothing is lost."""
-    place = Storage(storage)
-    with place.writing() as connection:
-        connection.execute(text("DROP TABLE spectralbai_blocks"))
-        connection.execute(text("DROP TABLE spectralbai_withdrawals"))
-        connection.execute(text("DROP TABLE spectralbai_joins"))
-        connection.execute(text("DROP INDEX spectralbai_slots"))
-        for table, column in (
-            ("studies", "first_block"),
-            ("studies", "missing"),
-            ("states", "opened"),
-            ("tickets", "block"),
-            ("checks", "candidates"),
-            ("checks", "lacking"),
-            ("tickets", "failed"),
-            ("states", "withdrawn"),
-            ("states", "joined"),
-            ("observations", "block"),
-        ):
-            connection.execute(text(f"ALTER TABLE spectralbai_{table} DROP COLUMN {column}"))
-        connection.execute(update(schema).values(version=1))
-    place.close()
-
-
-def test_of_many_who_open_a_database_of_schema_1_one_brings_it_up_to_date(storage: str) -> None:
-    with sb.Study.create("a", INSTANCE, 0.05, storage, stopping="mixture") as study:
-        held = study.ask(4)
-        study.tell_many((ticket, 0.1) for ticket in held[:3])
-        before = study.snapshot()
-    as_made, rows = tables(storage), rows_of(storage)
-    make_old(storage)
-    opened: list[str] = []
-
-    def open_() -> None:
-        with sb.Study.open("a", storage) as study:
-            opened.append(study.name)
-
-    threads = [threading.Thread(target=open_) for _ in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert opened == ["a"] * 6
-    assert tables(storage) == as_made and rows_of(storage) == rows
-    with sb.Study.open("a", storage) as study:
-        at = study.snapshot()
-        assert (at.state.as_dict(), at.checks) == (before.state.as_dict(), before.checks)
-        assert study.tell(held[3], 0.2) is True
-    with sb.Study.create("b", INSTANCE, 0.05, storage) as study:  # in blocks, in the same storage
-        assert study.tell(study.ask()[0], 0.2) is True
-    assert len(rows_of(storage)["spectralbai_blocks"][0]["arms"]) == 2
 
 
 def test_opening_what_is_not_there_makes_nothing(tmp_path: Path, server: Callable[[], str]) -> None:
@@ -342,16 +218,16 @@ def test_a_connection_lost_in_the_middle_of_a_tell_leaves_nothing_and_a_retry_is
     outside = create_engine(make_url(url).set(drivername="postgresql+psycopg"), isolation_level="AUTOCOMMIT")
     with sb.Study.create("a", INSTANCE, 0.05, url) as study:
         ticket = study.ask()[0]
-        append = study._upkeep.append
+        append = Ledger.append
 
-        def cut(ledger: Any, *arguments: Any) -> bool:
-            claimed = append(ledger, *arguments)
+        def cut(ledger: Any, *arguments: Any) -> Any:
+            after = append(ledger, *arguments)
             pid = ledger._connection.execute(text("SELECT pg_backend_pid()")).scalar()
             with outside.connect() as other:
                 other.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": pid})
-            return claimed
+            return after
 
-        monkeypatch.setattr(study._upkeep, "append", cut)
+        monkeypatch.setattr(Ledger, "append", cut)
         with pytest.raises(StorageError, match="the connection was lost; try again: a result is counted once"):
             study.tell(ticket, 0.3)
         monkeypatch.undo()
@@ -394,9 +270,9 @@ def test_a_worker_that_keeps_the_row_locked_is_not_waited_for_for_ever(
     [
         'UPDATE spectralbai_states SET state = \'{"format": "spectralb\'',
         'UPDATE spectralbai_states SET state = \'{"format": "spectralbai-state/1"}\'',
-        "UPDATE spectralbai_states SET seen = 7",
-        "UPDATE spectralbai_studies SET definition = '{'",
-        "UPDATE spectralbai_studies SET versions = ''",
+        "UPDATE spectralbai_states SET revision = 7",
+        "UPDATE spectralbai_events SET body = '{' WHERE kind = 'created'",
+        "UPDATE spectralbai_events SET body = '{}' WHERE kind = 'created'",
     ],
 )
 def test_rows_that_are_damaged_are_said_to_be(harm: str, tmp_path: Path) -> None:

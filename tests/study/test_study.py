@@ -13,7 +13,10 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
-from spectralbai.study import Ticket, list_studies, standing
+from spectralbai.journal.events import BlockClosed
+from spectralbai.journal.fold import fold
+from spectralbai.policy import State
+from spectralbai.study import Ticket, ledger, list_studies
 from spectralbai.study import upkeep as module
 from tests.study.storages import ON_SQLITE
 
@@ -43,6 +46,13 @@ def fill(study: sb.Study, seed: int, sign: float = 1.0, most: int = 10_000) -> i
         study.tell_many((each, sign * float(MU[each.arm] + 0.5 * rng.standard_normal())) for each in tickets)
         told += len(tickets)
     return told
+
+
+def fold_of(study: sb.Study) -> State:
+    """Returns the state that follows from the log of a study."""
+    folded = fold(study.log())
+    folded.feed()
+    return folded.state
 
 
 @ON_SQLITE
@@ -131,13 +141,13 @@ def test_many_results_are_told_all_or_none(storage: str) -> None:
 def test_tickets_that_others_hold_are_taken_into_account(storage: str) -> None:
     """Three asks of one are one ask of three, and all arms of a batch told late are as good as told one by one."""
     with (
-        sb.Study.create("one", INSTANCE, 0.05, storage, stopping="mixture") as one,
-        sb.Study.create("three", INSTANCE, 0.05, storage, stopping="mixture") as three,
+        sb.Study.create("one", INSTANCE, 0.05, storage) as one,
+        sb.Study.create("three", INSTANCE, 0.05, storage) as three,
     ):
         for study in (one, three):
-            study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
+            fill(study, 0, most=40)
         apart = [one.ask(worker=str(worker))[0].arm for worker in range(6)]
-        assert apart == [ticket.arm for ticket in three.ask(6)]
+        assert apart == [ticket.arm for ticket in (*three.ask(6), *three.ask(6))][:6]
         assert len(set(apart)) > 1
         assert [ticket.worker for ticket in one.status().pending] == ["0", "1", "2", "3", "4", "5"]
 
@@ -185,21 +195,6 @@ def test_a_decided_study_gives_no_tickets_still_takes_results_and_never_changes_
 
 
 @ON_SQLITE
-def test_data_that_contradict_R_end_the_study_without_a_decision(storage: str) -> None:
-    with sb.Study.create("wrong R", INSTANCE, 0.05, storage, stopping="mixture") as study:
-        for k in range(300):
-            study.add(["warm", "warmer", "plain", "cold", "colder"], [3.0, -3.0, 0.9, 0.2, 0.2], f"part {k}")
-            if study.status().state != "running":
-                break
-        status = study.status()
-        assert (status.state, status.consistent, status.best) == ("inconsistent", False, None)
-        assert [each.best for each in list_studies(storage)] == [None]
-        assert study.ask() == []
-        assert "contradict R = 0.01" in status.answer
-        assert status.agreement == "no: they contradict it" and status.evidence == "nothing is claimed"
-
-
-@ON_SQLITE
 def test_nothing_is_claimed_of_a_race_whose_data_contradict_R(storage: str) -> None:
     mu, rng = {"warm": 3.0, "warmer": -3.0, "plain": 0.9, "cold": 0.2, "colder": 0.2}, np.random.default_rng(0)
     with sb.Study.create("wrong R", INSTANCE, 0.05, storage) as study:
@@ -211,21 +206,6 @@ def test_nothing_is_claimed_of_a_race_whose_data_contradict_R(storage: str) -> N
     for arm in status.arms:
         assert (arm.low, arm.high, arm.omega, arm.out_at, arm.lacking) == (None,) * 5 and status.account(arm) == "-"
     assert "may be best" not in page and "But the data contradict R, and nothing is claimed." in page
-
-
-@ON_SQLITE
-def test_results_that_contradict_R_after_the_decision_are_reported(storage: str) -> None:
-    with sb.Study.create("late doubt", INSTANCE, 0.05, storage, stopping="mixture") as study:
-        fill(study, 1)
-        assert (study.status().state, study.status().agreement) == ("decided", "yes, so far")
-        study.add(["warm", "warmer"] * 400, [3.0, -3.0] * 400, "strange")
-        status = study.status()
-        assert (status.state, status.best, status.consistent) == ("decided", "plain", False)
-        assert "But results told since contradict R = 0.01" in status.answer
-        assert {(arm.low, arm.high) for arm in status.arms} == {(None, None)}
-        assert [each.state for each in list_studies(storage)] == ["doubted"]
-        study.add(["warmer"] * 8000, [3.0] * 8000, "calm")  # the two agree again: what was contradicted stays so
-        assert (study.status().consistent, study.status().state) == (False, "decided")
 
 
 def test_past_results_need_an_origin_and_count_once(storage: str) -> None:
@@ -252,35 +232,28 @@ def test_past_results_need_an_origin_and_count_once(storage: str) -> None:
         assert [each.origin for each in study.records().observations] == ["pilot of May"] * 2
 
 
-def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(
-    storage: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_results_wait_while_a_worker_computes(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that claims the computation and dies holds the others up for the length of its claim, and no longer."""
-    with sb.Study.create("claimed", INSTANCE, 0.05, storage, stopping="mixture") as study:
-        study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
-        seen = study.snapshot().state.samples
+    with sb.Study.create("claimed", INSTANCE, 0.05, storage) as study:
         monkeypatch.setattr(study._upkeep, "advance", lambda *_: None)  # claims, and dies
         monkeypatch.setattr(module, "CLAIM", 30.0)
         tickets = study.ask(8)
+        ahead = study.ask(2)
         study.tell_many((ticket, 0.4) for ticket in tickets)
         with sb.Study.open("claimed", storage) as other:
-            assert (other.status().results, other.status().unprocessed) == (seen + 8, 8)  # it keeps to the claim
-            at = other.snapshot()
-            expected = other.definition.policy.ask(
-                at.state, 8, pending=np.bincount([ticket.arm for ticket in tickets], minlength=5)
-            )
-            assert [ticket.arm for ticket in other.ask(8)] == expected.tolist()
+            status = other.status()  # it keeps to the claim
+            assert (status.results, status.unprocessed) == (len(tickets), len(tickets))
+            assert other.tell(ahead[0], 0.3), "others go on telling"
             monkeypatch.setattr(module, "CLAIM", 0.0)  # as if it had run out
             status = other.status()  # any reader brings the state up to date once the claim has run out
-            assert (status.results, status.unprocessed) == (seen + 8, 0)
-            policy, told = other.definition.policy, other.records().observations
-            replay = policy.tell(policy.init(), [each.arm for each in told], [each.outcome for each in told])
-            assert other.snapshot().state.as_dict() == replay.as_dict()
+            assert (status.results, status.unprocessed) == (len(tickets) + 1, 0)
+            state = fold_of(other)
+            assert other.snapshot().state.as_dict() == state.as_dict()
 
 
 def test_a_claim_made_with_a_clock_that_is_ahead_holds_nobody_up(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with sb.Studies(storage, clock=lambda: time.time() + 86_400) as ahead:
-        study = ahead.create("clock", INSTANCE, 0.05, stopping="mixture")
+        study = ahead.create("clock", INSTANCE, 0.05)
         ticket = study.ask()[0]
         monkeypatch.setattr(study._upkeep, "advance", lambda *_: None)
         study.tell(ticket, 0.3)
@@ -289,31 +262,31 @@ def test_a_claim_made_with_a_clock_that_is_ahead_holds_nobody_up(storage: str, m
 
 
 @ON_SQLITE
-def test_the_state_is_kept_up_to_date_between_checks_too(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Checks are ever further apart; what has come since the last is read by every ask, and must stay short."""
-    monkeypatch.setattr(standing, "TAIL", 3)
-    with sb.Study.create("tail", INSTANCE, 1e-9, storage, stopping="mixture") as study:
-        study.add(LABELS * 100, [0.9, 0.5, 0.5, 0.2, 0.2] * 100, origin="pilot")
-        study.tell(study.ask()[0], 0.4)
-        checks = study.snapshot().checks
-        assert study.snapshot().state.next_reading == 511
-        for _ in range(8):
-            study.tell(study.ask()[0], 0.4)
-            with study._upkeep.reading() as ledger:
-                assert ledger.standing().results - ledger.kept()[0] < 3
-        assert study.snapshot().checks == checks  # none was due
-        told, policy = study.records().observations, study.definition.policy
-        replay = policy.tell(policy.init(), [each.arm for each in told], [each.outcome for each in told])
-        assert study.snapshot().state.as_dict() == replay.as_dict()
+def test_the_state_is_kept_up_to_date_between_closings_too(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has come since the last closing is read by every ask, and must stay short."""
+    monkeypatch.setattr(ledger, "TAIL", 3)
+    with sb.Study.create("tail", INSTANCE, 1e-9, storage) as study:
+        drive(study, 1, most=8)
+        held, *tickets = [ticket for _ in range(6) for ticket in study.ask(100)]
+        verdicts = study.snapshot().verdicts
+        for ticket in tickets:
+            study.tell(ticket, 0.4)
+            with study._upkeep.reading() as rows:
+                standing, folded = study._upkeep.read(rows)
+            assert folded.state is not None and standing.results - folded.state.samples < 3
+        assert study.snapshot().verdicts == verdicts, "no block closed"
+        study.tell(held, 0.4)
+        assert len(study.snapshot().verdicts) > len(verdicts)
+        assert study.snapshot().state.as_dict() == fold_of(study).as_dict()
 
 
-def test_two_workers_at_one_check_keep_one_state(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_workers_at_one_closing_keep_one_state(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CLAIM", -1.0)  # claims that nobody respects: everyone computes
     with (
-        sb.Study.create("both", INSTANCE, 0.05, storage, stopping="mixture") as study,
+        sb.Study.create("both", INSTANCE, 0.05, storage) as study,
         sb.Study.open("both", storage) as other,
     ):
-        study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
+        tickets = study.ask(100)
         advance = study.definition.policy.advance
         ahead: list[int] = []
 
@@ -323,31 +296,27 @@ def test_two_workers_at_one_check_keep_one_state(storage: str, monkeypatch: pyte
                 other.catch_up()
             return advance(*arguments)  # type: ignore[arg-type]
 
-        ticket = study.ask()[0]
         object.__setattr__(study.definition.policy, "advance", slow)
-        study.tell(ticket, 0.9)
+        study.tell_many((ticket, 0.9) for ticket in tickets)
         assert ahead
         object.__delattr__(study.definition.policy, "advance")
-        told, policy = study.records().observations, study.definition.policy
-        replay = policy.tell(policy.init(), [each.arm for each in told], [each.outcome for each in told])
-        assert study.snapshot().state.as_dict() == replay.as_dict()
-        samples = [check.samples for check in study.snapshot().checks]
-        assert samples == sorted(set(samples))
+        assert study.snapshot().state.as_dict() == fold_of(study).as_dict()
+        closed = [entry.event.block for entry in study.log() if isinstance(entry.event, BlockClosed)]
+        assert closed == [0]
 
 
 @ON_SQLITE
-def test_evidence_is_kept_at_every_check(storage: str) -> None:
-    with sb.Study.create("checks", INSTANCE, 0.05, storage, stopping="mixture") as study:
+def test_what_the_rule_said_is_kept_at_every_closing(storage: str) -> None:
+    with sb.Study.create("closings", INSTANCE, 0.05, storage) as study:
         tau = drive(study, 6)
-        checks, state = study.snapshot().checks, study.snapshot().state
-    assert [check.samples for check in checks][:5] == [3, 4, 5, 6, 7]  # once every component has a result
-    assert checks[-1].samples == tau
-    assert (checks[-1].statistic, checks[-1].threshold) == (state.watches[0].statistic, state.watches[0].threshold)
-    assert checks[0].threshold is None  # the rule has none yet
-    with sb.Study.create("at once", INSTANCE, 0.05, storage, stopping="mixture") as study:
-        study.add(LABELS * 6, [0.9, 0.5, 0.5, 0.2, 0.2] * 6, "pilot")
-        samples = [check.samples for check in study.snapshot().checks]
-        assert samples == list(range(samples[0], 31))  # none is left out
+        verdicts, state = study.snapshot().verdicts, study.snapshot().state
+        assert verdicts[-1] == study.definition.policy.verdict(state)
+    assert verdicts[-1].samples == tau and [each.samples for each in verdicts] == sorted(
+        {each.samples for each in verdicts}
+    )
+    with sb.Study.create("at once", INSTANCE, 0.05, storage) as study:
+        fill(study, 6)
+        assert [each.stopped_at for each in study.snapshot().verdicts][:-1] == [None] * (len(study.verdicts()) - 1)
 
 
 def test_studies_of_one_storage_are_apart(storage: str) -> None:
@@ -402,7 +371,6 @@ def test_names_and_labels_are_only_ever_data(storage: str, name: str) -> None:
         ({"instance": "file.json"}, "`instance` must be a spectralbai.Instance, got str"),
         ({"delta": 1.5}, "`delta` must be a risk between 0 and 1"),
         ({"goal": "largest"}, "`goal` must be max or min, got 'largest'"),
-        ({"stopping": "soon"}, "`stopping` must be a stopping rule or one of betting, mixture"),
         ({"instance": sb.Instance(sb.Problem(GRAPH, R=0.0))}, "`R` must be positive"),
         (
             {"instance": sb.Instance(INSTANCE.problem, None, ["two\nlines", "b", "c", "d", "e"])},
@@ -459,13 +427,7 @@ def test_the_state_on_disk_is_plain_json_with_a_version(tmp_path: Path) -> None:
     with sb.Study.create("plain", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
         drive(study, 7, most=20)
     with sqlite3.connect(tmp_path / "s.db") as connection:
-        assert (
-            json.loads(connection.execute("SELECT state FROM spectralbai_states").fetchone()[0])["format"]
-            == "spectralbai-state/2"
-        )
-        assert (
-            json.loads(connection.execute("SELECT definition FROM spectralbai_studies").fetchone()[0])["format"]
-            == "spectralbai-study/3"
-        )
-        assert connection.execute("SELECT version FROM spectralbai_schema").fetchall() == [(4,)]
-    connection.close()
+        (state,) = connection.execute("SELECT state FROM spectralbai_states").fetchone()
+        (body,) = connection.execute("SELECT body FROM spectralbai_events WHERE kind = 'created'").fetchone()
+    assert json.loads(state)["format"].startswith("spectralbai-state/")
+    assert json.loads(body)["study"]["format"] == "spectralbai-study/4"

@@ -55,38 +55,47 @@ def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], pl
     document, _ = exported
     with sb.Study.open("old", place) as study:
         rows = list(csv.DictReader(io.StringIO(results_as_csv(study))))
-    assert [float(row["outcome"]) for row in rows] == [row[1] for row in document["observations"]["rows"]]
-    assert [LABELS.index(row["label"]) for row in rows] == [row[0] for row in document["observations"]["rows"]]
+    told = [result for event in document["events"] if event["kind"] == "told" for result in event["results"]]
+    assert [float(row["outcome"]) for row in rows] == [outcome for _, outcome, _, _ in told]
+    assert [LABELS.index(row["label"]) for row in rows] == [arm for arm, _, _, _ in told]
     assert {row["origin"] for row in rows} == {"pilot, of May", ""}
 
 
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (["format"], "spectralbai-export/9", "must have the format 'spectralbai-export/3', got 'spectralbai-export/9'"),
-        (["study", "format"], "spectralbai-study/9", "must have the format 'spectralbai-study/3'"),
-        (["study", "delta"], 2, "`delta` must be a risk"),
-        (["study", "instance", "n_arms"], 4, "$.edges"),
+        (["format"], "spectralbai-export/9", "must have the format 'spectralbai-export/5', got 'spectralbai-export/9'"),
+        (["format"], "spectralbai-export/4", "must have the format 'spectralbai-export/5', got 'spectralbai-export/4'"),
         (["name"], "a\nb", "`name` must be one line"),
-        (["created"], "yesterday", "$.created must be a time"),
-        (["versions"], [], "$.versions must be an object of strings"),
-        (["observations", "rows", 3, 0], 5, "$.observations.rows[3].arm must be an arm between 0 and 4, got 5"),
-        (["observations", "rows", 3, 1], "0.5", "$.observations.rows[3]: `outcome` must be a finite number, got '0.5'"),
-        (["observations", "rows", 3, 1], None, "$.observations.rows[3]: `outcome` must be"),
-        (["observations", "rows", 3], [1, 2], "$.observations.rows[3] must be a list of 6 cells"),
-        (["observations", "rows", 3, 4], None, "$.observations.rows[3] must have a ticket or an origin"),
-        (["observations", "rows", 9, 3], "nothing", "must be of the arm of its ticket 'nothing'"),
-        (["observations", "columns"], ["arm"], "$.observations must have the columns arm, outcome"),
-        (["tickets", "rows", 0, 0], "x" * 17, "$.tickets.rows[0].id must be up to 16 characters"),
-        (["tickets", "rows", 0, 4], -1, "$.tickets.rows[0].expires must be a time"),
-        (["tickets"], None, "$.tickets must have the columns"),
+        (["events"], None, "$.events must be a list of events"),
+        (["events", 0], 7, "$.events[0] must be an object"),
+        (["events", 0, "kind"], "begun", "$.events[0].kind must be one of created, opened"),
+        (["events", 0, "time"], "yesterday", "$.events[0].time must be a time"),
+        (["events", 0, "versions"], [], "$.events[0].versions must be an object"),
+        (["events", 0, "study", "format"], "spectralbai-study/3", "must have the format 'spectralbai-study/4'"),
+        (["events", 0, "study", "delta"], 2, "`delta` must be a risk"),
+        (["events", 0, "study", "instance", "n_arms"], 4, "$.edges"),
+        (["events", 1, "revision"], 3, "$.events[1].revision must be 2, got 3"),
+        (["told", 0, "results", 3, 0], 5, "must be an arm between 0 and 4, got 5"),
+        (["told", 0, "results", 3, 1], "0.5", "`outcome` must be a finite number, got '0.5'"),
+        (["told", 0, "results", 3, 1], None, "`outcome` must be"),
+        (["told", 0, "results", 3], [1, 2], "must hold arm, outcome, block and ticket"),
+        (["told", 0, "origin"], None, "must have tickets, or an origin"),
+        (["told", 1, "results", 0, 3], "nothing", "there is no ticket 'nothing'"),
+        (["asked", 0, "tickets", 0, 0], "x" * 17, "an id must be up to 16 characters"),
+        (["asked", 0, "expires"], -1, ".expires must be a time"),
+        (["closed", 0, "verdict", "arm"], 3, "the rules said something else than is written down"),
+        (["closed", 0, "verdict"], {}, ".verdict is no verdict"),
     ],
 )
 def test_a_broken_export_is_refused_and_nothing_is_written(
     exported: tuple[dict[str, Any], dict[str, Any]], path: list[Any], value: object, message: str, tmp_path: Path
 ) -> None:
     document = copy.deepcopy(exported[0])
-    inner = document
+    inner: Any = document
+    if path[0] in ("told", "asked", "closed"):
+        kind, which, *path = path
+        inner = [event for event in document["events"] if event["kind"] == kind][which]
     for key in path[:-1]:
         inner = inner[key]
     inner[path[-1]] = value
@@ -97,9 +106,10 @@ def test_a_broken_export_is_refused_and_nothing_is_written(
 
 
 def test_a_result_or_a_ticket_twice_is_refused(exported: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
-    for key, message in (("observations", "at most one result for each ticket"), ("tickets", "a different id")):
+    for kind, message in (("told", "or is its second"), ("asked", "was handed out already")):
         document = copy.deepcopy(exported[0])
-        document[key]["rows"].append(document[key]["rows"][-1])
+        again = copy.deepcopy([event for event in document["events"] if event["kind"] == kind][-1])
+        document["events"].append({**again, "revision": len(document["events"]) + 1})
         with pytest.raises(sb.InvalidInput, match=message):
             import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}")
 
@@ -107,7 +117,7 @@ def test_a_result_or_a_ticket_twice_is_refused(exported: tuple[dict[str, Any], d
 def test_every_key_of_an_export_is_needed(exported: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
     for key in exported[0]:
         document = {name: value for name, value in exported[0].items() if name != key}
-        with pytest.raises(sb.InvalidInput, match=f"got no {key}|must have the format"):
+        with pytest.raises(sb.InvalidInput, match=f"must hold {key}|must have the format"):
             import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}")
     with pytest.raises(sb.InvalidInput, match="must have the format"):
         import_study([], None, f"sqlite:///{tmp_path / 'new.db'}")

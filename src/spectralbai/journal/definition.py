@@ -159,7 +159,7 @@ class Definition:
 
     def check_outcome(self, outcome: Any) -> float:
         """Returns an outcome as a number; raises InvalidInput if the instance does not allow it."""
-        return self.instance.problem.noise.check_outcome("outcome", outcome)
+        return self.instance.problem.noise.check_outcome("outcome", outcome) + 0.0  # never -0.0, which databases lose
 
     def check_arm(self, label: Any) -> int:
         """Returns the arm with that label; raises NotFound if there is none."""

@@ -10,6 +10,7 @@ they happened, and results with larger numbers come after them, even if they wer
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from spectralbai.journal.records import Recorder
 
 REMEDY = "export the study again"
-LARGE = 2**53
-"""Numbers below this are exact in JSON."""
+FAR = 1e18
+"""No time is later, in seconds since 1970."""
+LARGE = 2**31
+"""Whole numbers in a log are below this, as in the columns of a database."""
 
 
 @dataclass(frozen=True)
@@ -100,11 +103,13 @@ class Body:
         return self.whole(name, self.value(name))
 
     def whole(self, name: str, value: Any) -> int:
-        return value if type(value) is int and 0 <= value < LARGE else check_integer(f"{self.path}.{name}", value, 0)
+        if type(value) is int and 0 <= value < LARGE:
+            return value
+        return check_integer(f"{self.path}.{name}", value, 0, LARGE - 1)
 
     def number(self, name: str) -> float:
         found = self.value(name)
-        if type(found) is float and 0 <= found < LARGE:
+        if type(found) is float and 0 <= found < FAR:
             return found
         return check_number(f"{self.path}.{name}", found, "a time", low=0.0, strict=False)
 
@@ -138,7 +143,7 @@ class Body:
 
     def texts(self, name: str, *default: Any) -> dict[str, str]:
         found = self.object(name, *default)
-        if not all(isinstance(text, str) and len(text) <= 200 for text in found.values()):
+        if not all(is_line(text, 200) for text in found.values()):
             raise InvalidInput(f"{self.path}.{name} must be an object of strings; {REMEDY}")
         return found
 
@@ -148,12 +153,19 @@ class Body:
             found["lacking"] = self._values["lacking"]
         try:
             verdict = Verdict.from_dict(found)
-            numbers = (verdict.arm, verdict.samples, verdict.stopped_at or 0, *(verdict.candidates or ()))
-            if not all(type(number) is int for number in numbers) or type(verdict.consistent) is not bool:
-                raise ValueError
-            return verdict
-        except (KeyError, TypeError, ValueError):
-            raise InvalidInput(f"{self.path}.verdict is no verdict; {REMEDY}") from None
+            whole = (verdict.arm, verdict.samples, verdict.stopped_at or 0, *(verdict.candidates or ()))
+            numbers = (verdict.statistic, verdict.threshold, *(verdict.lacking or ()))
+            words = (verdict.consistent, verdict.proved, verdict.doubted)
+            right = [
+                all(type(number) is int and 0 <= number < LARGE for number in whole),
+                all(type(number) in (int, float) and not math.isnan(number) for number in numbers),
+                all(type(word) is bool for word in words),
+            ]
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+            right = [False]
+        if not all(right):
+            raise InvalidInput(f"{self.path}.verdict is no verdict; {REMEDY}")
+        return verdict
 
 
 @dataclass(frozen=True)
@@ -408,8 +420,7 @@ class OptionsJoined(RulesRead):
     def define(self, definition: Definition | None, time: float) -> Definition:
         from spectralbai.instance import Instance
 
-        assert definition is not None, "a study is created before anything else"
-        return definition.joined(Instance.from_dict(self.instance))
+        return _created(definition).joined(Instance.from_dict(self.instance))
 
     def apply(self, fold: Fold) -> None:
         fold.feed(self.results)
@@ -427,8 +438,7 @@ class StudyStopped(Event):
     defines = True
 
     def define(self, definition: Definition | None, time: float) -> Definition:
-        assert definition is not None, "a study is created before anything else"
-        return replace(definition, stopped=time)
+        return replace(_created(definition), stopped=time)
 
 
 KINDS: dict[str, type[Event]] = {
@@ -446,6 +456,12 @@ KINDS: dict[str, type[Event]] = {
     )
 }
 """The kinds of events by name."""
+
+
+def _created(definition: Definition | None) -> Definition:
+    if definition is None:
+        raise InvalidInput(f'the first event must be "created"; {REMEDY}')
+    return definition
 
 
 def read_entry(place: int, d: Any) -> Entry:

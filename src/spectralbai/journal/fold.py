@@ -83,6 +83,7 @@ class Fold:
         """The results told since the state at the beginning."""
         self._slots: dict[str, tuple[int, int]] = {}  # (block, arm) of each ticket that this fold has seen
         self._told: set[str] = set()
+        self._recorded: set[int] = set()  # numbers of the blocks whose opening an event has recorded
         self._open: tuple[State | None, set[tuple[int, int]]] = (None, set())  # a state, and (block, arm) of its slots
 
     @property
@@ -104,7 +105,7 @@ class Fold:
         for slot in slots:
             if slot.id in self._slots:
                 raise InvalidInput(f"the ticket {slot.id!r} was handed out already")
-            if (slot.block, slot.arm) not in self._open[1]:
+            if slot.block not in self._recorded or (slot.block, slot.arm) not in self._open[1]:
                 raise InvalidInput(f"the ticket {slot.id!r} is no slot of a block that is open")
             self._slots[slot.id] = slot.block, slot.arm
 
@@ -144,9 +145,12 @@ class Fold:
         """Opens a block with these pulls; if it is open already, gives it these pulls."""
         if not arms or max(arms) >= self.state.n_arms:
             raise InvalidInput(f"block {number} needs pulls of arms that were there then")
-        if self.state.opened <= number:
+        if self.state.opened < number:
+            raise InvalidInput(f"block {number} cannot be the next")
+        if self.state.opened == number:
             self.open_ahead()
         self._state = with_pulls(self.state, number, np.array(arms, dtype=np.intp))
+        self._recorded.add(number)
 
     def open_ahead(self) -> None:
         """Opens a block with the pulls that the policy plans now."""
@@ -154,7 +158,9 @@ class Fold:
 
     def close(self, event: BlockClosed) -> None:
         """Checks that a block closed, and that the rules said then what the event says."""
-        if not self.closings or self.closings[0].block != event.block or self.closings[0].results != event.results:
+        closed = self.closings[0] if self.closings else None
+        known = event.block in self._recorded
+        if closed is None or (closed.block, closed.results, known) != (event.block, event.results, True):
             raise InvalidInput(f"block {event.block} cannot have closed after {event.results} results")
         self._stands(event, self.closings.pop(0).verdict)
 
@@ -211,12 +217,15 @@ class Fold:
 
     def _stands(self, event: RulesRead, verdict: Verdict) -> None:
         """Compares what rules said, as recorded, with what they say now; if another version said it, it stands."""
+        said, n_arms = event.verdict, self.state.n_arms
+        if max(said.arm, *(said.candidates or (0,))) >= n_arms or len(said.lacking or verdict.lacking or ()) > n_arms:
+            raise InvalidInput("the rules spoke of arms that were not there")
         if event.rule == self.definition.rule:
             if not alike(event.verdict, verdict):
                 raise InvalidInput(f"after {event.results} results the rules said something else than is written down")
             return
         blocks, opened = self.state.blocks, self.state.opened
-        if event.verdict.settled and not verdict.settled and blocks and blocks[-1].number == opened - 1:
+        if event.verdict.settled and blocks and blocks[-1].number not in self._recorded:
             # The version of now went on and opened a block: that never happened.
             blocks, opened = blocks[:-1], opened - 1
         self._state = replace(
@@ -258,8 +267,9 @@ def alike(one: Verdict, other: Verdict) -> bool:
     if same != replace(other, statistic=0.0, threshold=0.0, lacking=None):
         return False
     pairs = [(one.statistic, other.statistic), (one.threshold, other.threshold)]
-    if one.lacking is not None and other.lacking is not None and len(one.lacking) == len(other.lacking):
-        pairs += zip(one.lacking, other.lacking, strict=True)
+    if (one.lacking is None) != (other.lacking is None) or len(one.lacking or ()) != len(other.lacking or ()):
+        return False
+    pairs += zip(one.lacking or (), other.lacking or (), strict=True)
     return all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-6) for a, b in pairs)
 
 

@@ -198,7 +198,7 @@ class Ledger:
         entries: Sequence[Entry],
         stored: StoredState | None,
         definition: Definition | None,
-        claim: Callable[[Standing], float] | None = None,
+        claim: Callable[[Standing], float | None] | None = None,
     ) -> Standing:
         """Appends entries to the log, writes what they say into the tables and, if they changed, the state and the
         definition after them; returns how far the study is then. `claim` says until when the update that is due then is
@@ -227,9 +227,10 @@ class Ledger:
         elif before.missing is not None:
             new["missing"] = before.missing - sum(row["block"] == before.oldest for row in recorder.results)
         after = before._replace(**{name: value for name, value in new.items() if name in Standing._fields})
-        if claim is not None:
-            new["claimed"] = claim(after)
-            after = after._replace(claimed=new["claimed"])
+        until = None if claim is None else claim(after)
+        if until is not None:
+            new["claimed"] = until
+            after = after._replace(claimed=until)
         if after != before or stored is not None:
             self.update(**new)
         return after

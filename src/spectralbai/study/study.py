@@ -333,18 +333,18 @@ class Study(Closing):
             return tuple(ledger.log())
 
     def record(self, event: Event) -> int:
-        """Appends an event to the log, for kinds of your own; returns its revision. Use the other methods for the
-        kinds that are there."""
+        """Appends an event to the log, of a kind of your own that changes neither the state nor the definition; returns
+        its revision. All else has methods of its own."""
 
         def compute() -> Change[int]:
             folded, fold = self._upkeep.up_to_date()
             before = fold.state
             event.apply(fold)
-            stored = None if fold.state is before else StoredState.of(folded.definition, fold.state)
+            if event.defines or fold.state is not before:
+                raise InvalidInput(f'an event of the kind "{event.kind}" changes the study; it needs its own method')
 
             def record(draft: Draft) -> int:
                 draft.events.append(event)
-                draft.stored = stored
                 return draft.standing.revision + 1
 
             return folded.revision, record

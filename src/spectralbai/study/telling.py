@@ -78,7 +78,7 @@ class Tell:
 
 def tell(upkeep: Upkeep, results: Outcomes) -> int:
     """Records outcomes of tickets, all or none; see `Study.tell_many`."""
-    given = list(results) if isinstance(results, Iterable) else results
+    given = _listed(results)
 
     def compute() -> Change[int]:
         folded = upkeep.folded
@@ -92,11 +92,12 @@ def tell_batches(
     upkeep: Upkeep, batches: Sequence[Outcomes], on_recorded: Callable[[list[int | SpectralBAIError]], object] | None
 ) -> list[int | SpectralBAIError]:
     """Records batches of outcomes of tickets in one transaction, each all or none; see `Study.tell_batches`."""
+    lists = [_listed(batch) for batch in batches]
 
     def compute() -> Change[list[int | SpectralBAIError]]:
         folded = upkeep.folded
         checked: list[Tell | SpectralBAIError] = []
-        for batch in batches:
+        for batch in lists:
             try:
                 checked.append(Tell(upkeep.name, folded.definition, batch))
             except SpectralBAIError as error:
@@ -179,6 +180,11 @@ def abandon(upkeep: Upkeep, tickets: Iterable[Ticket | str]) -> None:
             draft.events.append(TicketsReturned(new))
 
     upkeep.write(lambda: (upkeep.folded.revision, record))
+
+
+def _listed(results: Outcomes) -> Outcomes:
+    """Returns outcomes as a list: they are looked at again if another worker changes the state meanwhile."""
+    return list(results) if isinstance(results, Iterable) else results
 
 
 def _ticket_id(ticket: Any) -> str:

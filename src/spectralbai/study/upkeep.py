@@ -64,7 +64,7 @@ class Draft:
     definition: Definition | None = None
     """The definition after the change, if it changes the definition."""
 
-    def commit(self, claim: Callable[[Standing], float]) -> Standing:
+    def commit(self, claim: Callable[[Standing], float | None]) -> Standing:
         """Writes the change, and until when the update that is due after it is claimed; returns how far the study is
         then."""
         first = self.standing.revision + 1
@@ -130,20 +130,31 @@ class Upkeep:
         change is to be recorded. `on_recorded` is called once everything is written. If the change completed a block,
         this worker then updates the state; `on_check` is called meanwhile.
         """
-        answer, _, claimed = self._record(compute, self._claim)
+        claimed = False
+
+        def claim(standing: Standing) -> float | None:
+            nonlocal claimed
+            claimed = self._unclaimed(standing)
+            return self.now + CLAIM if claimed else None
+
+        answer, after = self._record(compute, claim)
         if on_recorded is not None:
             on_recorded(answer)
-        if claimed:
+        # The thread that was updating the state when this change was recorded may have ended just before.
+        if claimed or (after.behind and self._unclaimed(after)):
             self.advance(on_check)
         return answer
 
-    def _record(self, compute: Callable[[], Change[T]], claim: Callable[[Standing], float]) -> tuple[T, Standing, bool]:
-        """Returns what a change returns when it is recorded, how far the study is then, and whether `claim` said that
-        this worker updates the state next."""
+    def _record(
+        self, compute: Callable[[], Change[T]], claim: Callable[[Standing], float | None]
+    ) -> tuple[T, Standing]:
+        """Returns what a change returns when it is recorded, and how far the study is then. `claim` says until when
+        this worker claims the update of the state, or None if it does not."""
         while True:
             revision, record = compute()
             with self.writing() as ledger:
                 before = ledger.standing(lock=True)
+                self._forget(before)
                 if before.folded == revision:
                     draft = Draft(ledger, before, self.now)
                     answer = record(draft)
@@ -155,11 +166,7 @@ class Upkeep:
             if draft.definition is not None or known.defined == after.defined:
                 definition = draft.definition or known.definition
                 self._remember(Folded(after.folded, after.defined, definition, draft.stored.state))
-        return answer, after, after.behind and after.claimed != before.claimed
-
-    def _claim(self, standing: Standing) -> float:
-        """Returns until when the update of the state is claimed: by this worker from now on, if nobody has."""
-        return self.now + CLAIM if self._unclaimed(standing) else standing.claimed
+        return answer, after
 
     def refresh(self) -> None:
         """Reads the definition again if it has changed in the storage."""
@@ -168,8 +175,6 @@ class Upkeep:
 
     def read(self, ledger: Ledger, with_state: bool = True) -> tuple[Standing, Folded]:
         """Returns how far the study is, and the stored state with its definition; they are read only if changed."""
-        from spectralbai.policy import State
-
         standing, known = ledger.standing(), self._known  # which other threads may set meanwhile
         if known.revision == standing.folded and (known.state is not None or not with_state):
             return standing, known
@@ -177,6 +182,8 @@ class Upkeep:
             definition = known.definition if known.defined == standing.defined else ledger.definition()
             state = known.state if known.revision == standing.folded else None
             if with_state and state is None:
+                from spectralbai.policy import State  # it loads compiled code, which telling does not need
+
                 state = State.from_dict(json.loads(ledger.state(standing.folded)))
         new = Folded(standing.folded, standing.defined, definition, state)
         self._remember(new)
@@ -186,6 +193,11 @@ class Upkeep:
         """Keeps a stored state for later calls, unless another thread has a newer one."""
         if folded.revision >= self._known.revision:
             self._known = folded
+
+    def _forget(self, standing: Standing) -> None:
+        """Forgets a state that is newer than the storage, which was restored from a backup."""
+        if self._known.revision > standing.revision:
+            self._known = Folded(0, 0, self._known.definition, None)
 
     def current(self, ledger: Ledger) -> tuple[Standing, Folded, Fold]:
         """Returns how far the study is, the stored state, and a fold that goes on from it with the results told since,
@@ -266,7 +278,7 @@ class Upkeep:
 
             return folded.revision, record
 
-        samples, standing, _ = self._record(compute, lambda after: self.now + CLAIM if after.behind else 0.0)
+        samples, standing = self._record(compute, lambda after: self.now + CLAIM if after.behind else 0.0)
         if samples is not None and on_check is not None:
             on_check(samples, standing.results)
         return standing.behind
