@@ -260,7 +260,7 @@ def test_every_change_raises_the_revision_and_nothing_else_does(storage: str) ->
             if repeatable:
                 change()
             for read in (study.status, study.report, study.log, study.verdicts, study.pending, study.recent):
-                read()  # type: ignore[operator]
+                read()
             export_study(study)
             assert study.revision == after, f"the same {what} again, and reading, change nothing"
         check_replay(study)
