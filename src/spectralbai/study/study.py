@@ -24,6 +24,7 @@ from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition, Goal
 from spectralbai.journal.entries import Check, Exported, Records, Result, Snapshot, Ticket
 from spectralbai.report import Report, Status, status_of
+from spectralbai.report.statement import Statement, Statements
 from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
 from spectralbai.study.asking import give
@@ -61,6 +62,7 @@ class Study(Closing):
     def __init__(self, upkeep: Upkeep, row: Row[Any], owns_storage: bool) -> None:
         """Use `Study.create` or `Study.open`."""
         self._upkeep = upkeep
+        self._statements = Statements()
         self._owns_storage = owns_storage
         self.name: str = row.name
         self.created: float = row.created
@@ -297,7 +299,7 @@ class Study(Closing):
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
             at = self._snapshot(ledger, accounts=False)
-        return status_of(at, base, patience)
+        return status_of(at, base, self._said(at, patience))
 
     def report(self, control: str | None = None) -> Report:
         """Returns the report of the study, for a page or JSON: `.as_html()`, `.as_dict()`.
@@ -309,7 +311,10 @@ class Study(Closing):
         with self._upkeep.reading() as ledger:
             at, records = self._snapshot(ledger), ledger.records()
         # Outside the transaction, because this computes and may have to compile.
-        return Report.of(at, records, self.versions, base)
+        return Report.of(at, records, self.versions, base, self._said(at))
+
+    def _said(self, at: Snapshot, patience: float | None = None) -> Statement:
+        return self._statements.read(at.definition.of(at.state).policy, at.state, patience)
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a report needs, as of one instant."""
