@@ -89,6 +89,7 @@ LAYERS: list[dict[str, str]] = [
         "arrays": "types of arrays, and their checks",
         "compiled": "how kernels are compiled and kept",
         "threads": "linear algebra on one thread",
+        "patience": "work that its caller does not wait for",
         "software": "versions",
         "closing": "what holds connections until it is closed",
         "documents": "JSON of infinite and unknown numbers",

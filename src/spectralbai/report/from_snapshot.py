@@ -1,104 +1,32 @@
-"""The status of a study, computed from a snapshot of it."""
+"""The status of a study, made from a snapshot of it and what its policy says of it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from threading import Lock, Thread
-from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from spectralbai.arrays import Vector
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Snapshot
 from spectralbai.problem import Problem
 from spectralbai.report.by_category import categories_in
 from spectralbai.report.comparison import Comparison
+from spectralbai.report.statement import Statement, Statements
 from spectralbai.report.status import ArmStatus, Status
 from spectralbai.text.wording import as_time, finite
-from spectralbai.threads import one_thread
-
-if TYPE_CHECKING:
-    from spectralbai.policy import Estimates, Policy, State
-    from spectralbai.verdict import Verdict
+from spectralbai.verdict import Verdict
 
 
-class _Said(NamedTuple):
-    """What a policy says of a state."""
+def status_of(at: Snapshot, control: int | None = None, said: Statement | None = None) -> Status:
+    """Returns the status of a study at an instant; its arms are compared with the arm `control`, if given.
 
-    state: tuple[int, ...]
-    """Which state it is, of those of its study."""
-    verdict: Verdict
-    omega: Vector | None
-    """The shares of future pulls, if there are any."""
-    estimates: Estimates | None = None
-    """None while they are computed."""
-    remaining: float | None = None
-    """Forecast of the trials still needed; None while it is computed, which happens last."""
-
-
-class _Views:
-    """What a policy last said of a state of its study: with thousands of connected arms, that takes seconds."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()  # who asks meanwhile waits, and does not compute the same again
-        self._said: _Said | None = None
-
-    def read(self, policy: Policy, state: State, patience: float | None) -> _Said:
-        """Returns what the policy says of a state: everything, or what is known after `patience` seconds if they are
-        given. The rest is then computed by a thread, for those who ask later."""
-        # Results are only appended, so these numbers say which of the states of a study it is.
-        key = (state.samples, state.opened, len(state.withdrawn), len(state.joined))
-        known = self._said
-        if known is not None and known.state == key and known.remaining is not None:
-            return known
-        if patience is None:
-            with self._lock:
-                return self._read(key, policy, state)
-        until = monotonic() + patience
-        if self._lock.acquire(timeout=patience):
-            thread = Thread(target=self._read_and_release, args=(key, policy, state))
-            thread.start()
-            thread.join(max(until - monotonic(), 0.0))
-        known = self._said
-        return known if known is not None and known.state == key else _first(key, policy, state)
-
-    def _read(self, key: tuple[int, ...], policy: Policy, state: State) -> _Said:
-        said = self._said
-        if said is None or said.state != key:
-            said = _first(key, policy, state)
-        with one_thread():
-            if said.estimates is None:
-                self._said = said = said._replace(estimates=policy.estimates(state))
-            if said.remaining is None:
-                self._said = said = said._replace(remaining=policy.remaining(state))
-        return said
-
-    def _read_and_release(self, key: tuple[int, ...], policy: Policy, state: State) -> None:
-        try:
-            self._read(key, policy, state)
-        finally:
-            self._lock.release()
-
-
-def _first(key: tuple[int, ...], policy: Policy, state: State) -> _Said:
-    """Returns the part that takes no time."""
-    verdict = policy.verdict(state)
-    return _Said(key, verdict, policy.shares(state) if verdict.stopped_at is None else None)
-
-
-_VIEWS: WeakKeyDictionary[Policy, _Views] = WeakKeyDictionary()
-"""By policy: every open study has one of its own."""
-
-
-def status_of(at: Snapshot, control: int | None = None, patience: float | None = None) -> Status:
-    """Returns the status of a study at an instant; its arms are compared with the arm `control`, if given. With
-    `patience`, what takes longer than so many seconds to compute is missing."""
+    `said` is what the policy says of the state; what is missing there is missing in the status. It is computed if it is
+    not given.
+    """
     state, definition = at.state, at.definition.of(at.state)
-    policy, labels, problem = definition.policy, definition.instance.labels, definition.instance.problem
-    said = _VIEWS.setdefault(policy, _Views()).read(policy, state, patience)
+    labels, problem = definition.instance.labels, definition.instance.problem
+    if said is None:
+        said = Statements().read(definition.policy, state)
     verdict, seen = said.verdict, said.estimates
     holds = verdict.consistent and not verdict.doubted
     consistent = None if holds and (seen is None or seen.consistent is None) else holds
@@ -144,7 +72,7 @@ def status_of(at: Snapshot, control: int | None = None, patience: float | None =
     )
 
 
-def _arms(at: Snapshot, definition: Definition, said: _Said, claimed: bool) -> list[ArmStatus]:
+def _arms(at: Snapshot, definition: Definition, said: Statement, claimed: bool) -> list[ArmStatus]:
     """Returns the arms, compared with none; unless anything is `claimed`, without intervals and eliminations."""
     state, labels, sign = at.state, definition.instance.labels, definition.sign
     verdict, seen, omega = said.verdict, said.estimates, said.omega

@@ -20,6 +20,7 @@ from spectralbai.problem import Problem
 from spectralbai.report.by_category import categories_in, most_lacking
 from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.page import PAGE, figure
+from spectralbai.report.statement import Statement
 from spectralbai.report.status import MANY_ARMS, ArmStatus, Status
 from spectralbai.report.tables import TextTable, arms_of, categories_of, comparisons_of
 from spectralbai.software import software
@@ -64,10 +65,17 @@ class Report:
     made_with: dict[str, str]
 
     @classmethod
-    def of(cls, at: Snapshot, records: Records, versions: dict[str, str], control: int | None) -> Report:
+    def of(
+        cls,
+        at: Snapshot,
+        records: Records,
+        versions: dict[str, str],
+        control: int | None,
+        said: Statement | None = None,
+    ) -> Report:
         """Returns the report of a study at an instant; its arms are compared with the arm `control`, if given.
 
-        `versions` are the versions of the software that created the study.
+        `versions` are the versions of the software that created the study; `said` is as for `status_of`.
         """
         from spectralbai.stopping import RULES
 
@@ -75,7 +83,7 @@ class Report:
         told = records.observations
         return cls(
             definition=at.definition,
-            status=status_of(at, control),
+            status=status_of(at, control, said),
             created=at.created,
             first=told[0].told if told else None,
             last=told[-1].told if told else None,

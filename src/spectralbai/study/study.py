@@ -22,6 +22,7 @@ from spectralbai.journal.events import Entry, Event, StudyCreated
 from spectralbai.journal.fold import Fold, OnCheck
 from spectralbai.journal.records import Records
 from spectralbai.report import Report, Status, status_of
+from spectralbai.report.statement import Statement, Statements
 from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
 from spectralbai.study.asking import give
@@ -59,6 +60,7 @@ class Study(Closing):
     def __init__(self, mark: Mark, place: Storage, owns_storage: bool) -> None:
         """Use `Study.create` or `Study.open`."""
         self._upkeep = Upkeep(place, mark.id, mark.name)
+        self._statements = Statements()
         self._owns_storage = owns_storage
         self.name: str = mark.name
         self.created: float = mark.created
@@ -286,7 +288,7 @@ class Study(Closing):
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
             at = self._snapshot(ledger, accounts=False)
-        return status_of(at, base, patience)
+        return status_of(at, base, self._said(at, patience))
 
     def report(self, control: str | None = None) -> Report:
         """Returns the report of the study, for a page or JSON: `.as_html()`, `.as_dict()`.
@@ -298,7 +300,10 @@ class Study(Closing):
         with self._upkeep.reading() as ledger:
             at, log = self._snapshot(ledger), ledger.log(bulk=False)
         # Outside the transaction, because this computes and may have to compile.
-        return Report.of(at, Records.of(log), self.versions, base)
+        return Report.of(at, Records.of(log), self.versions, base, self._said(at))
+
+    def _said(self, at: Snapshot, patience: float | None = None) -> Statement:
+        return self._statements.read(at.definition.of(at.state).policy, at.state, patience)
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a report needs, as of one instant."""

@@ -14,13 +14,14 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Lock, Thread
+from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from spectralbai.errors import StorageError
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.events import Entry, Event
 from spectralbai.journal.fold import Fold, OnCheck
+from spectralbai.patience import within
 from spectralbai.study.ledger import Ledger, Standing, StoredState
 from spectralbai.study.storage import Storage
 from spectralbai.threads import one_thread
@@ -230,9 +231,7 @@ class Upkeep:
         with self.reading() as ledger:
             standing, _ = self.read(ledger, with_state=False)
         if self._unclaimed(standing):
-            thread = Thread(target=self.catch_up)
-            thread.start()
-            thread.join(seconds)
+            within(seconds, self.catch_up)
 
     def wait(self) -> None:
         """Waits until the stored state is up to date; if no worker is updating it, does so."""

@@ -47,6 +47,7 @@ def status(
         seen = study.status(control)
     arms = seen.select(category, search) if chosen or every else seen.top
     if as_json:
+        # Without categories the JSON has all arms, as in earlier versions.
         print_json(seen.as_dict(arms if chosen or seen.categories is not None else None))
         return
     from spectralbai.report.tables import arms_of
