@@ -14,9 +14,9 @@ from spectralbai.checks import Indices, Vector
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.noise import Binary, Bounded
-from spectralbai.policy import LUCB, OracleSampling, Policy, SpectralRace, State, TopTwo, TrackAndStop, Uniform
+from spectralbai.policy import LUCB, OracleSampling, Policy, SpectralRace, State, TrackAndStop, Uniform
 from spectralbai.policy.rule_reader import Readings
-from spectralbai.stopping import Betting
+from spectralbai.stopping import RULES, Betting
 from tests.states import accounts, written
 
 JOINED = Graph.from_edges(3, [(1, 2, 1.0)])
@@ -37,7 +37,7 @@ CASES: dict[str, tuple[Policy, list[float]]] = {
     "race, binary, tolerance": (SpectralRace(BINARY, 0.1), [0.9, 0.2, 0.4]),
     "race, no graph, tolerance": (SpectralRace(EDGELESS, 0.1), [1.0, 0.0, 0.2]),
     "tracking": (
-        SpectralTaS(PAPER, 0.1, watching=(("betting", 0.01), ("mixture", 0.1), ("gk16", 0.1))),
+        SpectralTaS(PAPER, 0.1, watching=(("betting", 0.01), ("paper", 0.1), ("gk16", 0.1))),
         [0.9, 0.5, 0.6],
     ),
     "tracking, tolerance": (SpectralTaS(PATH, 0.1), [0.0, 0.5, 1.0, 1.0]),
@@ -380,18 +380,16 @@ def test_several_risks_and_rules_read_off_one_run_agree_with_runs_of_their_own()
             alone = simulate.run(SpectralTaS(problem, delta), mu, 0, max_samples=600)
             assert (run.rule, run.delta, run.proved) == ("betting", delta, True)
             assert (run.status, run.tau, run.arm) == (alone.status, alone.tau, alone.arm)
-    mixed = SpectralTaS(PAPER, 0.1, watching=(("mixture", 0.1),))
+    mixed = SpectralTaS(PAPER, 0.1, watching=(("gk16", 0.1),))
     state = mixed.init()
     readings: list[Readings] = []
     rng, mu_ = np.random.default_rng(0), np.array([1.9, 0.5, 0.6])
     while (arms := mixed.ask(state, 1000)).size:
         state, said = mixed.advance(state, arms, mu_[arms] + rng.standard_normal(arms.size))
         readings += said
-    alone_mixture = SpectralTaS(PAPER, 0.1, stopping="mixture")
     evidence = mixed._with_leader(state)
     assert mixed.verdict(state, 1).decided and mixed.verdict(state, 0).decided
-    last = mixed._rules["mixture"].read(state.stopping["mixture"], evidence)
-    assert alone_mixture._rules["mixture"].read(state.stopping["mixture"], evidence).decided(0.1) == last.decided(0.1)
+    assert RULES["gk16"].read(state.stopping["gk16"], evidence).decided(0.1)
     assert [each[1].decided for each in readings].index(True) == len(readings) - 1 or mixed.verdict(state, 0).stopped_at
 
 
@@ -410,19 +408,13 @@ def test_a_race_is_for_one_risk_and_a_rule_that_bets() -> None:
     with pytest.raises(InvalidInput, match=r"`watching` must be empty for a race, whose pulls depend on delta"):
         SpectralRace(PAPER, watching=(("betting", 0.1),))
     with pytest.raises(
-        InvalidInput, match="`stopping` must be betting for a race, whose pulls follow from it, got mix"
+        InvalidInput, match="`stopping` must be betting for a race, whose pulls follow from it, got gk16"
     ):
-        SpectralRace(PAPER, stopping="mixture")
+        SpectralRace(PAPER, stopping="gk16")
 
 
-@pytest.mark.parametrize("policy", [TopTwo, LUCB])
-def test_policies_that_look_at_every_result_refuse_to_bet_on_blocks(policy: type[Policy]) -> None:
-    with pytest.raises(InvalidInput, match=f"betting bets on blocks of pulls, and {policy.__name__} looks at every"):
-        policy(PAPER, stopping="betting")  # type: ignore[call-arg]  # the sampling rule has a default
+def test_a_policy_that_looks_at_every_result_refuses_to_bet_on_blocks() -> None:
+    with pytest.raises(InvalidInput, match="betting bets on blocks of pulls, and LUCB looks at every"):
+        LUCB(PAPER, stopping="betting")
     with pytest.raises(InvalidInput, match="looks at every result before the next pull"):
-        policy(PAPER, watching=(("betting", 0.1),))  # type: ignore[call-arg]  # the same
-
-
-def test_a_range_of_the_means_is_refused_with_betting() -> None:
-    with pytest.raises(InvalidInput, match="`mean_range` belongs to the rule mixture, got it with betting; leave it"):
-        SpectralTaS(PAPER, mean_range=(0.0, 1.0)).init()
+        LUCB(PAPER, watching=(("betting", 0.1),))

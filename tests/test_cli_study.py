@@ -120,10 +120,10 @@ def test_past_results_inform_a_study_and_do_not_decide_it(study: Callable[..., A
     assert study("ask", "pages").stdout.count("\n") == 1
 
 
-def test_a_study_created_with_the_mixture_counts_past_results(
+def test_a_study_created_with_gk16_counts_past_results(
     run: Callable[..., Any], study: Callable[..., Any], folder: Path
 ) -> None:
-    assert run("study", "create", "counted", "instance.json", "--delta", "0.1", "--stopping", "mixture").code == 0
+    assert run("study", "create", "counted", "instance.json", "--delta", "0.1", "--stopping", "gk16").code == 0
     (folder / "past.csv").write_text("page,outcome\n" + "plain,1\na warm one,-1\nwarmer,-1\n" * 60)
     assert study("import", "counted", "past.csv", "--origin", "last year").stdout == "recorded 180 results\n"
     result = study("ask", "counted")
@@ -432,7 +432,7 @@ def ask_into(pipe: int, n: int, warm: list[str]) -> subprocess.Popen[bytes]:
 
 
 def test_tickets_that_nobody_can_read_are_given_back(study: Callable[..., Any], warm: list[str]) -> None:
-    study("create", "counted", "instance.json", "--stopping", "mixture")
+    study("create", "counted", "instance.json", "--stopping", "gk16")
     reading, writing = os.pipe()
     os.close(reading)
     process = ask_into(writing, 10, warm)

@@ -30,8 +30,8 @@ from spectralbai.policy import Policy, SpectralRace, Uniform
 from spectralbai.policy.state import Watch
 from spectralbai.stopping.accounts import Accounts
 from verification.coverage import CONFIDENCE, limits
-from verification.risk import DELTA, _problem, _triangle
 
+DELTA = 0.1
 NEVER = 1e-12
 """The risk at which a race goes on after it would have decided."""
 
@@ -58,6 +58,16 @@ class Seen(NamedTuple):
     """The wealth against R did."""
     wrong: bool
     """Some wrong leader had beaten the first best arm."""
+
+
+def _problem(
+    n_arms: int, edges: list[tuple[int, int]], R: float, sigma: float | list[float] = 1.0, tolerance: float = 0.0
+) -> sb.Problem:
+    return sb.Problem(sb.Graph.from_edges(n_arms, [(a, b, 1.0) for a, b in edges]), R, sigma, tolerance)
+
+
+def _triangle(first: int) -> list[tuple[int, int]]:
+    return [(first, first + 1), (first, first + 2), (first + 1, first + 2)]
 
 
 def kinds() -> list[Kind]:

@@ -15,10 +15,8 @@ import pytest
 from spectralbai import InvalidInput, SpectralBAIError, simulate
 from spectralbai.campaign import Results, RunRow, run_campaign, runner, summarise
 from spectralbai.campaign import results as results_module
-from spectralbai.instances import path
 from spectralbai.policy import POLICIES
-from tests.campaign.examples import HEAD, PATH, SMALL, TAS, RunCommand, count, parse, simulated
-from tests.means import mu_of
+from tests.campaign.examples import HEAD, PATH, SMALL, TAS, count, parse, simulated
 
 
 def test_every_cell_has_its_runs_and_they_are_those_of_the_library(small: tuple[Path, list[RunRow]]) -> None:
@@ -130,57 +128,6 @@ def test_files_that_are_not_results_are_refused(tmp_path: Path) -> None:
         Results.open(tmp_path)
     with pytest.raises(InvalidInput, match="format 9 of another version"):
         Results.begin(tmp_path, SMALL, parse(SMALL))
-
-
-OLD = """format = "spectralbai-campaign/1"
-runs = 3
-deltas = [0.2, 0.05]
-
-[[instances]]
-name = "short path"
-kind = "path"
-n_arms = 3
-lead = 1.0
-
-[[policies]]
-kind = "spectral-tas"
-mean_range = [-2.0, 2.0]
-
-[[policies]]
-kind = "lucb"
-"""
-"""The campaign of tests/data/campaign-1.sqlite, which version 0.1.0 ran."""
-
-
-@pytest.fixture
-def old(tmp_path: Path) -> Path:
-    (tmp_path / "old").mkdir()
-    shutil.copy(Path(__file__).parents[1] / "data" / "campaign-1.sqlite", tmp_path / "old" / results_module.FILE)
-    return tmp_path / "old"
-
-
-def test_results_of_version_0_1_0_are_read_as_they_were_made(old: Path, run: RunCommand, tmp_path: Path) -> None:
-    with Results.open(old) as results:
-        rows = results.rows()
-        assert results.campaign.policies[0].settings == {"stopping": "mixture", "mean_range": [-2.0, 2.0]}
-    assert len(rows) == 12 and {row.rule for row in rows} == {"mixture", "intervals"}
-    policy = POLICIES["spectral-tas"].on(path(3, lead=1.0), delta=0.2, stopping="mixture", mean_range=(-2.0, 2.0))
-    again = simulate.run(policy, mu_of(path(3, lead=1.0)), rows[0].seed)
-    assert (again.tau, again.arm) == (rows[0].tau, rows[0].arm), "the rule mixture is what it was"
-    table = run("compare", str(old), "--export", str(tmp_path / "runs.csv"))
-    assert table.code == 0 and "mixture" in table.stdout and "not finished" not in table.stdout
-    assert len((tmp_path / "runs.csv").read_text().splitlines()) == 13
-    for kind in ("box", "delta", "proportions"):
-        assert run("plot", str(old), "--kind", kind).code == 0
-
-
-def test_results_of_version_0_1_0_are_not_added_to(old: Path, run: RunCommand, tmp_path: Path) -> None:
-    before = (old / results_module.FILE).read_bytes()
-    (tmp_path / "old.toml").write_text(OLD.replace("mean_range", 'stopping = "mixture"\nmean_range'))
-    refused = run("simulate", str(tmp_path / "old.toml"), "--out", str(old))
-    assert refused.code == 1 and refused.stderr.count("\n") == 1
-    assert "was begun by version 0.1.0" in refused.stderr and "another directory with --out" in refused.stderr
-    assert (old / results_module.FILE).read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -118,7 +118,7 @@ def test_a_ticket_that_ran_out_before_counts_came_only_informs(storage: str) -> 
 
 @ON_SQLITE
 def test_rules_without_blocks_take_counts_as_results(storage: str) -> None:
-    with sb.Study.create("old", INSTANCE, 0.05, storage, stopping="mixture") as study:
+    with sb.Study.create("old", INSTANCE, 0.05, storage, stopping="gk16") as study:
         assert study.tell_counts({label: (10, 1) for label in "abcd"}, "day") == 40
         assert study.tell_counts({label: (10, 1) for label in "abcd"}, "day") == 0
         assert study.status().results == 40

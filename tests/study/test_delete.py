@@ -40,12 +40,12 @@ def rows(study: Study) -> dict[str, int]:
         return {**counts, studies.name: connection.execute(own).scalar_one()}
 
 
-@pytest.mark.parametrize("stopping", ["betting", "mixture"])
+@pytest.mark.parametrize("stopping", ["betting", "gk16"])
 def test_a_deleted_study_leaves_no_row_and_others_as_they_were(storage: str, stopping: str) -> None:
     with filled("doomed", storage, stopping) as doomed, filled("kept", storage, stopping) as kept:
         before = export_study(kept)
         assert [name for name, count in rows(doomed).items() if not count] == (
-            ["spectralbai_blocks", "spectralbai_joins", "spectralbai_withdrawals"] if stopping == "mixture" else []
+            ["spectralbai_blocks", "spectralbai_joins", "spectralbai_withdrawals"] if stopping == "gk16" else []
         )
         doomed.delete()
         assert set(rows(doomed).values()) == {0}
@@ -76,7 +76,7 @@ def test_whoever_has_a_deleted_study_open_is_refused_even_if_its_name_is_taken_a
 
 
 def test_many_tickets_are_given_back_at_once_or_none(storage: str) -> None:
-    with Study.create("pages", INSTANCE, 0.1, storage, stopping="mixture") as study:
+    with Study.create("pages", INSTANCE, 0.1, storage, stopping="gk16") as study:
         given = study.ask(1200)
         study.tell(given[0], 1.0)
         with pytest.raises(sb.InvalidInput, match="has its result already"):

@@ -239,8 +239,8 @@ def test_what_cannot_join_is_refused_and_changes_nothing(storage: str) -> None:
         with pytest.raises(sb.InvalidInput, match='the study "spent" has ended'):
             study.join(NEW)
     with (
-        sb.Study.create("mixture", OLD, 0.05, storage, stopping="mixture") as study,
-        pytest.raises(sb.InvalidInput, match="only if the stopping rule is betting, and here it is mixture"),
+        sb.Study.create("gk16", OLD, 0.05, storage, stopping="gk16") as study,
+        pytest.raises(sb.InvalidInput, match="only if the stopping rule is betting, and here it is gk16"),
     ):
         study.join(NEW)
     rough = instance(sb.Graph.from_edges(5, [(0, 3), (1, 4)]), 1e-3)

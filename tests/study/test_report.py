@@ -74,11 +74,11 @@ def test_too_few_results_for_an_estimate_name_no_best_arm(tmp_path: Path) -> Non
         (0.01, "betting", 0, "not tested yet"),
         (0.01, "betting", 60, "yes, so far"),
         (math.inf, "betting", 60, "not tested without a graph"),
-        (0.01, "mixture", 0, "not tested yet"),
-        (0.01, "mixture", 300, "yes, so far"),
+        (0.01, "gk16", 0, "not tested yet"),
+        (0.01, "gk16", 300, "yes, so far"),
         (0.01, "gk16", 100, "not tested by this rule"),
         (0.01, "graph-intervals", 100, "not tested by this rule"),
-        (math.inf, "mixture", 300, "not tested without a graph"),
+        (math.inf, "gk16", 300, "not tested without a graph"),
     ],
 )
 def test_whether_the_data_agree_with_R_is_said_only_where_it_is_tested(
@@ -135,7 +135,7 @@ def test_a_report_is_made_outside_of_transactions(tmp_path: Path, monkeypatch: p
 @pytest.mark.usefixtures("undrawn")
 def test_no_intervals_are_no_intervals_also_where_outcomes_have_a_range(tmp_path: Path) -> None:
     clicks = sb.Instance(sb.Problem.bounded(INSTANCE.problem.graph, R=0.01), None, LABELS)
-    for stopping, answer in (("gk16", "This rule has no intervals."), ("mixture", "There are no intervals yet")):
+    for stopping, answer in (("gk16", "This rule has no intervals."), ("gk16", "There are no intervals yet")):
         with sb.Study.create(
             stopping, clicks, 0.05, f"sqlite:///{tmp_path / 's.db'}", stopping=stopping, goal="min"
         ) as study:
@@ -176,7 +176,7 @@ def test_a_tolerance_so_large_that_every_arm_is_right_is_reported(tmp_path: Path
         assert "no option can be better by more than the tolerance" in Page(study.report().as_html()).text
 
 
-@pytest.mark.parametrize(("stopping", "first"), [("betting", 100), ("mixture", 100)])
+@pytest.mark.parametrize(("stopping", "first"), [("betting", 100), ("gk16", 100)])
 def test_a_running_study_forecasts_the_rest(stopping: str, first: int, tmp_path: Path) -> None:
     with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}", stopping=stopping) as study:
         fill(study, 1, most=first)
@@ -262,7 +262,7 @@ def test_a_race_under_way_says_which_account_lacks_most(tmp_path: Path) -> None:
 
 
 def test_rules_without_accounts_have_none_to_show(tmp_path: Path) -> None:
-    with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}", stopping="mixture") as study:
+    with sb.Study.create("x", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}", stopping="gk16") as study:
         fill(study, 1, most=50)
         status, content = study.status(), study.report().as_html()
     assert status.candidates is None and "may be best" not in content

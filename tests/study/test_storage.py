@@ -200,7 +200,7 @@ def make_old(storage: str) -> None:
 
 
 def test_of_many_who_open_a_database_of_schema_1_one_brings_it_up_to_date(storage: str) -> None:
-    with sb.Study.create("a", INSTANCE, 0.05, storage, stopping="mixture") as study:
+    with sb.Study.create("a", INSTANCE, 0.05, storage, stopping="gk16") as study:
         held = study.ask(4)
         study.tell_many((ticket, 0.1) for ticket in held[:3])
         before = study.snapshot()

@@ -131,8 +131,8 @@ def test_many_results_are_told_all_or_none(storage: str) -> None:
 def test_tickets_that_others_hold_are_taken_into_account(storage: str) -> None:
     """Three asks of one are one ask of three, and all arms of a batch told late are as good as told one by one."""
     with (
-        sb.Study.create("one", INSTANCE, 0.05, storage, stopping="mixture") as one,
-        sb.Study.create("three", INSTANCE, 0.05, storage, stopping="mixture") as three,
+        sb.Study.create("one", INSTANCE, 0.05, storage, stopping="gk16") as one,
+        sb.Study.create("three", INSTANCE, 0.05, storage, stopping="gk16") as three,
     ):
         for study in (one, three):
             study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
@@ -186,7 +186,7 @@ def test_a_decided_study_gives_no_tickets_still_takes_results_and_never_changes_
 
 @ON_SQLITE
 def test_data_that_contradict_R_end_the_study_without_a_decision(storage: str) -> None:
-    with sb.Study.create("wrong R", INSTANCE, 0.05, storage, stopping="mixture") as study:
+    with sb.Study.create("wrong R", INSTANCE, 0.05, storage, stopping="gk16") as study:
         for k in range(300):
             study.add(["warm", "warmer", "plain", "cold", "colder"], [3.0, -3.0, 0.9, 0.2, 0.2], f"part {k}")
             if study.status().state != "running":
@@ -215,7 +215,7 @@ def test_nothing_is_claimed_of_a_race_whose_data_contradict_R(storage: str) -> N
 
 @ON_SQLITE
 def test_results_that_contradict_R_after_the_decision_are_reported(storage: str) -> None:
-    with sb.Study.create("late doubt", INSTANCE, 0.05, storage, stopping="mixture") as study:
+    with sb.Study.create("late doubt", INSTANCE, 0.05, storage, stopping="gk16") as study:
         fill(study, 1)
         assert (study.status().state, study.status().agreement) == ("decided", "yes, so far")
         study.add(["warm", "warmer"] * 400, [3.0, -3.0] * 400, "strange")
@@ -256,7 +256,7 @@ def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(
     storage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A worker that claims the computation and dies holds the others up for the length of its claim, and no longer."""
-    with sb.Study.create("claimed", INSTANCE, 0.05, storage, stopping="mixture") as study:
+    with sb.Study.create("claimed", INSTANCE, 0.05, storage, stopping="gk16") as study:
         study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
         seen = study.snapshot().state.samples
         monkeypatch.setattr(study._upkeep, "advance", lambda *_: None)  # claims, and dies
@@ -280,7 +280,7 @@ def test_results_wait_while_a_worker_computes_and_count_as_pulls_meanwhile(
 
 def test_a_claim_made_with_a_clock_that_is_ahead_holds_nobody_up(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with sb.Studies(storage, clock=lambda: time.time() + 86_400) as ahead:
-        study = ahead.create("clock", INSTANCE, 0.05, stopping="mixture")
+        study = ahead.create("clock", INSTANCE, 0.05, stopping="gk16")
         ticket = study.ask()[0]
         monkeypatch.setattr(study._upkeep, "advance", lambda *_: None)
         study.tell(ticket, 0.3)
@@ -292,7 +292,7 @@ def test_a_claim_made_with_a_clock_that_is_ahead_holds_nobody_up(storage: str, m
 def test_the_state_is_kept_up_to_date_between_checks_too(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Checks are ever further apart; what has come since the last is read by every ask, and must stay short."""
     monkeypatch.setattr(standing, "TAIL", 3)
-    with sb.Study.create("tail", INSTANCE, 1e-9, storage, stopping="mixture") as study:
+    with sb.Study.create("tail", INSTANCE, 1e-9, storage, stopping="gk16") as study:
         study.add(LABELS * 100, [0.9, 0.5, 0.5, 0.2, 0.2] * 100, origin="pilot")
         study.tell(study.ask()[0], 0.4)
         checks = study.snapshot().checks
@@ -310,7 +310,7 @@ def test_the_state_is_kept_up_to_date_between_checks_too(storage: str, monkeypat
 def test_two_workers_at_one_check_keep_one_state(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "CLAIM", -1.0)  # claims that nobody respects: everyone computes
     with (
-        sb.Study.create("both", INSTANCE, 0.05, storage, stopping="mixture") as study,
+        sb.Study.create("both", INSTANCE, 0.05, storage, stopping="gk16") as study,
         sb.Study.open("both", storage) as other,
     ):
         study.add(LABELS, [0.9, 0.5, 0.5, 0.2, 0.2], origin="pilot")
@@ -337,14 +337,14 @@ def test_two_workers_at_one_check_keep_one_state(storage: str, monkeypatch: pyte
 
 @ON_SQLITE
 def test_evidence_is_kept_at_every_check(storage: str) -> None:
-    with sb.Study.create("checks", INSTANCE, 0.05, storage, stopping="mixture") as study:
+    with sb.Study.create("checks", INSTANCE, 0.05, storage, stopping="gk16") as study:
         tau = drive(study, 6)
         checks, state = study.snapshot().checks, study.snapshot().state
     assert [check.samples for check in checks][:5] == [3, 4, 5, 6, 7]  # once every component has a result
     assert checks[-1].samples == tau
     assert (checks[-1].statistic, checks[-1].threshold) == (state.watches[0].statistic, state.watches[0].threshold)
     assert checks[0].threshold is None  # the rule has none yet
-    with sb.Study.create("at once", INSTANCE, 0.05, storage, stopping="mixture") as study:
+    with sb.Study.create("at once", INSTANCE, 0.05, storage, stopping="gk16") as study:
         study.add(LABELS * 6, [0.9, 0.5, 0.5, 0.2, 0.2] * 6, "pilot")
         samples = [check.samples for check in study.snapshot().checks]
         assert samples == list(range(samples[0], 31))  # none is left out
@@ -402,7 +402,7 @@ def test_names_and_labels_are_only_ever_data(storage: str, name: str) -> None:
         ({"instance": "file.json"}, "`instance` must be a spectralbai.Instance, got str"),
         ({"delta": 1.5}, "`delta` must be a risk between 0 and 1"),
         ({"goal": "largest"}, "`goal` must be max or min, got 'largest'"),
-        ({"stopping": "soon"}, "`stopping` must be a stopping rule or one of betting, mixture"),
+        ({"stopping": "soon"}, "`stopping` must be a stopping rule or one of betting, paper"),
         ({"instance": sb.Instance(sb.Problem(GRAPH, R=0.0))}, "`R` must be positive"),
         (
             {"instance": sb.Instance(INSTANCE.problem, None, ["two\nlines", "b", "c", "d", "e"])},

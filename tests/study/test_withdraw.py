@@ -115,7 +115,7 @@ def test_the_last_option_stays_and_unknown_ones_are_refused(storage: str) -> Non
         assert (status.state, status.best) == ("decided", LABELS[-1]), "one option is left"
         check_replay(study)
     with (
-        sb.Study.create("old", INSTANCE, 0.05, storage, stopping="mixture") as study,
+        sb.Study.create("old", INSTANCE, 0.05, storage, stopping="gk16") as study,
         pytest.raises(sb.InvalidInput, match="only a race with the rule betting can"),
     ):
         study.withdraw(LABELS[0])

@@ -23,10 +23,6 @@ from spectralbai.software import software
 FILE = "results.sqlite"
 SCHEMA = 2
 """Version of the results, kept in the file as PRAGMA user_version."""
-SCHEMA_1 = 1
-"""Written by version 0.1.0: the same tables, but the policies were different. It can be read, but nothing is added."""
-MIXTURE_IN_1 = ("spectral-tas", "oracle", "uniform", "track-and-stop")
-"""Kinds of policies whose default stopping rule was mixture in version 0.1.0."""
 
 TABLES = """
 CREATE TABLE campaign (source TEXT NOT NULL, definition TEXT NOT NULL);
@@ -118,12 +114,6 @@ class Results(Closing):
                 connection.execute("INSERT INTO campaign VALUES (?, ?)", (source, json.dumps(definition)))
                 connection.execute(f"PRAGMA user_version = {SCHEMA}")
         results._check_schema()
-        if results.schema != SCHEMA:
-            results.close()
-            raise InvalidInput(
-                f"{path} was begun by version 0.1.0, whose policies pull and stop differently: its runs can be read, "
-                "but no runs can be added; choose another directory with --out"
-            )
         changed = _difference(results.definition, definition)
         if changed:
             raise InvalidInput(
@@ -136,11 +126,9 @@ class Results(Closing):
 
     def _check_schema(self) -> None:
         schema = self.schema
-        if schema not in (SCHEMA_1, SCHEMA):
+        if schema != SCHEMA:
             reason = f"has the format {schema} of another version of spectralbai" if schema else "was never begun"
-            raise InvalidInput(
-                f"{self.path} {reason}, this one reads {SCHEMA_1} and {SCHEMA}; choose another directory"
-            )
+            raise InvalidInput(f"{self.path} {reason}, this one reads {SCHEMA}; choose another directory")
 
     def _read(self, query: str, *values: object) -> list[Any]:
         with _sentences(self.path):
@@ -173,7 +161,7 @@ class Results(Closing):
     @cached_property
     def campaign(self) -> Campaign:
         with _sentences(self.path):
-            return Campaign.from_dict(_since_1(self.definition) if self.schema == SCHEMA_1 else self.definition)
+            return Campaign.from_dict(self.definition)
 
     @property
     def sessions(self) -> list[dict[str, str]]:
@@ -247,15 +235,6 @@ def _sentences(path: Path) -> Iterator[None]:
         raise SpectralBAIError(
             f"{path} is damaged ({type(error).__name__}: {error}); restore it, or choose another directory"
         ) from None
-
-
-def _since_1(definition: dict[str, Any]) -> dict[str, Any]:
-    """Returns a definition of version 0.1.0 with the default rules of that version filled in."""
-    policies = [
-        each | {"settings": {"stopping": "mixture"} | each["settings"]} if each["kind"] in MIXTURE_IN_1 else each
-        for each in definition["policies"]
-    ]
-    return definition | {"policies": policies}
 
 
 def _difference(found: dict[str, object], asked: dict[str, object]) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spectralbai.checks import Indices, Vector, check_delta, check_interval
+from spectralbai.checks import Indices, Vector, check_delta
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.blocks import Block
 from spectralbai.evidence.evidence import Evidence
@@ -36,8 +36,6 @@ class RuleReader:
     """Risk of a wrong answer."""
     stopping: str | StoppingRule[Any] = "betting"
     """The stopping rule, or its name in `spectralbai.stopping.RULES`."""
-    mean_range: tuple[float, float] | None = None
-    """Interval that the means are known to lie in, for the rule mixture; by default that of `Problem.bounded`."""
     watching: tuple[tuple[str | StoppingRule[Any], float], ...] = ()
     """More (rule, delta) pairs that are read on the same pulls; pulling goes on until all have stopped."""
     sampling: SamplingRule[Any] = field(kw_only=True)
@@ -60,15 +58,13 @@ class RuleReader:
             if not isinstance(rule, StoppingRule) and (not isinstance(rule, str) or rule not in RULES):
                 raise InvalidInput(f"`stopping` must be a stopping rule or one of {', '.join(RULES)}, got {rule!r}")
             check_delta(delta)
-        if self.mean_range is not None:
-            check_interval("mean_range", self.mean_range)
         for each in self._rules.values():
             each.check(self.problem)
         self.sampling.check(self.problem)
         if self.in_blocks and self.sampling.most_at_once is not None:
             raise InvalidInput(
                 f"`stopping` = {self.rules[0][0]} bets on blocks of pulls, and {type(self).__name__} looks at every "
-                "result before the next pull; use mixture"
+                "result before the next pull; use intervals"
             )
 
     @property
@@ -87,10 +83,7 @@ class RuleReader:
         for rule, _ in pairs:
             if named.setdefault(rule.name, rule) != rule:  # a state stores the memories of rules by name
                 raise InvalidInput(f"`watching` must hold one rule of each name, got two of {rule.name}; rename one")
-        if self.mean_range is not None:
-            own = pairs[0][0]
-            named[own.name] = own.knowing(self.mean_range)
-        return tuple((named[rule.name], delta) for rule, delta in pairs)
+        return tuple(pairs)
 
     @property
     def rules(self) -> tuple[tuple[str, float], ...]:

@@ -7,19 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from spectralbai import run_lengths
 from spectralbai.checks import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.memory import Memory
-from spectralbai.sampling import Tracked
-from spectralbai.stopping.mixture import Split
 
 FORMAT = "spectralbai-state/2"
-FORMAT_1 = "spectralbai-state/1"
-"""Written by version 0.1.0: no blocks, and the memories of the tracker and the mixture only."""
 FORMAT_3 = "spectralbai-state/3"
 """For states from which arms were withdrawn; version 0.2.0 cannot read it."""
 FORMAT_4 = "spectralbai-state/4"
@@ -128,12 +122,12 @@ class State:
 
     @classmethod
     def from_dict(cls, d: dict[str, Any]) -> State:
-        """Returns the state that `as_dict` wrote, in this version or 0.1.0."""
+        """Returns the state that `as_dict` wrote."""
         found = d.get("format") if isinstance(d, dict) else d
-        if found not in (FORMAT, FORMAT_1, FORMAT_3, FORMAT_4):
+        if found not in (FORMAT, FORMAT_3, FORMAT_4):
             raise InvalidInput(f"a state must have the format {FORMAT!r}, got {found!r}; write it with State.as_dict")
         try:
-            state = cls._from_1(d) if found == FORMAT_1 else cls._from_2(d)
+            state = cls._from_2(d)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"a state must hold what State.as_dict writes, got a broken entry: {error}") from None
         data = (state.data, state.informing, *(block.data for block in state.blocks))
@@ -159,25 +153,6 @@ class State:
             watches=tuple(map(_watch, d["watches"])),
             withdrawn=tuple(map(int, d.get("withdrawn", ()))),
             joined=tuple(map(int, d.get("joined", ()))),
-        )
-
-    @classmethod
-    def _from_1(cls, d: dict[str, Any]) -> State:
-        def data(part: dict[str, Any]) -> Data:
-            return Data.of_sums(*(np.array(part[key], dtype=np.float64) for key in ("counts", "sums")))
-
-        targets, omega, rate = (np.array(d[key], dtype=np.float64) for key in ("targets", "omega", "rate"))
-        return cls(
-            data=data(d),
-            origin=float(d["origin"]),
-            blocks=(),
-            opened=0,
-            informing=Data.none(targets.size),
-            next_reading=int(d["next_check"]),
-            best=int(d["best"]),
-            sampling=Tracked(targets, int(d["base"]), omega, rate),
-            stopping={"mixture": Split(None if d["split"] is None else data(d["split"]))},
-            watches=tuple(map(_watch, d["watches"])),
         )
 
 

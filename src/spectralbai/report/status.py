@@ -310,7 +310,7 @@ class Status:
             return "The data contradict R, and nothing is claimed about the means."
         if not self.proved:
             return "This rule has no intervals."
-        return "There are no intervals yet: betting has them from the first result on, mixture once one option leads."
+        return "There are no intervals yet: they start with the first result of every group of related options."
 
     @property
     def compared(self) -> str:
