@@ -15,7 +15,7 @@ from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.noise import Binary, Bounded
 from spectralbai.policy import LUCB, OracleSampling, Policy, SpectralRace, State, TrackAndStop, Uniform
-from spectralbai.policy.rule_reader import Readings
+from spectralbai.policy.reader import Verdicts
 from spectralbai.stopping import RULES, Betting
 from tests.states import accounts, written
 
@@ -210,7 +210,7 @@ def test_sealed_results_change_the_pulls_of_a_block_opened_ahead_but_not_its_bet
         block = replace(ahead.blocks[1], arms=pulls, outcomes=np.full(pulls.size, np.nan))
         opened.append(json.dumps(block.as_dict()))
         outcomes = draw(case, pulls, np.random.default_rng(4)) - state.origin
-        evidence = policy._seen(
+        evidence = policy.reader.evidence(
             replace(ahead, data=ahead.data.plus(sealed, np.full(sealed.size, value - state.origin)))
         )
         told = replace(block, outcomes=outcomes)
@@ -236,7 +236,7 @@ def test_blocks_opened_ahead_close_in_order_and_bets_on_them_know_those_before(c
     rest = arms[arms != last]
     waiting = policy.tell(state, rest, draw(case, rest, rng))
     assert len(waiting.blocks) == 3 and waiting.data.samples == state.data.samples
-    assert bets(waiting) == bets(state) and waiting.watches == state.watches
+    assert bets(waiting) == bets(state) and waiting.verdicts == state.verdicts
     mine = np.full((arms == last).sum(), last)
     done, readings = policy.advance(waiting, mine, draw(case, mine, rng))
     assert len(done.blocks) == 1 and len(readings) == 2
@@ -253,12 +253,12 @@ def test_decisions_fall_at_closings_only_and_are_final(case: str) -> None:
     while not alone.verdict(state).decided and state.samples < 5000:
         state = alone.open(state) if len(state.blocks) < 3 else state
         arms = alone.ask(state, 1)
-        before, seen = state.watches, state.data.samples
+        before, seen = state.verdicts, state.data.samples
         outcomes = np.clip(np.array(mu)[arms] + 0.3 * rng.standard_normal(1), low, high)
         outcomes = np.round(outcomes) if case.count("binary") else outcomes
         state, readings = alone.advance(state, arms, outcomes)
         assert bool(readings) == (state.data.samples > seen), "rules are read when blocks close"
-        assert readings or state.watches == before
+        assert readings or state.verdicts == before
     verdict = alone.verdict(state)
     assert verdict.decided and verdict.stopped_at == state.data.samples
     assert verdict.arm == int(np.argmax(mu)) or alone.problem.tolerance > 0
@@ -310,7 +310,7 @@ def test_a_common_shift_of_all_outcomes_changes_nothing(case: str) -> None:
     assert there.origin == here.origin + shift
     assert bets(there) == bets(here)
     np.testing.assert_array_equal(there.blocks[0].arms, here.blocks[0].arms)
-    assert there.watches == here.watches
+    assert there.verdicts == here.verdicts
 
 
 @pytest.mark.parametrize("case", ["race", "race, three components", "race, tolerance", "tracking"])
@@ -325,7 +325,7 @@ def test_other_units_change_nothing(case: str) -> None:
     np.testing.assert_allclose(accounts(there).arms.wealth, accounts(here).arms.wealth, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(accounts(there).R.wealth, accounts(here).R.wealth, rtol=1e-6, atol=1e-8)
     np.testing.assert_array_equal(there.blocks[0].arms, here.blocks[0].arms)
-    assert [w.arm for w in there.watches] == [w.arm for w in here.watches]
+    assert [w.arm for w in there.verdicts] == [w.arm for w in here.verdicts]
 
 
 @pytest.mark.parametrize("problem", [PAPER, THREE_COMPONENTS, PATH, EDGELESS], ids=["paper", "three", "path", "none"])
@@ -382,12 +382,12 @@ def test_several_risks_and_rules_read_off_one_run_agree_with_runs_of_their_own()
             assert (run.status, run.tau, run.arm) == (alone.status, alone.tau, alone.arm)
     mixed = SpectralTaS(PAPER, 0.1, watching=(("gk16", 0.1),))
     state = mixed.init()
-    readings: list[Readings] = []
+    readings: list[Verdicts] = []
     rng, mu_ = np.random.default_rng(0), np.array([1.9, 0.5, 0.6])
     while (arms := mixed.ask(state, 1000)).size:
         state, said = mixed.advance(state, arms, mu_[arms] + rng.standard_normal(arms.size))
         readings += said
-    evidence = mixed._with_leader(state)
+    evidence = mixed.reader.evidence_now(state)
     assert mixed.verdict(state, 1).decided and mixed.verdict(state, 0).decided
     assert RULES["gk16"].read(state.stopping["gk16"], evidence).decided(0.1)
     assert [each[1].decided for each in readings].index(True) == len(readings) - 1 or mixed.verdict(state, 0).stopped_at

@@ -216,7 +216,7 @@ def test_the_forecast_is_zero_once_settled_and_infinite_where_arms_tie() -> None
     tied = Uniform(FREE, 0.1, stopping="gk16")
     state = tied.tell(tied.init(), np.tile([0, 1, 2], 20), np.tile([3.0, 1.0, 1.0], 20))
     short = int(state.counts[0] * 2)
-    state = replace(state, watches=tied.init().watches, next_reading=10**6)
+    state = replace(state, verdicts=tied.init().verdicts, next_reading=10**6)
     state = tied.tell(state, np.full(short, 0), np.zeros(short))
     assert state.data.means[0] == pytest.approx(state.data.means[1])
     assert tied.remaining(state) == math.inf

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from spectralbai import Graph, Problem, SpectralTaS
 from spectralbai.checks import Vector
-from spectralbai.policy.schedule import next_reading
+from spectralbai.policy.every_result import next_reading
 from spectralbai.sampling.tracking import Tracked, floor, next_pulls, project_on_floor
 
 

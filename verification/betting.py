@@ -26,8 +26,7 @@ from rich.table import Table
 import spectralbai as sb
 from spectralbai import simulate
 from spectralbai.noise import Drawing
-from spectralbai.policy import Policy, SpectralRace, Uniform
-from spectralbai.policy.state import Watch
+from spectralbai.policy import Policy, SpectralRace, Uniform, Verdict
 from spectralbai.stopping.accounts import Accounts
 from verification.coverage import CONFIDENCE, limits
 
@@ -117,7 +116,7 @@ def run(kind: Kind, seed: int) -> Seen:
     draw = kind.problem.noise.draws(mu, kind.noise)
     rng, state = np.random.default_rng(seed), policy.init()
     while state.samples < kind.samples:
-        state = replace(state, watches=(Watch(),)) if state.watches[0].settled else state
+        state = replace(state, verdicts=(Verdict(),)) if state.settled else state
         state = state if state.blocks else policy.open(state)
         arms = policy.ask(state, policy.horizon(state))
         state = policy.tell(state, arms, draw(rng, arms))

@@ -26,8 +26,7 @@ import spectralbai as sb
 from benchmarks.samples import pages, scores
 from spectralbai.evidence.intervals import pooled_intervals
 from spectralbai.noise import Drawing
-from spectralbai.policy import SpectralRace, Uniform
-from spectralbai.policy.state import Watch
+from spectralbai.policy import SpectralRace, Uniform, Verdict
 from verification.betting import DELTA, _problem
 from verification.coverage import CONFIDENCE, limits, missed
 
@@ -72,7 +71,7 @@ def misses(kind: Kind, seed: int) -> bool:
     draw = kind.problem.noise.draws(mu, kind.noise)
     rng, state = np.random.default_rng(seed), policy.init()
     while state.samples < kind.samples:
-        state = replace(state, watches=(Watch(),)) if state.watches[0].settled else state
+        state = replace(state, verdicts=(Verdict(),)) if state.settled else state
         state = state if state.blocks else policy.open(state)
         arms = policy.ask(state, policy.horizon(state))
         state = policy.tell(state, arms, draw(rng, arms))

@@ -76,7 +76,7 @@ class PolicyContract:
         policy, _ = case
         arms, rewards = outcomes_for(case, 160)
         whole = tell_in_parts(policy, arms, rewards, [])
-        assert whole.watches[0].threshold < math.inf, "the case should get past its first reading"
+        assert whole.verdicts[0].threshold < math.inf, "the case should get past its first reading"
         one_by_one = tell_in_parts(policy, arms, rewards, list(range(1, 160)))
         ragged = tell_in_parts(policy, arms, rewards, [0, 1, 3, 3, 90, 121, 159])
         assert whole.as_dict() == one_by_one.as_dict() == ragged.as_dict()

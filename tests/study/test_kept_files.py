@@ -76,7 +76,7 @@ def test_a_kept_database_with_blocks_opens_and_goes_on(kept: str) -> None:
         state, checks = replay(study.definition, study.records())
         at = study.snapshot()
         assert [block.number for block in state.blocks] == [block.number for block in at.state.blocks]
-        for mine, theirs in zip(state.watches, at.state.watches, strict=True):  # another computer may round otherwise
+        for mine, theirs in zip(state.verdicts, at.state.verdicts, strict=True):  # another computer may round otherwise
             assert (mine.arm, mine.candidates, mine.stopped_at) == (theirs.arm, theirs.candidates, theirs.stopped_at)
             assert mine.lacking == pytest.approx(theirs.lacking, abs=1e-6)
         assert [check.samples for check in checks] == [check.samples for check in at.checks]

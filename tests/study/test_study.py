@@ -342,7 +342,7 @@ def test_evidence_is_kept_at_every_check(storage: str) -> None:
         checks, state = study.snapshot().checks, study.snapshot().state
     assert [check.samples for check in checks][:5] == [3, 4, 5, 6, 7]  # once every component has a result
     assert checks[-1].samples == tau
-    assert (checks[-1].statistic, checks[-1].threshold) == (state.watches[0].statistic, state.watches[0].threshold)
+    assert (checks[-1].statistic, checks[-1].threshold) == (state.verdicts[0].statistic, state.verdicts[0].threshold)
     assert checks[0].threshold is None  # the rule has none yet
     with sb.Study.create("at once", INSTANCE, 0.05, storage, stopping="gk16") as study:
         study.add(LABELS * 6, [0.9, 0.5, 0.5, 0.2, 0.2] * 6, "pilot")

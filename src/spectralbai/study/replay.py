@@ -16,7 +16,7 @@ from spectralbai.text.wording import finite
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
-    from spectralbai.policy.rule_reader import Readings
+    from spectralbai.policy.reader import Verdicts as Readings
 
 STEP = 1000
 """Number of results replayed at once."""
