@@ -39,7 +39,6 @@ bench: $(BENCH)
 verify: verify-risk verify-intervals verify-plans verify-kills verify-service
 
 verify-risk: $(READY)
-	$(BIN)/python -m verification.risk
 	$(BIN)/python -m verification.betting
 	$(BIN)/python -m verification.ended
 

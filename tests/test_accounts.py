@@ -234,12 +234,12 @@ def test_the_reading_shows_nothing_of_R_before_it_is_bet_against() -> None:
     joined = Problem(GRAPHS["path"], 1.0)
     policy = SpectralRace(joined, 0.1)
     state: State = policy.init()
-    assert not policy._rules["betting"].read(state.stopping["betting"], _seen(joined)).tests_R
+    assert not policy.reader.rules["betting"].read(state.stopping["betting"], _seen(joined)).tests_R
     rng = np.random.default_rng(0)
     for _ in range(4):
         arms = policy.ask(state, 100)
         state = policy.tell(state, arms, rng.standard_normal(arms.size))
-    assert policy._rules["betting"].read(state.stopping["betting"], _seen(joined)).tests_R
+    assert policy.reader.rules["betting"].read(state.stopping["betting"], _seen(joined)).tests_R
 
 
 def _seen(problem: Problem) -> Evidence:

@@ -1,73 +1,22 @@
-"""Blocks, their slots and the results in them; and states from before there were blocks."""
+"""Blocks, their slots and the results in them."""
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 
 from spectralbai import Graph, InvalidInput, Problem, SpectralTaS, simulate
 from spectralbai.evidence.blocks import Block, Data, fill
-from spectralbai.policy import SpectralRace, State, Uniform
+from spectralbai.policy import SpectralRace, Uniform
 from spectralbai.stopping import Betting
-from tests.states import accounts, written
 
 JOINED = Graph.from_edges(3, [(1, 2, 1.0)])
 PAPER = Problem(JOINED, R=0.01)
 BOUNDED = Problem.bounded(JOINED, R=0.1)
 BINARY = Problem.bounded(JOINED, R=0.1, tolerance=0.1, binary=True)
-
-
-# States of version 0.1.0.
-
-
-def old_state(stopped_at: int | None = None) -> dict[str, Any]:
-    watch = {"arm": 0, "statistic": 0.0, "threshold": "inf", "stopped_at": stopped_at, "consistent": True}
-    return {
-        "format": "spectralbai-state/1",
-        "counts": [2.0, 1.0, 1.0],
-        "sums": [0.0, -1.0, -1.0],
-        "origin": 1.0,
-        "targets": [4 / 3, 4 / 3, 4 / 3],
-        "base": 4,
-        "omega": [1 / 3, 1 / 3, 1 / 3],
-        "rate": [1 / 3, 1 / 3, 1 / 3],
-        "next_check": 5,
-        "best": 0,
-        "split": None,
-        "watches": [watch],
-    }
-
-
-def test_a_state_of_version_1_is_read_and_goes_on() -> None:
-    state = State.from_dict(old_state())
-    assert state.samples == 4 and state.blocks == ()
-    policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
-    assert policy.tell(state, policy.ask(state, 3), [1.0, 0.0, 0.0]).samples == 7
-    again = State.from_dict(json.loads(written(state)))
-    assert written(again) == written(state)
-
-
-@pytest.mark.parametrize("problem", [PAPER, BOUNDED, BINARY], ids=["gaussian", "bounded", "binary"])
-def test_old_results_inform_a_rule_that_bets_and_its_first_block_opens_by_itself(problem: Problem) -> None:
-    policy, rng = SpectralTaS(problem, 0.1), np.random.default_rng(0)
-    old = State.from_dict(old_state())
-    assert policy.horizon(old) == policy.ask(old, 100).size >= 4
-    assert written(policy.tell(old, [0], [1.0])) == written(policy.tell(policy.open(old), [0], [1.0]))
-    state = old
-    while state.samples < 60 and (arms := policy.ask(state, 5)).size:
-        state = policy.tell(state, arms, (rng.random(arms.size) < np.array([0.9, 0.2, 0.4])[arms]).astype(float))
-    assert accounts(state).arms.bets.max() > -math.inf
-    assert np.isfinite(accounts(state).arms.wealth).all()
-    settled = State.from_dict(old_state(stopped_at=4))
-    assert policy.ask(settled, 5).size == 0 and policy.tell(settled, [0], [1.0]).samples == 5
-
-
-# Blocks and data.
 
 
 def test_a_block_holds_each_result_in_a_slot() -> None:
@@ -120,14 +69,12 @@ def test_two_rules_of_one_name_are_refused() -> None:
     assert SpectralTaS(PAPER, 0.1, watching=((Betting(), 0.2), ("betting", 0.3))).rules[2] == ("betting", 0.3)
 
 
-def test_data_add_up_and_come_apart() -> None:
+def test_data_add_up() -> None:
     first = Data.none(2).plus(np.array([0, 0, 1]), np.array([1.0, 2.0, 3.0]))
     second = Data.none(2).plus(np.array([1]), np.array([5.0]))
     both = first + second
     assert (both.counts.tolist(), both.sums.tolist(), both.squares.tolist()) == ([2, 2], [3, 8], [5, 34])
-    back = both.since(first)
-    assert (back.counts.tolist(), back.sums.tolist(), back.squares.tolist()) == ([0, 1], [0, 5], [0, 25])
-    assert back.means.tolist() == [0, 5]
+    assert second.means.tolist() == [0, 5]
     assert np.isnan(Data.of_sums(first.counts, first.sums).squares).all()
 
 

@@ -14,9 +14,9 @@ from spectralbai.arrays import Indices, Vector
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.noise import Binary, Bounded
-from spectralbai.policy import LUCB, OracleSampling, Policy, SpectralRace, State, TopTwo, TrackAndStop, Uniform
-from spectralbai.policy.rule_reader import Readings
-from spectralbai.stopping import Betting
+from spectralbai.policy import LUCB, OracleSampling, Policy, SpectralRace, State, TrackAndStop, Uniform
+from spectralbai.policy.reader import Verdicts
+from spectralbai.stopping import RULES, Betting
 from tests.states import accounts, written
 
 JOINED = Graph.from_edges(3, [(1, 2, 1.0)])
@@ -37,7 +37,7 @@ CASES: dict[str, tuple[Policy, list[float]]] = {
     "race, binary, tolerance": (SpectralRace(BINARY, 0.1), [0.9, 0.2, 0.4]),
     "race, no graph, tolerance": (SpectralRace(EDGELESS, 0.1), [1.0, 0.0, 0.2]),
     "tracking": (
-        SpectralTaS(PAPER, 0.1, watching=(("betting", 0.01), ("mixture", 0.1), ("gk16", 0.1))),
+        SpectralTaS(PAPER, 0.1, watching=(("betting", 0.01), ("paper", 0.1), ("gk16", 0.1))),
         [0.9, 0.5, 0.6],
     ),
     "tracking, tolerance": (SpectralTaS(PATH, 0.1), [0.0, 0.5, 1.0, 1.0]),
@@ -210,7 +210,7 @@ def test_sealed_results_change_the_pulls_of_a_block_opened_ahead_but_not_its_bet
         block = replace(ahead.blocks[1], arms=pulls, outcomes=np.full(pulls.size, np.nan))
         opened.append(json.dumps(block.as_dict()))
         outcomes = draw(case, pulls, np.random.default_rng(4)) - state.origin
-        evidence = policy._seen(
+        evidence = policy.reader.evidence(
             replace(ahead, data=ahead.data.plus(sealed, np.full(sealed.size, value - state.origin)))
         )
         told = replace(block, outcomes=outcomes)
@@ -236,7 +236,7 @@ def test_blocks_opened_ahead_close_in_order_and_bets_on_them_know_those_before(c
     rest = arms[arms != last]
     waiting = policy.tell(state, rest, draw(case, rest, rng))
     assert len(waiting.blocks) == 3 and waiting.data.samples == state.data.samples
-    assert bets(waiting) == bets(state) and waiting.watches == state.watches
+    assert bets(waiting) == bets(state) and waiting.verdicts == state.verdicts
     mine = np.full((arms == last).sum(), last)
     done, readings = policy.advance(waiting, mine, draw(case, mine, rng))
     assert len(done.blocks) == 1 and len(readings) == 2
@@ -253,12 +253,12 @@ def test_decisions_fall_at_closings_only_and_are_final(case: str) -> None:
     while not alone.verdict(state).decided and state.samples < 5000:
         state = alone.open(state) if len(state.blocks) < 3 else state
         arms = alone.ask(state, 1)
-        before, seen = state.watches, state.data.samples
+        before, seen = state.verdicts, state.data.samples
         outcomes = np.clip(np.array(mu)[arms] + 0.3 * rng.standard_normal(1), low, high)
         outcomes = np.round(outcomes) if case.count("binary") else outcomes
         state, readings = alone.advance(state, arms, outcomes)
         assert bool(readings) == (state.data.samples > seen), "rules are read when blocks close"
-        assert readings or state.watches == before
+        assert readings or state.verdicts == before
     verdict = alone.verdict(state)
     assert verdict.decided and verdict.stopped_at == state.data.samples
     assert verdict.arm == int(np.argmax(mu)) or alone.problem.tolerance > 0
@@ -310,7 +310,7 @@ def test_a_common_shift_of_all_outcomes_changes_nothing(case: str) -> None:
     assert there.origin == here.origin + shift
     assert bets(there) == bets(here)
     np.testing.assert_array_equal(there.blocks[0].arms, here.blocks[0].arms)
-    assert there.watches == here.watches
+    assert there.verdicts == here.verdicts
 
 
 @pytest.mark.parametrize("case", ["race", "race, three components", "race, tolerance", "tracking"])
@@ -325,7 +325,7 @@ def test_other_units_change_nothing(case: str) -> None:
     np.testing.assert_allclose(accounts(there).arms.wealth, accounts(here).arms.wealth, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(accounts(there).R.wealth, accounts(here).R.wealth, rtol=1e-6, atol=1e-8)
     np.testing.assert_array_equal(there.blocks[0].arms, here.blocks[0].arms)
-    assert [w.arm for w in there.watches] == [w.arm for w in here.watches]
+    assert [w.arm for w in there.verdicts] == [w.arm for w in here.verdicts]
 
 
 @pytest.mark.parametrize("problem", [PAPER, THREE_COMPONENTS, PATH, EDGELESS], ids=["paper", "three", "path", "none"])
@@ -380,18 +380,16 @@ def test_several_risks_and_rules_read_off_one_run_agree_with_runs_of_their_own()
             alone = simulate.run(SpectralTaS(problem, delta), mu, 0, max_samples=600)
             assert (run.rule, run.delta, run.proved) == ("betting", delta, True)
             assert (run.status, run.tau, run.arm) == (alone.status, alone.tau, alone.arm)
-    mixed = SpectralTaS(PAPER, 0.1, watching=(("mixture", 0.1),))
+    mixed = SpectralTaS(PAPER, 0.1, watching=(("gk16", 0.1),))
     state = mixed.init()
-    readings: list[Readings] = []
+    readings: list[Verdicts] = []
     rng, mu_ = np.random.default_rng(0), np.array([1.9, 0.5, 0.6])
     while (arms := mixed.ask(state, 1000)).size:
         state, said = mixed.advance(state, arms, mu_[arms] + rng.standard_normal(arms.size))
         readings += said
-    alone_mixture = SpectralTaS(PAPER, 0.1, stopping="mixture")
-    evidence = mixed._with_leader(state)
+    evidence = mixed.reader.evidence_now(state)
     assert mixed.verdict(state, 1).decided and mixed.verdict(state, 0).decided
-    last = mixed._rules["mixture"].read(state.stopping["mixture"], evidence)
-    assert alone_mixture._rules["mixture"].read(state.stopping["mixture"], evidence).decided(0.1) == last.decided(0.1)
+    assert RULES["gk16"].read(state.stopping["gk16"], evidence).decided(0.1)
     assert [each[1].decided for each in readings].index(True) == len(readings) - 1 or mixed.verdict(state, 0).stopped_at
 
 
@@ -410,19 +408,13 @@ def test_a_race_is_for_one_risk_and_a_rule_that_bets() -> None:
     with pytest.raises(InvalidInput, match=r"`watching` must be empty for a race, whose pulls depend on delta"):
         SpectralRace(PAPER, watching=(("betting", 0.1),))
     with pytest.raises(
-        InvalidInput, match="`stopping` must be betting for a race, whose pulls follow from it, got mix"
+        InvalidInput, match="`stopping` must be betting for a race, whose pulls follow from it, got gk16"
     ):
-        SpectralRace(PAPER, stopping="mixture")
+        SpectralRace(PAPER, stopping="gk16")
 
 
-@pytest.mark.parametrize("policy", [TopTwo, LUCB])
-def test_policies_that_look_at_every_result_refuse_to_bet_on_blocks(policy: type[Policy]) -> None:
-    with pytest.raises(InvalidInput, match=f"betting bets on blocks of pulls, and {policy.__name__} looks at every"):
-        policy(PAPER, stopping="betting")  # type: ignore[call-arg]  # the sampling rule has a default
+def test_a_policy_that_looks_at_every_result_refuses_to_bet_on_blocks() -> None:
+    with pytest.raises(InvalidInput, match="betting bets on blocks of pulls, and LUCB looks at every"):
+        LUCB(PAPER, stopping="betting")
     with pytest.raises(InvalidInput, match="looks at every result before the next pull"):
-        policy(PAPER, watching=(("betting", 0.1),))  # type: ignore[call-arg]  # the same
-
-
-def test_a_range_of_the_means_is_refused_with_betting() -> None:
-    with pytest.raises(InvalidInput, match="`mean_range` belongs to the rule mixture, got it with betting; leave it"):
-        SpectralTaS(PAPER, mean_range=(0.0, 1.0)).init()
+        LUCB(PAPER, watching=(("betting", 0.1),))

@@ -29,7 +29,7 @@ def test_a_verdict_is_a_document_with_its_format() -> None:
     policy = sb.SpectralRace(sb.Problem(sb.Graph.from_edges(2, []), R=0.01), delta=0.05)
     state = policy.init()
     document = json.loads(json.dumps(policy.verdict(state).as_dict(), allow_nan=False))
-    assert document["format"] == "spectralbai-verdict/1"
+    assert document["format"] == "spectralbai-verdict/2"
     assert document["state"] == "running" and document["decided"] is False and document["samples"] == 0
     while (arms := policy.ask(state, 4)).size:
         state = policy.tell(state, arms, [30.0 * (arm == 1) for arm in arms])

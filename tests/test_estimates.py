@@ -10,14 +10,12 @@ import pytest
 from scipy.stats import lognorm
 
 from spectralbai import Graph, Problem, SpectralRace, SpectralTaS, estimate
-from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.intervals import graph_intervals, plain_widths
 from spectralbai.policy import GRUB, LUCB, Estimates, Policy, State, TopTwo, Uniform
 from spectralbai.responder import Responder
 from spectralbai.sampling.tracking import Tracked
 from spectralbai.stopping import RULES
-from spectralbai.stopping.mixture import Split
 
 PAPER = Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01)
 THREE_COMPONENTS = Problem(
@@ -42,34 +40,16 @@ def assert_unknown(found: Estimates) -> None:
     np.testing.assert_array_equal(found.high, np.inf)
 
 
-def split_of(state: State) -> Data | None:
-    """Returns the results before the split; None if there was none yet."""
-    memory = state.stopping["mixture"]
-    assert isinstance(memory, Split)
-    return memory.data
-
-
 # Estimates.
 
 
 def test_nothing_is_known_at_first_and_no_mean_before_every_component_has_a_result() -> None:
-    policy = SpectralTaS(THREE_COMPONENTS, 0.1, stopping="mixture")
+    policy = SpectralTaS(THREE_COMPONENTS, 0.1, stopping="gk16")
     for state in (policy.init(), policy.tell(policy.init(), [0, 1, 3] * 20, [1.0, 0.5, 0.2] * 20)):
         found = policy.estimates(state)
         assert np.isnan(found.mean).all() and found.mean.shape == (6,)
         assert_unknown(found)
         assert math.isnan(policy.remaining(state))
-
-
-def test_before_the_split_there_are_means_and_no_intervals() -> None:
-    policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
-    state = policy.tell(policy.init(), [0, 1, 2], [5.1, 5.0, 5.02])
-    assert split_of(state) is None
-    found = policy.estimates(state)
-    expected = estimate(PAPER, state.counts, np.array([5.1, 5.0, 5.02]))
-    np.testing.assert_allclose(found.mean, expected)
-    assert_unknown(found)
-    assert math.isnan(policy.remaining(state))
 
 
 @pytest.mark.parametrize(
@@ -83,19 +63,19 @@ def test_before_the_split_there_are_means_and_no_intervals() -> None:
 )
 def test_estimates_are_those_of_all_results_in_the_units_of_the_outcomes(problem: Problem, mu: list[float]) -> None:
     """Shifting all outcomes shifts everything; between checks the latest results count too."""
-    policy = SpectralTaS(problem, 0.1, stopping="mixture")
+    policy = SpectralTaS(problem, 0.1, stopping="graph-intervals")
     rng = np.random.default_rng(0)
     arms = rng.integers(problem.n_arms, size=303)
     rewards = np.array(mu)[arms] + problem.sigma[arms] * rng.standard_normal(303)
     state = policy.tell(policy.init(), arms, rewards)
-    assert split_of(state) is not None and state.next_reading != 304
+    assert state.next_reading != 304
     found = policy.estimates(state)
     means = np.bincount(arms, rewards) / state.counts
     np.testing.assert_allclose(found.mean, estimate(problem, state.counts, means), rtol=1e-6, atol=1e-9)
     assert np.isfinite(found.low).all() and np.isfinite(found.high).all()
     assert ((found.low < mu) & (mu < found.high)).all()
     evidence = Evidence(problem, state.data, state.best, 0.0)
-    ends = RULES["mixture"].read(state.stopping["mixture"], evidence).intervals(0.1)
+    ends = RULES["graph-intervals"].read(state.stopping["graph-intervals"], evidence).intervals(0.1)
     assert ends is not None
     np.testing.assert_allclose([found.low, found.high], np.array(ends) + state.origin, rtol=1e-9)
     there = policy.estimates(policy.tell(policy.init(), arms, rewards + 100))
@@ -108,20 +88,8 @@ def test_estimates_are_those_of_all_results_in_the_units_of_the_outcomes(problem
     assert policy.estimates(more).mean[0] > found.mean[0]
 
 
-def test_a_known_range_makes_the_first_intervals_tighter() -> None:
-    arms, rewards = np.tile(np.arange(3), 100), np.tile([0.9, 0.5, 0.55], 100)
-    plain, informed = (
-        SpectralTaS(PAPER, 0.1, stopping="mixture"),
-        SpectralTaS(PAPER, 0.1, mean_range=(0.0, 1.0), stopping="mixture"),
-    )
-    states = [policy.tell(policy.init(), arms, rewards) for policy in (plain, informed)]
-    wide, tight = plain.estimates(states[0]), informed.estimates(states[1])
-    assert ((tight.high - tight.low) < (wide.high - wide.low)).all()
-    np.testing.assert_array_equal(wide.mean, tight.mean)
-
-
 def test_intervals_stay_within_the_range_of_the_outcomes() -> None:
-    policy = SpectralTaS(Problem.bounded(PAPER.graph, 0.01, low=-1.0, high=1.0), 0.1, stopping="mixture")
+    policy = SpectralTaS(Problem.bounded(PAPER.graph, 0.01, low=-1.0, high=1.0), 0.1, stopping="intervals")
     state = policy.tell(policy.init(), np.tile(np.arange(3), 60), np.tile([1.0, -1.0, -1.0], 60))
     found = policy.estimates(state)
     assert (found.high[0], found.low[1], found.low[2]) == (1.0, -1.0, -1.0)
@@ -129,23 +97,25 @@ def test_intervals_stay_within_the_range_of_the_outcomes() -> None:
 
 
 def test_whether_the_data_agree_with_R_is_known_once_it_is_tested_and_of_all_results() -> None:
-    policy = SpectralTaS(PAPER, 0.1, watching=(("gk16", 0.1),), stopping="mixture")
+    policy = SpectralTaS(PAPER, 0.1, watching=(("gk16", 0.1),))
     assert policy.estimates(policy.init()).consistent is None
     run = states(policy, [2.0, 0.5, 0.6], seed=0)
-    assert policy.estimates(run[1]).consistent is None, "before the split"
+    assert policy.estimates(run[1]).consistent is None, "before the first bet"
     assert policy.verdict(run[-1]).decided
     assert policy.estimates(run[-1]).consistent is True
     assert policy.estimates(run[-1], watch=1).consistent is None, "gk16 does not ask"
-    later = policy.tell(run[-1], np.tile([1, 2], 500), np.tile([3.0, -3.0], 500))
-    assert policy.estimates(later).consistent is False
-    assert policy.verdict(later).decided, "which does not reverse"
-    free = SpectralTaS(replace(PAPER, R=math.inf), 0.1, stopping="mixture")
+    rough = states(policy, [0.9, 0.4, 0.8], seed=1, n=20_000)[-1]
+    assert policy.estimates(rough).consistent is False
+    free = SpectralTaS(replace(PAPER, R=math.inf), 0.1)
     assert free.estimates(states(free, [2.0, 0.5, 0.6], seed=0)[-1]).consistent is None
 
 
 def test_rules_that_are_not_proved_have_no_intervals_and_each_risk_has_its_own() -> None:
     policy = SpectralTaS(
-        PAPER, 0.1, "mixture", watching=(("mixture", 0.001), ("paper", 0.1), ("paper-printed", 0.1), ("gk16", 0.1))
+        PAPER,
+        0.1,
+        "graph-intervals",
+        watching=(("graph-intervals", 0.001), ("paper", 0.1), ("paper-printed", 0.1), ("gk16", 0.1)),
     )
     state = states(policy, [0.9, 0.5, 0.6], seed=0, n=400)[-1]
     own, surer, *others = (policy.estimates(state, watch) for watch in range(5))
@@ -183,11 +153,12 @@ def test_an_arm_without_results_is_unknown_to_an_interval_rule_that_knows_no_gra
 
 
 def test_once_R_is_refuted_nothing_is_claimed_for_good() -> None:
-    policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
+    policy = SpectralTaS(PAPER, 1e-6)
     state = policy.init()
     while policy.verdict(state).consistent:
         assert state.samples < 5000
-        state = policy.tell(state, [0, 1, 2], [0.9, 0.0, 0.8])
+        arms = policy.ask(state, 3)
+        state = policy.tell(state, arms, np.array([0.9, 0.0, 0.8])[arms])
     assert_unknown(policy.estimates(state))
     calm = policy.tell(state, np.tile([1], 5000), np.full(5000, 0.79))  # arms 1 and 2 agree again
     assert_unknown(policy.estimates(calm))
@@ -196,7 +167,7 @@ def test_once_R_is_refuted_nothing_is_claimed_for_good() -> None:
 
 
 def test_after_a_decision_estimates_go_on() -> None:
-    policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
+    policy = SpectralTaS(PAPER, 0.1)
     state = states(policy, [2.0, 0.5, 0.6], seed=0)[-1]
     assert policy.verdict(state).decided
     more = policy.tell(state, np.tile([0, 1, 2], 300), np.tile([2.0, 0.5, 0.6], 300))
@@ -208,12 +179,8 @@ def test_after_a_decision_estimates_go_on() -> None:
 
 
 def test_the_forecast_is_what_is_missing_over_what_a_trial_brings() -> None:
-    policy = SpectralTaS(PAPER, 0.01, stopping="mixture")
-    state = next(
-        state
-        for state in states(policy, [0.9, 0.5, 0.6], seed=3)
-        if state.samples >= 150 and split_of(state) is not None
-    )
+    policy = SpectralTaS(PAPER, 1e-6, stopping="gk16")
+    state = next(state for state in states(policy, [0.9, 0.5, 0.6], seed=3) if state.samples >= 150)
     tracked = state.sampling
     assert isinstance(tracked, Tracked)
     assert state.samples == tracked.base, "a reading, so that the verdict is of the present data"
@@ -243,21 +210,20 @@ def test_the_forecast_of_a_race_is_between_the_median_of_its_slowest_account_and
 
 
 def test_the_forecast_is_zero_once_settled_and_infinite_where_arms_tie() -> None:
-    policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
+    policy = SpectralTaS(PAPER, 0.1, stopping="gk16")
     end = states(policy, [2.0, 0.5, 0.6], seed=1)[-1]
     assert policy.verdict(end).decided and policy.remaining(end) == 0
-    tied = Uniform(FREE, 0.1, stopping="mixture")
+    tied = Uniform(FREE, 0.1, stopping="gk16")
     state = tied.tell(tied.init(), np.tile([0, 1, 2], 20), np.tile([3.0, 1.0, 1.0], 20))
-    assert split_of(state) is not None
     short = int(state.counts[0] * 2)
-    state = replace(state, watches=tied.init().watches, next_reading=10**6)
+    state = replace(state, verdicts=tied.init().verdicts, next_reading=10**6)
     state = tied.tell(state, np.full(short, 0), np.zeros(short))
     assert state.data.means[0] == pytest.approx(state.data.means[1])
     assert tied.remaining(state) == math.inf
 
 
 def test_no_decision_comes_before_the_next_reading() -> None:
-    policy = SpectralTaS(PAPER, 0.1, stopping="mixture")
+    policy = SpectralTaS(PAPER, 1e-6, stopping="gk16")
     state = states(policy, [0.9, 0.5, 0.6], seed=3, n=150)[-1]
     state = policy.tell(replace(state, next_reading=100_000), np.tile([0, 1, 2], 2000), np.tile([0.9, 0.5, 0.55], 2000))
     assert not policy.verdict(state).decided
@@ -274,10 +240,10 @@ def test_the_rule_without_the_graph_is_forecast_without_it() -> None:
 @pytest.mark.parametrize(
     ("policy", "mu"),
     [
-        (SpectralTaS(PAPER, 0.01, stopping="mixture"), [0.9, 0.5, 0.6]),
-        (SpectralTaS(THREE_COMPONENTS, 0.001, stopping="mixture"), [0.0, 0.1, 0.2, 0.6, 0.5, 1.5]),
-        (Uniform(PAPER, 0.01, stopping="mixture"), [0.9, 0.5, 0.6]),
-        (TopTwo(FREE, 0.001), [1.0, 0.0, 0.2]),
+        (SpectralTaS(PAPER, 0.01, stopping="gk16"), [0.9, 0.5, 0.6]),
+        (SpectralTaS(THREE_COMPONENTS, 0.001, stopping="gk16"), [0.0, 0.1, 0.2, 0.6, 0.5, 1.5]),
+        (Uniform(PAPER, 0.01, stopping="gk16"), [0.9, 0.5, 0.6]),
+        (TopTwo(FREE, 0.001, stopping="gk16"), [1.0, 0.0, 0.2]),
     ],
 )
 def test_forecasts_fall_and_at_half_time_are_right_within_a_factor_of_three_on_average(

@@ -290,6 +290,6 @@ def test_a_join_that_cannot_be_is_refused() -> None:
         new.join(new.init())
     with pytest.raises(sb.InvalidInput, match="must belong to the policy whose method `joined`"):
         policy.join(policy.init())
-    other = sb.SpectralTaS(sb.Problem(graph, R, 0.5), 0.05, "mixture")
+    other = sb.SpectralTaS(sb.Problem(graph, R, 0.5), 0.05, "gk16")
     with pytest.raises(sb.InvalidInput, match="only in a race"):
         other.joined(sb.Problem(larger, R, 0.5)).join(other.init())

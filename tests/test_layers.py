@@ -83,6 +83,7 @@ LAYERS: list[dict[str, str]] = [
     {
         "graph": "weights, Laplacian, smoothness, components, categories",
         "ties": "choices among equal values",
+        "verdict": "what a stopping rule said",
     },
     {
         "checks": "checks shared by the public boundary",

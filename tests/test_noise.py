@@ -224,7 +224,7 @@ def test_what_cannot_be_drawn_is_refused(noise: Noise, mu: list[float], kind: An
 
 
 def test_a_run_on_scores_of_a_given_spread_differs_from_one_on_clicks() -> None:
-    policy, mu = SpectralTaS(Problem.bounded(GRAPH, R=0.05), 0.1, stopping="mixture"), [0.95, 0.1, 0.2]
+    policy, mu = SpectralTaS(Problem.bounded(GRAPH, R=0.05), 0.1, stopping="gk16"), [0.95, 0.1, 0.2]
     scores, again, clicks = (simulate.run(policy, mu, seed=1, noise=noise) for noise in (0.02, 0.02, None))
     assert (scores.status, scores.arm) == (clicks.status, clicks.arm) == ("decided", 0)
     assert scores.counts.tolist() == again.counts.tolist() != clicks.counts.tolist()
@@ -257,7 +257,7 @@ def test_noise_is_described_in_a_few_words() -> None:
 
 
 def test_a_policy_of_clicks_takes_nothing_between_them() -> None:
-    policy = SpectralTaS(Problem.bounded(GRAPH, R=0.05, binary=True), 0.1, stopping="mixture")
+    policy = SpectralTaS(Problem.bounded(GRAPH, R=0.05, binary=True), 0.1, stopping="gk16")
     assert policy.tell(policy.init(), [0, 1], [0.0, 1.0]).samples == 2
     with pytest.raises(InvalidInput, match=re.escape("`rewards` must be 0 or 1, got 0.5 at position 1")):
         policy.tell(policy.init(), [0, 1], [0.0, 0.5])

@@ -43,7 +43,7 @@ class TestSamplingRule(sampling_rules.SamplingRuleContract):
 
 
 @pytest.mark.parametrize(
-    "case", [(Policy(policies.PAPER, 0.1, "mixture", sampling=LeaderAndLeast()), [0.9, 0.5, 0.6])], ids=["a leader"]
+    "case", [(Policy(policies.PAPER, 0.1, "gk16", sampling=LeaderAndLeast()), [0.9, 0.5, 0.6])], ids=["a leader"]
 )
 class TestPolicy(policies.PolicyContract):
     pass

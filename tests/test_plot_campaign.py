@@ -26,7 +26,7 @@ POLICIES = ("spectral-race", "race", "spectral-tas", "uniform", "lucb", "grub", 
 
 
 def row(policy: str, run: int, tau: int, counts: tuple[int, ...] = (3, 1)) -> RunRow:
-    return RunRow("x", policy, 0.1, run, run, "mixture", True, "decided", tau, 0, True, counts, 0.1)
+    return RunRow("x", policy, 0.1, run, run, "gk16", True, "decided", tau, 0, True, counts, 0.1)
 
 
 def cell(policy: str, **changes: Any) -> Cell:
@@ -114,7 +114,7 @@ def test_rules_are_named_where_they_differ() -> None:
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()][1:] == ["a, betting", "b, paper"]
     ax = plot_tau_by_policy([row("a", 0, 50), replace(row("b", 0, 60), rule="paper")])
-    assert [label.get_text() for label in ax.get_xticklabels()] == ["a\nmixture", "b\npaper"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a\ngk16", "b\npaper"]
 
 
 def test_means_of_runs_cut_short_are_marked() -> None:

@@ -277,9 +277,7 @@ def test_graph_intervals_regularise_each_component_by_its_R() -> None:
 # Refusals, plans, and what people read.
 
 
-def test_the_mixture_is_refused_and_so_are_rigid_components() -> None:
-    with pytest.raises(InvalidInput, match="`stopping` = 'mixture' needs one R for all components, got one for each"):
-        SpectralTaS(Problem(TWO, [0.2, 1.5, 0.0]), stopping="mixture")
+def test_rigid_components_are_refused() -> None:
     with pytest.raises(InvalidInput, match="`R` must be positive, got 0, which makes all means of a component equal"):
         SpectralTaS(Problem(TWO, [0.2, 0.0, 0.0]))
 

@@ -45,7 +45,7 @@ def counts_after(policy: Uniform | OracleSampling | TrackAndStop, n: int) -> np.
 
 
 def test_uniform_pulls_every_arm_equally_often() -> None:
-    assert np.ptp(counts_after(Uniform(HARD.problem, 1e-9, stopping="mixture"), 301)) <= 1
+    assert np.ptp(counts_after(Uniform(HARD.problem, 1e-9, stopping="gk16"), 301)) <= 1
 
 
 def test_the_oracle_follows_the_optimal_allocation_of_the_true_means() -> None:
@@ -81,7 +81,7 @@ def test_lucb_comes_to_a_decision_however_many_it_is_asked_for(n: int) -> None:
 
 
 def test_top_two_shares_its_pulls_between_leader_and_nearest_challenger() -> None:
-    policy = TopTwo.on(HARD, delta=1e-6)
+    policy = TopTwo.on(HARD, delta=1e-12, stopping="gk16")
     arms, rewards = [0] * 400 + [1] * 300 + [2] * 300, [2.0] * 400 + [0.0] * 300 + [1.5] * 300
     state = policy.tell(policy.init(), arms, rewards)
     pulls = np.concatenate([policy.ask(state, 1, rng=np.random.default_rng(seed)) for seed in range(400)])
@@ -89,8 +89,19 @@ def test_top_two_shares_its_pulls_between_leader_and_nearest_challenger() -> Non
     # Challenger 1, of sigma 2, costs 2^2 / (1/400 + 4/300), challenger 2 only .5^2 / (1/400 + 1/300).
     assert counts[1] == 0
     assert binomtest(int(counts[0]), 400).pvalue > 0.01
-    with pytest.raises(InvalidInput, match="rng"):
-        policy.ask(state, 1)
+
+
+def test_blocks_of_top_two_are_drawn_from_the_results_seen_and_from_nothing_else() -> None:
+    policy = TopTwo.on(HARD, delta=1e-6)
+    first = policy.init()
+    arms = policy.ask(first, 10)
+    one, again, other = (policy.tell(first, arms, level + 0.1 * arms) for level in (0.0, 0.0, 1e-9 * arms))
+    ahead = policy.open(policy.open(policy.open(one)))
+    blocks = [block.arms.tolist() for block in ahead.blocks]
+    assert blocks[0] == again.blocks[0].arms.tolist()
+    assert len({tuple(block) for block in blocks}) > 1, "blocks opened from the same results have draws of their own"
+    drawn = [policy.open(policy.open(state)).blocks for state in (one, other)]
+    assert drawn[0][-1].arms.tolist() != drawn[1][-1].arms.tolist(), "other results give other draws"
 
 
 def test_grub_pulls_the_most_uncertain_arm_left_and_never_one_eliminated() -> None:
@@ -135,7 +146,7 @@ def test_only_rules_whose_pulls_depend_on_delta_say_so() -> None:
 
 def test_grub_follows_its_own_rule_only() -> None:
     with pytest.raises(InvalidInput, match="must be graph-intervals for GRUB"):
-        GRUB(PAPER.problem, 0.1, stopping="mixture")
+        GRUB(PAPER.problem, 0.1, stopping="gk16")
     with pytest.raises(InvalidInput, match="must be graph-intervals for GRUB"):
         GRUB(PAPER.problem, 0.1, watching=(("intervals", 0.1),))
 

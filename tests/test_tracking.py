@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 
 from spectralbai import Graph, Problem, SpectralTaS
 from spectralbai.arrays import Vector
-from spectralbai.policy.schedule import next_reading
+from spectralbai.policy.every_result import next_reading
 from spectralbai.sampling.tracking import Tracked, floor, next_pulls, project_on_floor
 
 
@@ -71,7 +71,7 @@ def test_pulls_stay_within_k_minus_1_of_targets_that_move(seed: int) -> None:
 
 def policy_on_three_components() -> SpectralTaS:
     graph = Graph.from_edges(6, [(0, 1, 1.0), (1, 2, 1.0), (3, 4, 2.0)])
-    return SpectralTaS(Problem(graph, R=0.1), delta=1e-9, stopping="mixture")
+    return SpectralTaS(Problem(graph, R=0.1), delta=1e-9, stopping="gk16")
 
 
 def test_counts_follow_the_cumulated_targets_along_a_run() -> None:

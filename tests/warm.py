@@ -84,7 +84,7 @@ def load() -> None:
     import spectralbai.study
 
     problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01)
-    for policy in (sb.SpectralRace(problem, 0.1), sb.SpectralTaS(problem, 0.1, stopping="mixture")):
+    for policy in (sb.SpectralRace(problem, 0.1), sb.SpectralTaS(problem, 0.1, stopping="gk16")):
         sb.simulate.run(policy, [2.0, 0.5, 0.6], seed=0)
 
 

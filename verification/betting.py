@@ -26,12 +26,11 @@ from rich.table import Table
 import spectralbai as sb
 from spectralbai import simulate
 from spectralbai.noise import Drawing
-from spectralbai.policy import Policy, SpectralRace, Uniform
-from spectralbai.policy.state import Watch
+from spectralbai.policy import Policy, SpectralRace, Uniform, Verdict
 from spectralbai.stopping.accounts import Accounts
 from verification.coverage import CONFIDENCE, limits
-from verification.risk import DELTA, _problem, _triangle
 
+DELTA = 0.1
 NEVER = 1e-12
 """The risk at which a race goes on after it would have decided."""
 
@@ -58,6 +57,16 @@ class Seen(NamedTuple):
     """The wealth against R did."""
     wrong: bool
     """Some wrong leader had beaten the first best arm."""
+
+
+def _problem(
+    n_arms: int, edges: list[tuple[int, int]], R: float, sigma: float | list[float] = 1.0, tolerance: float = 0.0
+) -> sb.Problem:
+    return sb.Problem(sb.Graph.from_edges(n_arms, [(a, b, 1.0) for a, b in edges]), R, sigma, tolerance)
+
+
+def _triangle(first: int) -> list[tuple[int, int]]:
+    return [(first, first + 1), (first, first + 2), (first + 1, first + 2)]
 
 
 def kinds() -> list[Kind]:
@@ -107,7 +116,7 @@ def run(kind: Kind, seed: int) -> Seen:
     draw = kind.problem.noise.draws(mu, kind.noise)
     rng, state = np.random.default_rng(seed), policy.init()
     while state.samples < kind.samples:
-        state = replace(state, watches=(Watch(),)) if state.watches[0].settled else state
+        state = replace(state, verdicts=(Verdict(),)) if state.settled else state
         state = state if state.blocks else policy.open(state)
         arms = policy.ask(state, policy.horizon(state))
         state = policy.tell(state, arms, draw(rng, arms))

@@ -4,7 +4,7 @@ Races on eight kinds of instance, at delta = 0.1, past their decision: what is c
 its mean at the closing of some block. Most kinds with a graph have means as rough as R allows. Exit code 1 if an exact
 one-sided 99.9 % lower limit of a rate exceeds delta.
 
-Then the widths, beside those of the rule mixture, from the same results, equally many of each arm.
+Then the widths, from equally many results of each arm.
 """
 
 from __future__ import annotations
@@ -26,10 +26,9 @@ import spectralbai as sb
 from benchmarks.samples import pages, scores
 from spectralbai.evidence.intervals import pooled_intervals
 from spectralbai.noise import Drawing
-from spectralbai.policy import SpectralRace, Uniform
-from spectralbai.policy.state import Watch
+from spectralbai.policy import SpectralRace, Uniform, Verdict
+from verification.betting import DELTA, _problem
 from verification.coverage import CONFIDENCE, limits, missed
-from verification.risk import DELTA, _problem
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ def misses(kind: Kind, seed: int) -> bool:
     draw = kind.problem.noise.draws(mu, kind.noise)
     rng, state = np.random.default_rng(seed), policy.init()
     while state.samples < kind.samples:
-        state = replace(state, watches=(Watch(),)) if state.watches[0].settled else state
+        state = replace(state, verdicts=(Verdict(),)) if state.settled else state
         state = state if state.blocks else policy.open(state)
         arms = policy.ask(state, policy.horizon(state))
         state = policy.tell(state, arms, draw(rng, arms))
@@ -87,30 +86,29 @@ WIDTHS_AT = (5, 50, 500)
 
 
 def widths() -> Table:
-    """Returns mean half-widths of the intervals of betting and of the mixture, at delta = 0.05."""
+    """Returns mean half-widths of the intervals at delta = 0.05."""
     named: list[tuple[str, sb.Instance, Drawing | None]] = [
         ("51 arms, cliques", sb.instances.cliques(5, 10, seed=0), None),
         ("5 x 5 grid", sb.instances.grid(5, 5, lead=0.2), None),
         ("30 pages, clicks", pages(), None),
         ("48 scores of spread .02", scores(), 0.02),
     ]
-    heads = (f"{n} {rule}" for n in WIDTHS_AT for rule in ("pools", "mixture"))
-    table = Table("instance", *heads, title="Mean half-widths at so many results of each arm, delta = 0.05")
+    table = Table(
+        "instance", *map(str, WIDTHS_AT), title="Mean half-widths at so many results of each arm, delta = 0.05"
+    )
     for name, instance, noise in named:
         problem, mu = instance.problem, instance.mu
         assert mu is not None
         draw, rng = problem.noise.draws(mu, noise), np.random.default_rng(0)
-        policies = [Uniform(problem, 0.05, stopping=rule) for rule in ("betting", "mixture")]
-        states = [policy.init() for policy in policies]
+        policy = Uniform(problem, 0.05)
+        state = policy.init()
         cells = []
         for n in range(1, max(WIDTHS_AT) + 1):
             arms = rng.permutation(problem.n_arms)
-            outcomes = draw(rng, arms)
-            states = [policy.tell(state, arms, outcomes) for policy, state in zip(policies, states, strict=True)]
+            state = policy.tell(state, arms, draw(rng, arms))
             if n in WIDTHS_AT:
-                found = [policy.estimates(state) for policy, state in zip(policies, states, strict=True)]
-                half = [float((each.high - each.low).mean()) / 2 for each in found]
-                cells += ["none" if math.isinf(each) else f"{each:.3f}" for each in half]
+                found = policy.estimates(state)
+                cells.append(f"{float((found.high - found.low).mean()) / 2:.3f}")
         table.add_row(name, *cells)
     return table
 

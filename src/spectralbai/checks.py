@@ -109,13 +109,6 @@ def check_ends(low: Any, high: Any, names: tuple[str, str] = ("low", "high")) ->
     return low, high
 
 
-def check_interval(name: str, value: Any) -> tuple[float, float]:
-    """Returns `value` as an interval (low, high)."""
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise InvalidInput(f"{subject(name)} must be (low, high), got {reprlib.repr(value)}")
-    return check_ends(*value)
-
-
 def check_share(name: str, value: Any, rule: str) -> float:
     """Returns `value` as a float in (0, 1); `rule` is the end of "`name` must be ..."."""
     share = check_number(name, value, rule, low=0.0, strict=True)

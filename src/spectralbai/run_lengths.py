@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from itertools import compress, pairwise
+from operator import ne
+from typing import Any
 
 LONG = 1000
 MOST = 10_000_000
@@ -14,35 +14,25 @@ MOST = 10_000_000
 """Lists with more entries than this are written as runs if that is shorter."""
 
 
-def runs_of(values: NDArray[Any]) -> list[tuple[Any, int]] | None:
+def runs_of(values: Sequence[Any]) -> list[tuple[Any, int]] | None:
     """Returns (value, how many times) for each run of equal values; None if a plain list is better."""
-    import numpy as np
-
-    if values.ndim != 1 or values.size <= LONG:
+    size = len(values)
+    if size <= LONG:
         return None
-    same = values[1:] == values[:-1]
-    if values.dtype.kind == "f":
-        same |= np.isnan(values[1:]) & np.isnan(values[:-1])
-        same &= np.signbit(values[1:]) == np.signbit(values[:-1])  # 0.0 == -0.0, but the sign must be kept
-    starts = np.flatnonzero(np.append(True, ~same))
-    if 4 * starts.size > values.size:
+    # Floats are compared by their bits: NaN equals NaN then, and 0.0 differs from -0.0, whose sign must be kept.
+    keys = array("q", array("d", values).tobytes()) if isinstance(values[0], float) else values
+    starts = [0, *compress(range(1, size), map(ne, keys, keys[1:]))]
+    if 4 * len(starts) > size:
         return None
-    lengths = np.diff(starts, append=values.size)
-    return list(zip(values[starts].tolist(), lengths.tolist(), strict=True))
+    return [(values[start], end - start) for start, end in pairwise([*starts, size])]
 
 
 def as_json(values: Sequence[float]) -> list[Any] | dict[str, Any]:
     """Returns numbers as a list; long lists as an object, of ranges for ascending whole numbers, else of runs."""
-    if len(values) <= LONG:
-        return list(values)
-    import numpy as np  # only here, since readers of short lists do not need it
-
-    array = np.asarray(values)
-    if array.size > LONG and array.dtype.kind == "i":
-        ends = np.flatnonzero(np.append(np.diff(array) != 1, True))
-        firsts = array[np.append(0, ends[:-1] + 1)]
-        return {"ranges": list(zip(firsts.tolist(), array[ends].tolist(), strict=True))}
-    runs = runs_of(array)
+    if len(values) > LONG and all(isinstance(value, int) for value in values):
+        starts = [0, *(i for i, (one, next_) in enumerate(pairwise(values), start=1) if next_ != one + 1)]
+        return {"ranges": [(values[start], values[end - 1]) for start, end in pairwise([*starts, len(values)])]}
+    runs = runs_of(values)
     return list(values) if runs is None else {"runs": runs}
 
 

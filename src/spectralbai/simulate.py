@@ -105,9 +105,9 @@ def watch(
     Examples:
         >>> import spectralbai as sb
         >>> problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01)
-        >>> policy = sb.SpectralTaS(problem, delta=0.1, watching=(("betting", 0.001), ("mixture", 0.1)))
+        >>> policy = sb.SpectralTaS(problem, delta=0.1, watching=(("betting", 0.001), ("gk16", 0.1)))
         >>> [(run.rule, run.delta, run.arm) for run in sb.simulate.watch(policy, [3.0, 0.5, 0.6], seed=1)]
-        [('betting', 0.1, 0), ('betting', 0.001, 0), ('mixture', 0.1, 0)]
+        [('betting', 0.1, 0), ('betting', 0.001, 0), ('gk16', 0.1, 0)]
     """
     problem = policy.problem
     mu = check_vector("mu", mu, problem.n_arms)  # may be rougher than R, to simulate what a wrong R leads to

@@ -1,29 +1,32 @@
-"""What a stopping rule said at one time: the same type in the policy, in the log of a study, and on a page."""
+"""What a stopping rule said at some time, for one risk, and its JSON form. It needs no numpy, so that clients can use
+it."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from spectralbai import run_lengths
 from spectralbai.documents import plain
+from spectralbai.errors import InvalidInput
 
 FORMAT = "spectralbai-verdict/2"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What a policy says at some time, for one stopping rule and one risk."""
+    """What a stopping rule said at some time, for one risk; a decision or a contradiction of R is final."""
 
     arm: int = 0
-    """The arm recommended now, decided or not."""
+    """The arm recommended, decided or not."""
     statistic: float = 0.0
     """Evidence against the challenger that is closest to winning, when the rule was last read."""
-    threshold: float = float("inf")
+    threshold: float = math.inf
     """What the statistic must exceed."""
     samples: int = 0
-    """Results received so far."""
+    """Results received: in a state when the rule was read, from `Policy.verdict` so far."""
     stopped_at: int | None = None
     """Number of results seen at the decision, or when the data were found to contradict R."""
     consistent: bool = True
@@ -53,27 +56,29 @@ class Verdict:
     @property
     def state(self) -> Literal["running", "decided", "inconsistent"]:
         """The verdict in one word."""
-        return "running" if not self.settled else "decided" if self.consistent else "inconsistent"
+        return "running" if not self.settled else "decided" if self.decided else "inconsistent"
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns everything, JSON-ready: a document of the format spectralbai-verdict/2."""
-        return {"format": FORMAT, "state": self.state, "decided": self.decided, **plain(self)}
-
-    def compact(self) -> dict[str, Any]:
-        """Returns the fields, JSON-ready, with long lists in a short form; `Verdict.from_dict` reads them."""
-        return {field.name: _compact(getattr(self, field.name)) for field in fields(self)}
+        """Returns everything, JSON-ready: a document of the format spectralbai-verdict/2; floats survive exactly."""
+        lists = {"candidates": self.candidates, "lacking": self.lacking}
+        short = {key: None if each is None else run_lengths.as_json(each) for key, each in lists.items()}
+        return {"format": FORMAT, "state": self.state, "decided": self.decided, **plain(vars(self) | short)}
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Verdict:
-        """Returns the verdict that `as_dict` or `compact` wrote."""
-        values = {field.name: d[field.name] for field in fields(cls) if field.name in d}
-        for name in ("statistic", "threshold"):
-            values[name] = float(values[name])
-        for name in ("candidates", "lacking"):
-            if values.get(name) is not None:
-                values[name] = tuple(run_lengths.from_json(values[name]))
-        return cls(**values)
-
-
-def _compact(value: Any) -> Any:
-    return run_lengths.as_json(value) if isinstance(value, tuple) else plain(value)
+        """Returns the verdict that `as_dict` wrote."""
+        if d["format"] != FORMAT:
+            raise InvalidInput(f"a verdict must have the format {FORMAT!r}, got {d['format']!r}")
+        candidates, lacking = d["candidates"], d["lacking"]
+        return cls(
+            arm=d["arm"],
+            statistic=float(d["statistic"]),
+            threshold=float(d["threshold"]),
+            samples=d["samples"],
+            stopped_at=d["stopped_at"],
+            consistent=d["consistent"],
+            proved=d["proved"],
+            candidates=None if candidates is None else tuple(run_lengths.from_json(candidates)),
+            doubted=d["doubted"],
+            lacking=None if lacking is None else tuple(map(float, run_lengths.from_json(lacking))),
+        )

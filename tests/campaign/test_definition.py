@@ -31,18 +31,18 @@ def test_a_campaign_is_instances_times_policies_times_risks() -> None:
 
 def test_a_race_has_runs_of_its_own_for_every_risk_and_rules_go_by_name(tmp_path: Path) -> None:
     race = '[[policies]]\nkind = "spectral-race"\n[[policies]]\nkind = "race"\n'
-    mixed = '[[policies]]\nname = "mixed"\nkind = "spectral-tas"\nstopping = "mixture"\n'
+    mixed = '[[policies]]\nname = "mixed"\nkind = "spectral-tas"\nstopping = "gk16"\n'
     text = HEAD.replace("runs = 3", "runs = 2") + PATH + race + mixed
     cells = [(each.policy.name, each.deltas) for each in parse(text).trajectories]
     both = [((0.2,)), ((0.05,))]
     assert cells == [(name, deltas) for name in ("spectral-race", "race") for deltas in both] + [("mixed", (0.2, 0.05))]
     rows = simulated(tmp_path / "race", text)
     rules = {row.policy: row.rule for row in rows}
-    assert rules == {"spectral-race": "betting", "race": "betting", "mixed": "mixture"}
+    assert rules == {"spectral-race": "betting", "race": "betting", "mixed": "gk16"}
     seeds = {(row.policy, row.delta): row.seed for row in rows if row.run == 0}
     assert seeds["spectral-race", 0.2] != seeds["spectral-race", 0.05] and seeds["mixed", 0.2] == seeds["mixed", 0.05]
     with pytest.raises(InvalidInput, match='policy "spectral-race" .* must be betting for a race'):
-        parse(text.replace('kind = "spectral-race"', 'kind = "spectral-race"\nstopping = "mixture"'))
+        parse(text.replace('kind = "spectral-race"', 'kind = "spectral-race"\nstopping = "gk16"'))
 
 
 def test_each_component_may_have_an_R_and_several_of_them_be_swept() -> None:

@@ -32,7 +32,7 @@ SAMPLING_RULES: dict[str, Rule] = {name: policy.on(Instance(PROBLEM, MU)).sampli
 
 def policy_of(sampling: Rule, problem: Problem = PROBLEM) -> Policy:
     """Returns a policy that pulls by the rule: in blocks, unless the rule must see every result."""
-    stopping = "betting" if sampling.most_at_once is None else "mixture"
+    stopping = "betting" if sampling.most_at_once is None else "intervals"
     return Policy(problem, 0.1, stopping, sampling=sampling)
 
 

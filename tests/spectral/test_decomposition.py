@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem, estimate
-from spectralbai.arrays import Indices, Vector
+from spectralbai.arrays import Vector
 from spectralbai.responder import Responder
 from spectralbai.spectral import Decomposition, decompose
 from spectralbai.spectral.diagonalise import invert_lower
@@ -123,31 +123,6 @@ def random_components(seed: int) -> tuple[Problem, Vector, Vector, int]:
     problem = Problem(graph, R, sigma=10 ** rng.uniform(-0.5, 0.5, first), tolerance=tolerance)
     counts = np.where(rng.random(first) < 0.25, 0.0, np.ceil(10 ** rng.uniform(0, 4, first)))
     return problem, counts, means, int(rng.integers(first))
-
-
-def restricted(problem: Problem, arms: Indices) -> Problem:
-    """Returns the problem on some arms only."""
-    place = {int(a): k for k, a in enumerate(arms)}
-    pairs = zip(problem.graph.pairs.tolist(), problem.graph.weights.tolist(), strict=True)
-    edges = [(place[a], place[b], w) for (a, b), w in pairs if a in place and b in place]
-    return Problem(Graph.from_edges(arms.size, edges), problem.R, problem.sigma[arms], problem.tolerance)
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_responses_on_two_components_are_those_of_the_smaller_problem(seed: int) -> None:
-    problem, counts, means, best = random_components(seed)
-    found = decompose(problem, counts)
-    cost, misfit = found.respond_pairs(means, best, float(problem.R), problem.tolerance)
-    whole = found.respond(means, best, problem.radii, problem.tolerance).cost
-    assert (cost <= whole * (1 + 1e-9) + 1e-9).all(), "leaving components out can only cost less"
-    assert cost[best] == np.inf
-    component = found.components.of_arm
-    for i in np.delete(np.arange(means.size), best).tolist():
-        arms = np.flatnonzero(np.isin(component, component[[i, best]]))
-        responder = Responder(restricted(problem, arms), means[arms], int(np.searchsorted(arms, best)))
-        responses = responder.respond(counts[arms])
-        assert cost[i] == pytest.approx(responses.cost[np.searchsorted(arms, i)], rel=1e-7, abs=1e-9)
-        assert misfit[i] == pytest.approx(responses.misfit, rel=1e-7, abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(1, 21))

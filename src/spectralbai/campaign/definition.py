@@ -24,7 +24,7 @@ from spectralbai.policy import POLICIES, Policy
 FORMAT = "spectralbai-campaign/2"
 KEYS = ("format", "runs", "deltas", "seed", "max_samples", "instances", "policies")
 REQUIRED = ("format", "runs", "deltas", "instances", "policies")
-SETTINGS = ("stopping", "mean_range")
+SETTINGS = ("stopping",)
 MOST_RUNS = 1_000_000
 REMEDY = "change it if the rest is as docs/campaigns.md says, or use the version it was written for"
 
@@ -59,8 +59,7 @@ class NamedPolicy:
 
     def on(self, instance: Instance, deltas: tuple[float, ...]) -> Policy:
         """Returns the policy for an instance; one run reads all risks in `deltas`, unless pulls depend on the risk."""
-        settings = {key: tuple(value) if key == "mean_range" else value for key, value in self.settings.items()}
-        policy = POLICIES[self.kind].on(instance, delta=deltas[0], **settings)
+        policy = POLICIES[self.kind].on(instance, delta=deltas[0], **self.settings)
         if policy.uses_delta:
             return policy
         return replace(policy, watching=tuple((policy.stopping, delta) for delta in deltas[1:]))
@@ -227,8 +226,6 @@ def _policy(place: str, table: dict[str, Any]) -> NamedPolicy:
     with about(place):
         _one_of("kind", kind, POLICIES)
         check_keys("the table", table, SETTINGS, (), others=("name", "kind"))
-    if not isinstance(table.get("mean_range", []), list):
-        raise InvalidInput(f"{place}: mean_range must be [low, high], got {table['mean_range']!r}")
     return NamedPolicy(_name(place, name, kind), kind, table)
 
 

@@ -62,10 +62,6 @@ class Data(Memory):
             return self
         return Data(*(extended(each, n_arms, 0.0) for each in (self.counts, self.sums, self.squares)))
 
-    def since(self, earlier: Data) -> Data:
-        """Returns the results received after `earlier`."""
-        return Data(self.counts - earlier.counts, self.sums - earlier.sums, self.squares - earlier.squares)
-
 
 @dataclass(frozen=True, eq=False)
 class Block(Memory):

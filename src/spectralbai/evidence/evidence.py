@@ -5,19 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
-from scipy.special import chdtri
-
 from spectralbai.arrays import Vector
 from spectralbai.estimation import closest_smooth
 from spectralbai.evidence.blocks import Data
 from spectralbai.problem import Problem
 from spectralbai.spectral import Decomposition, Responses, decompose
 from spectralbai.ties import first_largest
-
-SUSPICION = 0.2
-"""A misfit is suspicious if, with a correct R, one at least as large would occur with at most this probability (even if
-the means were rough in every direction). Challengers are then tested at the roughness of the data instead of R. This
-can only delay a decision; decisions that rest on a wrong R become rare, but stay possible until R is refuted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,15 +61,6 @@ class Evidence:
         means = self.data.means
         radii = self.decomposition.components.effective(self.problem.room_for(means))
         return self.decomposition.respond(means, self.best, radii, self.problem.tolerance)
-
-    @cached_property
-    def doubtful_roughness(self) -> float:
-        """The roughness of the results if it makes R doubtful, otherwise 0. For one R shared by all components."""
-        components = self.decomposition.components
-        rank = components.rank
-        if rank == 0 or self.responses.misfit <= 0.5 * float(chdtri(rank, SUSPICION)):
-            return 0.0
-        return float(self.decomposition.roughness(self.data.means, components.radii).sum())
 
 
 @lru_cache(maxsize=4)  # problems and data are immutable and compared by identity

@@ -56,7 +56,7 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         if not value.size:  # an empty list would lose the shape and the type
             return {"array": [], "shape": list(value.shape), "type": value.dtype.str}
-        runs = runs_of(value)
+        runs = runs_of(value.tolist()) if value.ndim == 1 else None
         if runs is not None:
             return {"runs": [[_as_json(each), times] for each, times in runs]}
         return {"array": [_as_json(each) for each in value.tolist()]}

@@ -148,9 +148,7 @@ class Body:
         return found
 
     def verdict(self) -> Verdict:
-        found = dict(self.object("verdict"))
-        if "lacking" in self._values:
-            found["lacking"] = self._values["lacking"]
+        found = {**self.object("verdict"), "lacking": self._values.get("lacking")}
         try:
             verdict = Verdict.from_dict(found)
             whole = (verdict.arm, verdict.samples, verdict.stopped_at or 0, *(verdict.candidates or ()))
@@ -349,7 +347,7 @@ class RulesRead(Event):
 
     def body(self) -> dict[str, Any]:
         own = {each.name: plain(getattr(self, each.name)) for each in fields(self) if each.name != "verdict"}
-        verdict = self.verdict.compact()
+        verdict = self.verdict.as_dict()
         return {**own, "lacking": verdict.pop("lacking"), "verdict": verdict}
 
     @classmethod

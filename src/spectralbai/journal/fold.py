@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -229,7 +229,7 @@ class Fold:
             # The version of now went on and opened a block: that never happened.
             blocks, opened = blocks[:-1], opened - 1
         self._state = replace(
-            self.state, blocks=blocks, opened=opened, watches=(_watch(event.verdict), *self.state.watches[1:])
+            self.state, blocks=blocks, opened=opened, verdicts=(event.verdict, *self.state.verdicts[1:])
         )
 
 
@@ -271,11 +271,3 @@ def alike(one: Verdict, other: Verdict) -> bool:
         return False
     pairs += zip(one.lacking or (), other.lacking or (), strict=True)
     return all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-6) for a, b in pairs)
-
-
-def _watch(verdict: Verdict) -> Any:
-    from spectralbai.policy.state import Watch
-
-    values = vars(verdict).copy()
-    del values["samples"], values["proved"]
-    return Watch(**values)

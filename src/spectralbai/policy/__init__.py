@@ -1,5 +1,6 @@
 """Policies: a sampling rule and stopping rules behind init, ask, tell and verdict."""
 
+from spectralbai.policy.estimates import Estimates
 from spectralbai.policy.policies import (
     GRUB,
     LUCB,
@@ -14,7 +15,6 @@ from spectralbai.policy.policies import (
 )
 from spectralbai.policy.policy import Policy
 from spectralbai.policy.state import State
-from spectralbai.policy.views import Estimates
 from spectralbai.verdict import Verdict
 
 __all__ = [

@@ -29,10 +29,10 @@ class SpectralTaS(Policy):
 
     Examples:
         >>> import spectralbai as sb
-        >>> policy = sb.SpectralTaS(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01), delta=0.1, stopping="mixture")
+        >>> policy = sb.SpectralTaS(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01), delta=0.1, stopping="gk16")
         >>> run = sb.simulate.run(policy, mu=[3.0, 0.5, 0.6], seed=0)
         >>> run.status, run.arm, run.rule
-        ('decided', 0, 'mixture')
+        ('decided', 0, 'gk16')
     """
 
     sampling: SamplingRule[Any] = field(default=OptimalTracking(), kw_only=True)
@@ -118,11 +118,10 @@ class Uniform(Policy):
 
 @dataclass(frozen=True, eq=False)
 class TopTwo(Policy):
-    """T3C, which ignores the graph; the stopping rule is the mixture."""
+    """T3C, which ignores the graph."""
 
     ignores_graph: ClassVar[bool] = True
 
-    stopping: str | StoppingRule[Any] = "mixture"
     sampling: SamplingRule[Any] = field(default=TopTwoSampling(), kw_only=True)
 
 

@@ -1,34 +1,65 @@
-"""The contract of a policy: a sampling rule and stopping rules behind init, ask, tell and verdict."""
+"""A policy: settings, a sampling rule, stopping rules and a schedule behind init, ask, tell and verdict."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from spectralbai.arrays import Indices, Vector, check_vector
-from spectralbai.checks import check_arm, check_integer
+from spectralbai.checks import check_arm, check_delta, check_integer
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
-from spectralbai.evidence.blocks import Block, Data, ranks_of
+from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.intervals import pooled_intervals
 from spectralbai.evidence.outlook import Outlook
 from spectralbai.instance import Instance
-from spectralbai.policy.rule_reader import Readings
-from spectralbai.policy.schedule import Schedule
-from spectralbai.policy.state import State, Watch
-from spectralbai.policy.views import Estimates
+from spectralbai.policy.blocks import InBlocks
+from spectralbai.policy.estimates import Estimates
+from spectralbai.policy.every_result import EveryResult
+from spectralbai.policy.first_pulls import empty_components
+from spectralbai.policy.reader import RuleReader, Verdicts
+from spectralbai.policy.state import State
 from spectralbai.problem import Problem
-from spectralbai.sampling import TIED, Rng
+from spectralbai.sampling import TIED, Rng, SamplingRule
+from spectralbai.stopping import RULES, StoppingRule
 from spectralbai.verdict import Verdict
 
 
+class Schedule(Protocol):
+    """When pulls are fixed, when results become seen, and when rules are read."""
+
+    def open(self, state: State) -> State:
+        """Returns the state with one more open block, unless all rules have stopped."""
+
+    def slots(self, state: State, n: int, pending: Vector, rng: Rng) -> tuple[Indices, Indices]:
+        """Returns the next pulls, at most n, and the number of each one's block or -1; `pending` counts those out."""
+
+    def take(
+        self, state: State, arms: Indices, outcomes: Vector, numbers: Indices | None
+    ) -> tuple[State, tuple[Verdicts, ...]]:
+        """Returns the state after results, and the verdicts at each time that the rules were read meanwhile.
+
+        `outcomes` are minus the origin; `numbers`, if given, names the block of each.
+        """
+
+    def resume(self, state: State) -> tuple[State, tuple[Verdicts, ...]]:
+        """Returns the state, ready for pulls again after arms changed, and the verdicts at each closing of a block."""
+
+    def horizon(self, state: State) -> int:
+        """Returns how many pulls can be asked for at once before new results would change the choice."""
+
+    def due(self, state: State) -> int:
+        """Returns how many results are missing for the next reading of the rules."""
+
+
 @dataclass(frozen=True, eq=False)
-class Policy(Schedule):
+class Policy:
     """A policy for one problem: a sampling rule, and one or several stopping rules.
 
     `init` makes a state, `ask` says which arms to pull, `tell` takes outcomes, `verdict` reads the answer. Outcomes may
@@ -39,10 +70,84 @@ class Policy(Schedule):
     block is opened. Other rules use every result when it arrives, and are read at times that grow by 2 %.
     """
 
+    ignores_graph: ClassVar[bool] = False
+    """Whether the policy ignores the graph: its problem is then changed to R = inf."""
+
+    problem: Problem
+    delta: float = 0.01
+    """Risk of a wrong answer."""
+    stopping: str | StoppingRule[Any] = "betting"
+    """The stopping rule, or its name in `spectralbai.stopping.RULES`."""
+    watching: tuple[tuple[str | StoppingRule[Any], float], ...] = ()
+    """More (rule, delta) pairs that are read on the same pulls; pulling goes on until all have stopped."""
+    sampling: SamplingRule[Any] = field(kw_only=True)
+    """The sampling rule."""
+    earlier: tuple[Problem, ...] = field(default=(), kw_only=True)
+    """The problems before each time that arms joined (`joined`). They are kept because the bets on a block belong to
+    the problem at its opening."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem, Problem):
+            raise InvalidInput(f"`problem` must be a spectralbai.Problem, got {type(self.problem).__name__}")
+        if self.ignores_graph:
+            object.__setattr__(self, "problem", self.problem.without_graph())
+        if self.problem.rigid:
+            raise InvalidInput(
+                "`R` must be positive, got 0, which makes all means of a component equal; keep one arm of each "
+                "component and set R = math.inf"
+            )
+        for rule in self.reader.rules.values():
+            rule.check(self.problem)
+        self.sampling.check(self.problem)
+        if self.in_blocks and self.sampling.most_at_once is not None:
+            raise InvalidInput(
+                f"`stopping` = {self.rules[0][0]} bets on blocks of pulls, and {type(self).__name__} looks at every "
+                "result before the next pull; use intervals"
+            )
+
     @classmethod
     def on(cls, instance: Instance, **settings: Any) -> Self:
         """Returns the policy for an instance; only `OracleSampling` uses its means."""
         return cls(instance.problem, **settings)
+
+    @cached_property
+    def _pairs(self) -> tuple[tuple[StoppingRule[Any], float], ...]:
+        """All (rule, delta) pairs: first (`stopping`, `delta`), then those of `watching`."""
+        pairs: list[tuple[StoppingRule[Any], float]] = []
+        named: dict[str, StoppingRule[Any]] = {}
+        for given, delta in ((self.stopping, self.delta), *self.watching):
+            rule = RULES.get(given) if isinstance(given, str) else given
+            if not isinstance(rule, StoppingRule):
+                raise InvalidInput(f"`stopping` must be a stopping rule or one of {', '.join(RULES)}, got {given!r}")
+            if named.setdefault(rule.name, rule) != rule:  # a state stores the memories of rules by name
+                raise InvalidInput(f"`watching` must hold one rule of each name, got two of {rule.name}; rename one")
+            pairs.append((rule, check_delta(delta)))
+        return tuple(pairs)
+
+    @property
+    def rules(self) -> tuple[tuple[str, float], ...]:
+        """All (name of the rule, delta) pairs: first those of `stopping` and `delta`, then those of `watching`."""
+        return tuple((rule.name, delta) for rule, delta in self._pairs)
+
+    @property
+    def uses_delta(self) -> bool:
+        """Whether the pulls depend on delta; if not, one run can be read at several risks."""
+        return self.sampling.uses_delta
+
+    @property
+    def in_blocks(self) -> bool:
+        """Whether pulls come in blocks: they do if some rule of the policy bets."""
+        return any(rule.bets for rule, _ in self._pairs)
+
+    @cached_property
+    def reader(self) -> RuleReader:
+        """The part that reads the stopping rules."""
+        return RuleReader(self.problem, self.earlier, self._pairs, self.sampling, self.in_blocks and self.uses_delta)
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The part that says when pulls are fixed and when results become seen."""
+        return InBlocks(self.reader) if self.in_blocks else EveryResult(self.reader)
 
     def init(self) -> State:
         """Returns the state before any result."""
@@ -56,125 +161,24 @@ class Policy(Schedule):
             next_reading=1,
             best=0,
             sampling=self.sampling.start(self.problem),
-            stopping={name: rule.start(self.problem) for name, rule in self._rules.items()},
-            watches=tuple(Watch() for _ in self._watched),
+            stopping={name: rule.start(self.problem) for name, rule in self.reader.rules.items()},
+            verdicts=tuple(Verdict(proved=rule.proved) for rule, _ in self._pairs),
         )
-        return self.open(state) if self.in_blocks else state
+        return self.open(state)
 
-    def withdraw(self, state: State, arm: int) -> State:
-        """Returns the state without an arm: it is never pulled again and never the answer; a decision for it is
-        revoked.
+    def open(self, state: State) -> State:
+        """Returns the state with one more open block, planned from what is known now, if pulls come in blocks.
 
-        From then on the question is which of the other arms is best. Bets that relied on the arm are undone, and arms
-        that they eliminated come back. Open blocks with a pull of the arm are cancelled: their results only inform. The
-        decision to withdraw an arm must not depend on outcomes; then the risk of all answers together is at most 2
-        delta (theory 12.15).
+        Use it to open a block ahead, when every slot of the open blocks is handed out and workers want more. Its pulls
+        may depend on the results that open blocks have so far, because these come from blocks opened earlier (theory
+        12.1); the bets on it still wait until those blocks are closed.
         """
-        return self.after_withdrawal(state, arm)[0]
-
-    def after_withdrawal(self, state: State, arm: int) -> tuple[State, tuple[Readings, ...]]:
-        """Returns what `withdraw` returns, and the verdicts at each closing of a block that waited only for those that
-        were cancelled."""
         self._check_state(state)
-        arm = check_arm("arm", arm, self.problem.n_arms)
-        if not self.in_blocks:
-            raise InvalidInput("this policy cannot go on without an arm; only a race with the rule betting can")
-        if arm in state.withdrawn:
-            return state, ()
-        if len(state.withdrawn) + 2 > self.problem.n_arms:
-            raise InvalidInput(
-                "all other arms are withdrawn; the last one must stay, since otherwise there would be nothing to find"
-            )
-        withdrawn = (*state.withdrawn, arm)
-        left = np.delete(np.arange(self.problem.n_arms), withdrawn)
-        mates = self.problem.components == self.problem.components[arm]
-        if not mates[left].any() and not state.data.counts[mates].any():
-            raise InvalidInput(
-                "without the arm, its component would have no arm to try, and it has no result that is seen yet; tell "
-                "the first trial of the arm before you withdraw it"
-            )
-        memories = {name: rule.withdraw(self._memory(state, name), arm) for name, rule in self._rules.items()}
-        sampling = self.sampling.without(state.sampling, arm)
-        best = state.best if state.best != arm else int(left[0])
-        state = self._keeping(state, [block for block in state.blocks if arm not in block.arms])
-        state = replace(state, stopping=memories, sampling=sampling, withdrawn=withdrawn, best=best)
-        if self.has_estimate(state):
-            standing = tuple(watch.settled and (watch.arm != arm or not watch.consistent) for watch in state.watches)
-            state = self._reread(state, standing)
-        else:
-            others = (replace(watch, arm=best) if watch.arm == arm else watch for watch in state.watches)
-            state = replace(state, watches=tuple(others))
-        blocks = tuple(
-            replace(block, best=self._leader_instead(state, block, int(left[0]))) if block.best == arm else block
-            for block in state.blocks
-        )
-        return self._closed(self._opened(replace(state, blocks=blocks)))
+        return self.schedule.open(state)
 
-    def _leader_instead(self, state: State, block: Block, first_left: int) -> int:
-        """Returns the leader of the bets on an open block whose leader was withdrawn.
-
-        It depends only on the data that these bets may use: results that became seen after the opening may have been
-        chosen by looking at those of the block. An arm that joined after the opening cannot lead. The first arm left
-        can: a block that is kept has at least one arm that is not withdrawn, and that arm was there at its opening.
-        """
-        known = replace(state, data=block.data.padded(self.problem.n_arms), best=first_left)
-        if not self.has_estimate(known):
-            return first_left
-        best = self._own_reading(state, self._seen(known)).recommended(self.delta)
-        return best if best < block.n_arms else first_left
-
-    def joined(self, problem: Problem) -> Self:
-        """Returns the policy after arms have joined. `problem` has all arms, the new ones last; its noise and tolerance
-        must be the same as now, its graph and R may differ.
-
-        Convert states to the new policy with its method `join`.
-        """
-        problem.check_extends(self.problem)
-        return replace(self, problem=problem, earlier=(*self.earlier, self.problem))
-
-    def join(self, state: State, kept: Collection[int] | None = None) -> State:
-        """Returns a state of the policy before arms last joined, extended by them; the race goes on, even if decided.
-
-        The accounts against new arms start at 1, the others go on. Eliminated arms stay out, since an arm that is
-        better is still there. Bets on open blocks do not change. Of the open blocks, those whose numbers are in `kept`
-        stay open (all if it is None); the results of the others only inform. Which arms join, and when, may depend on
-        seen results but not on sealed ones. The best arm is eliminated with probability at most delta if this choice
-        does not depend on results at all, and otherwise at most delta for each arm that was best at some time
-        (theory 12.16, 12.17).
-        """
-        return self.after_join(state, kept)[0]
-
-    def after_join(self, state: State, kept: Collection[int] | None = None) -> tuple[State, tuple[Readings, ...]]:
-        """Returns what `join` returns, and the verdicts at each closing of a block that waited only for those that were
-        not kept."""
-        n_arms = self.problem.n_arms
-        if not self.earlier or state.n_arms != self.earlier[-1].n_arms:
-            raise InvalidInput("`state` must belong to the policy whose method `joined` made this one")
-        if any(watch.doubted or not watch.consistent for watch in state.watches):
-            raise InvalidInput("the data contradict the hypotheses, so no arm can join; start a new run")
-        memories = {
-            name: rule.join(self._memory(state, name), self.problem, self.earlier[-1])
-            for name, rule in self._rules.items()
-        }
-        state = replace(
-            self._keeping(state, [block for block in state.blocks if kept is None or block.number in kept]),
-            data=state.data.padded(n_arms),
-            sampling=self.sampling.join(state.sampling, n_arms),
-            stopping=memories,
-            watches=tuple(Watch(watch.arm) for watch in state.watches),
-            joined=(*state.joined, state.n_arms),
-        )
-        if self.has_estimate(state):
-            state = self._reread(state)
-        return self._closed(self._opened(state))
-
-    def _keeping(self, state: State, kept: list[Block]) -> State:
-        """Returns the state in which only these open blocks stay open; the results of the others only inform."""
-        informing = state.informing.padded(self.problem.n_arms)
-        for block in state.blocks:
-            if block not in kept:
-                informing = informing + block.results.padded(self.problem.n_arms)
-        return replace(state, informing=informing, blocks=tuple(kept))
+    def horizon(self, state: State) -> int:
+        """Returns how many pulls can be asked for at once before new results would change the choice."""
+        return self.schedule.horizon(state)
 
     def ask(self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: Rng = None) -> Indices:
         """Returns the next arms to pull, at most n; none once all rules have stopped.
@@ -199,27 +203,10 @@ class Policy(Schedule):
             waiting = check_vector("pending", pending, self.problem.n_arms)
             if (waiting < 0).any() or (waiting != np.floor(waiting)).any():
                 raise InvalidInput(f"`pending` must hold whole non-negative numbers, got {pending!r}")
-        if self._settled(state):
+        if state.settled:
             nothing = np.empty(0, dtype=np.intp)
             return nothing, nothing
-        if self.in_blocks:
-            blocks = self._opened(state).blocks
-            free = np.concatenate([block.arms[block.free] for block in blocks])
-            numbers = np.repeat([block.number for block in blocks], [block.free.size for block in blocks])
-            if not waiting.any():
-                return free[:n], numbers[:n]
-            # Pending pulls occupy the oldest free slots of their arms. A slot is available if more free slots of its
-            # arm come before it than pulls of that arm are pending, or as many.
-            unclaimed = np.flatnonzero(ranks_of(free) >= waiting[free])[:n]
-            return free[unclaimed], numbers[unclaimed]
-        issued = state.counts + waiting
-        arms = self._first_pulls(issued)[:n]
-        if arms.size < n:
-            issued = issued + np.bincount(arms, minlength=issued.size)
-            view = self._view(state, self._seen(state))
-            more = self.sampling.pulls(state.sampling, view, issued, n - arms.size, rng)
-            arms = np.concatenate([arms, more])
-        return arms, np.full(arms.size, -1)
+        return self.schedule.slots(state, n, waiting, rng)
 
     def tell(self, state: State, arms: ArrayLike, rewards: ArrayLike, blocks: ArrayLike | None = None) -> State:
         """Returns the state after the outcomes `rewards` of pulls of `arms`, in the order received.
@@ -235,29 +222,118 @@ class Policy(Schedule):
 
     def advance(
         self, state: State, arms: ArrayLike, rewards: ArrayLike, blocks: ArrayLike | None = None
-    ) -> tuple[State, tuple[Readings, ...]]:
+    ) -> tuple[State, tuple[Verdicts, ...]]:
         """Returns what `tell` returns, and the verdicts at each time that the rules were read meanwhile."""
         self._check_state(state)
         pulled, outcomes = self._check_results(arms, rewards)
-        if not pulled.size:
-            return self._closed(state) if self.in_blocks else (state, ())
-        if state.samples == 0:
-            state = replace(state, origin=float(outcomes[0]))
-        outcomes = outcomes - state.origin
-        if not self.in_blocks:
-            return self._count(state, pulled, outcomes)
         numbers = None
-        if blocks is not None:
+        if blocks is not None and pulled.size:
             numbers = np.atleast_1d(np.asarray(blocks))
             if numbers.dtype.kind not in "iu" or numbers.shape != pulled.shape:
                 raise InvalidInput(
                     f"`blocks` must be one whole number per arm, got {blocks!r}; use the numbers that ask_slots returns"
                 )
-        return self._fill(state, pulled, outcomes, numbers)
+        if pulled.size and state.samples == 0:
+            state = replace(state, origin=float(outcomes[0]))
+        return self.schedule.take(state, pulled, outcomes - state.origin, numbers)
 
     def verdict(self, state: State, watch: int = 0) -> Verdict:
         """Returns the verdict of rule number `watch`; 0 is the rule `stopping`, later ones are those of `watching`."""
-        return self._verdicts(state)[watch]
+        return replace(state.verdicts[watch], samples=state.samples)
+
+    def withdraw(self, state: State, arm: int) -> State:
+        """Returns the state without an arm: it is never pulled again and never the answer; a decision for it is
+        revoked.
+
+        From then on the question is which of the other arms is best. Bets that relied on the arm are undone, and arms
+        that they eliminated come back. Open blocks with a pull of the arm are cancelled: their results only inform. The
+        decision to withdraw an arm must not depend on outcomes; then the risk of all answers together is at most 2
+        delta (theory 12.15).
+        """
+        return self.after_withdrawal(state, arm)[0]
+
+    def after_withdrawal(self, state: State, arm: int) -> tuple[State, tuple[Verdicts, ...]]:
+        """Returns what `withdraw` returns, and the verdicts at each closing of a block that waited only for those that
+        were cancelled."""
+        self._check_state(state)
+        problem, reader = self.problem, self.reader
+        arm = check_arm("arm", arm, problem.n_arms)
+        if arm in state.withdrawn:
+            return state, ()
+        memories = {name: rule.withdraw(state.stopping[name], arm) for name, rule in reader.rules.items()}
+        sampling = self.sampling.without(state.sampling, arm)
+        if len(state.withdrawn) + 2 > problem.n_arms:
+            raise InvalidInput(
+                "all other arms are withdrawn; the last one must stay, since otherwise there would be nothing to find"
+            )
+        withdrawn = (*state.withdrawn, arm)
+        left = np.delete(np.arange(problem.n_arms), withdrawn)
+        mates = problem.components == problem.components[arm]
+        if not mates[left].any() and not state.data.counts[mates].any():
+            raise InvalidInput(
+                "without the arm, its component would have no arm to try, and it has no result that is seen yet; tell "
+                "the first trial of the arm before you withdraw it"
+            )
+        best = state.best if state.best != arm else int(left[0])
+        state = state.keeping(tuple(block for block in state.blocks if arm not in block.arms), problem.n_arms)
+        state = replace(state, stopping=memories, sampling=sampling, withdrawn=withdrawn, best=best)
+        if reader.has_estimate(state):
+            standing = [
+                verdict.settled and (verdict.arm != arm or not verdict.consistent) for verdict in state.verdicts
+            ]
+            state = reader.reread(state, standing)
+        else:
+            others = (replace(verdict, arm=best) if verdict.arm == arm else verdict for verdict in state.verdicts)
+            state = replace(state, verdicts=tuple(others))
+        return self.schedule.resume(state)
+
+    def joined(self, problem: Problem) -> Self:
+        """Returns the policy after arms have joined. `problem` has all arms, the new ones last; its noise and tolerance
+        must be the same as now, its graph and R may differ.
+
+        Convert states to the new policy with its method `join`.
+        """
+        problem.check_extends(self.problem)
+        return replace(self, problem=problem, earlier=(*self.earlier, self.problem))
+
+    def join(self, state: State, kept: Collection[int] | None = None) -> State:
+        """Returns a state of the policy before arms last joined, extended by them; the race goes on, even if decided.
+
+        The accounts against new arms start at 1, the others go on. Eliminated arms stay out, since an arm that is
+        better is still there. Bets on open blocks do not change. Of the open blocks, those whose numbers are in `kept`
+        stay open (all if it is None); the results of the others only inform. Which arms join, and when, may depend on
+        seen results but not on sealed ones. The best arm is eliminated with probability at most delta if this choice
+        does not depend on results at all, and otherwise at most delta for each arm that was best at some time
+        (theory 12.16, 12.17).
+        """
+        return self.after_join(state, kept)[0]
+
+    def after_join(self, state: State, kept: Collection[int] | None = None) -> tuple[State, tuple[Verdicts, ...]]:
+        """Returns what `join` returns, and the verdicts at each closing of a block that waited only for those that were
+        not kept."""
+        problem, reader = self.problem, self.reader
+        if not self.earlier or state.n_arms != self.earlier[-1].n_arms:
+            raise InvalidInput("`state` must belong to the policy whose method `joined` made this one")
+        if any(verdict.doubted or not verdict.consistent for verdict in state.verdicts):
+            raise InvalidInput("the data contradict the hypotheses, so no arm can join; start a new run")
+        blocks = tuple(block for block in state.blocks if kept is None or block.number in kept)
+        state = replace(
+            state.keeping(blocks, problem.n_arms),
+            data=state.data.padded(problem.n_arms),
+            sampling=self.sampling.join(state.sampling, problem.n_arms),
+            stopping={
+                name: rule.join(state.stopping[name], problem, self.earlier[-1]) for name, rule in reader.rules.items()
+            },
+            verdicts=tuple(Verdict(verdict.arm, proved=verdict.proved) for verdict in state.verdicts),
+            joined=(*state.joined, state.n_arms),
+        )
+        if reader.has_estimate(state):
+            state = reader.reread(state, [False] * len(state.verdicts))
+        return self.schedule.resume(state)
+
+    def has_estimate(self, state: State) -> bool:
+        """Whether every component has a result that is seen, which estimates need."""
+        return self.reader.has_estimate(state)
 
     def estimates(self, state: State, watch: int = 0) -> Estimates:
         """Returns estimates of all means from the results so far, with intervals at the risk of rule number `watch`.
@@ -269,18 +345,18 @@ class Policy(Schedule):
         There are no intervals for rules that are not proved, nor if the data contradict R.
         """
         self._check_state(state)
-        seen, (rule, delta) = state.watches[watch], self._watched[watch]
+        verdict, (rule, delta) = state.verdicts[watch], self._pairs[watch]
         high = np.full(self.problem.n_arms, np.inf)
         mean, low = np.full(self.problem.n_arms, np.nan), -high
         consistent, ends = None, None
         received = state.received
-        if not self._missing(received.counts).size:
+        if not empty_components(self.problem, received.counts).size:
             mean = estimate(self.problem, received.counts, received.means)
         if self.has_estimate(state):
-            reading = rule.read(self._memory(state, rule.name), self._with_leader(state))
-            if reading.tests_R or not seen.consistent:
-                consistent = seen.consistent and reading.consistent(delta)
-            ends = reading.intervals(delta) if seen.consistent else None
+            reading = rule.read(state.stopping[rule.name], self.reader.evidence_now(state))
+            if reading.tests_R or not verdict.consistent:
+                consistent = verdict.consistent and reading.consistent(delta)
+            ends = reading.intervals(delta) if verdict.consistent else None
         if rule.bets and consistent is not False:
             ends = pooled_intervals(self.problem, received, state.origin, delta)
         if ends is not None:
@@ -297,7 +373,7 @@ class Policy(Schedule):
         self._check_state(state)
         if not self.has_estimate(state) and not state.joined:
             return None
-        return self.sampling.shares(state.sampling, self._view(state, self._with_leader(state)))
+        return self.sampling.shares(state.sampling, self.reader.view(state, self.reader.evidence_now(state)))
 
     def remaining(self, state: State, watch: int = 0) -> float:
         """Returns a rough forecast of the number of trials still needed before rule number `watch` decides.
@@ -310,15 +386,15 @@ class Policy(Schedule):
         nan if there is no threshold yet or, as for intervals, no gain per trial.
         """
         self._check_state(state)
-        seen, (rule, delta) = state.watches[watch], self._watched[watch]
-        if seen.settled:
+        verdict, (rule, delta) = state.verdicts[watch], self._pairs[watch]
+        if verdict.settled:
             return 0.0
         if not self.has_estimate(state):
             return math.nan
-        evidence = self._with_leader(state)
-        shares = self.sampling.shares(state.sampling, self._view(state, evidence))
-        reading = rule.read(self._memory(state, rule.name), evidence)
-        due = float(self.horizon(state) if self.in_blocks else state.next_reading - state.samples)
+        evidence = self.reader.evidence_now(state)
+        shares = self.sampling.shares(state.sampling, self.reader.view(state, evidence))
+        reading = rule.read(state.stopping[rule.name], evidence)
+        due = float(self.schedule.due(state))
         lacking = reading.lacking(delta)
         if lacking is not None:
             leader = reading.recommended(delta)
@@ -337,6 +413,15 @@ class Policy(Schedule):
         if statistic > threshold:
             return due
         return max((threshold - statistic) / gain, due) if gain > TIED else math.inf
+
+    def _check_state(self, state: State) -> None:
+        given, own = (state.n_arms, len(state.verdicts)), (self.problem.n_arms, len(self._pairs))
+        if given != own or state.stopping.keys() != self.reader.rules.keys():
+            raise InvalidInput(
+                f"`state` must belong to this policy, with {own[0]} arms and {own[1]} stopping rules "
+                f"({', '.join(self.reader.rules)}), got {given[0]} and {given[1]} ({', '.join(state.stopping)}); start "
+                "from policy.init()"
+            )
 
     def _check_results(self, arms: ArrayLike, rewards: ArrayLike) -> tuple[Indices, Vector]:
         try:

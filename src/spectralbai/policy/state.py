@@ -2,50 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
-from spectralbai import run_lengths
 from spectralbai.arrays import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.blocks import Block, Data
 from spectralbai.evidence.memory import Memory
-from spectralbai.sampling import Tracked
-from spectralbai.stopping.mixture import Split
+from spectralbai.verdict import Verdict
 
-FORMAT = "spectralbai-state/2"
-FORMAT_1 = "spectralbai-state/1"
-"""Written by version 0.1.0: no blocks, and the memories of the tracker and the mixture only."""
-FORMAT_3 = "spectralbai-state/3"
-"""For states from which arms were withdrawn; version 0.2.0 cannot read it."""
-FORMAT_4 = "spectralbai-state/4"
-"""For states that arms have joined: open blocks may have fewer arms than the state."""
-
-
-@dataclass(frozen=True)
-class Watch:
-    """What one stopping rule says at one risk; a decision or a contradiction of R is final."""
-
-    arm: int = 0
-    statistic: float = 0.0
-    threshold: float = math.inf
-    stopped_at: int | None = None
-    consistent: bool = True
-    candidates: tuple[int, ...] | None = None
-    doubted: bool = False
-    lacking: tuple[float, ...] | None = None
-
-    @property
-    def settled(self) -> bool:
-        return self.stopped_at is not None
-
-    @property
-    def decided(self) -> bool:
-        return self.settled and self.consistent
+FORMAT = "spectralbai-state/5"
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +37,8 @@ class State:
     """The memory of the sampling rule."""
     stopping: Mapping[str, Memory]
     """The memories of the stopping rules, by name."""
-    watches: tuple[Watch, ...]
-    """One per stopping rule and risk."""
+    verdicts: tuple[Verdict, ...]
+    """What the rules said when they were last read: one per stopping rule and risk."""
     withdrawn: tuple[int, ...] = ()
     """The withdrawn arms, in the order of withdrawal: never pulled again, never the answer."""
     joined: tuple[int, ...] = ()
@@ -80,6 +47,11 @@ class State:
     @property
     def n_arms(self) -> int:
         return self.data.counts.size
+
+    @property
+    def settled(self) -> bool:
+        """Whether all rules have stopped, so that no more pulls are planned."""
+        return all(verdict.settled for verdict in self.verdicts)
 
     @property
     def counts(self) -> Vector:
@@ -99,12 +71,23 @@ class State:
         unseen = [*sealed, self.informing] if self.informing.samples else sealed
         return sum(unseen, start=self.data)
 
+    def keeping(self, blocks: tuple[Block, ...], n_arms: int) -> State:
+        """Returns the state in which only these open blocks stay open; the results of the others only inform.
+
+        `n_arms` is the number of arms from now on.
+        """
+        informing = self.informing.padded(n_arms)
+        for block in self.blocks:
+            if block not in blocks:
+                informing = informing + block.results.padded(n_arms)
+        return replace(self, informing=informing, blocks=blocks)
+
     def as_dict(self) -> dict[str, Any]:
         """Returns the state in JSON-ready form; floats survive the round trip exactly."""
         return {
-            "format": FORMAT_4 if self.joined else FORMAT_3 if self.withdrawn else FORMAT,
-            **({"joined": list(self.joined)} if self.joined else {}),
-            **({"withdrawn": list(self.withdrawn)} if self.withdrawn else {}),
+            "format": FORMAT,
+            "joined": list(self.joined),
+            "withdrawn": list(self.withdrawn),
             "data": self.data.as_dict(),
             "origin": self.origin,
             "opened": self.opened,
@@ -114,86 +97,36 @@ class State:
             "best": self.best,
             "sampling": self.sampling.as_dict(),
             "stopping": {name: memory.as_dict() for name, memory in self.stopping.items()},
-            "watches": [
-                {
-                    **vars(w),
-                    "statistic": _as_json(w.statistic),
-                    "threshold": _as_json(w.threshold),
-                    "candidates": None if w.candidates is None else run_lengths.as_json(w.candidates),
-                    "lacking": None if w.lacking is None else run_lengths.as_json(w.lacking),
-                }
-                for w in self.watches
-            ],
+            "verdicts": [verdict.as_dict() for verdict in self.verdicts],
         }
 
     @classmethod
     def from_dict(cls, d: dict[str, Any]) -> State:
-        """Returns the state that `as_dict` wrote, in this version or 0.1.0."""
-        found = d.get("format") if isinstance(d, dict) else d
-        if found not in (FORMAT, FORMAT_1, FORMAT_3, FORMAT_4):
-            raise InvalidInput(f"a state must have the format {FORMAT!r}, got {found!r}; write it with State.as_dict")
+        """Returns the state that `as_dict` wrote."""
+        given = d.get("format") if isinstance(d, dict) else d
+        if given != FORMAT:
+            raise InvalidInput(f"a state must have the format {FORMAT!r}, got {given!r}; write it with State.as_dict")
         try:
-            state = cls._from_1(d) if found == FORMAT_1 else cls._from_2(d)
+            state = cls(
+                data=Data.from_dict(d["data"]),
+                origin=float(d["origin"]),
+                blocks=tuple(map(Block.from_dict, d["blocks"])),
+                opened=int(d["opened"]),
+                informing=Data.from_dict(d["informing"]),
+                next_reading=int(d["next_reading"]),
+                best=int(d["best"]),
+                sampling=Memory.from_dict(d["sampling"]),
+                stopping={name: Memory.from_dict(memory) for name, memory in d["stopping"].items()},
+                verdicts=tuple(map(Verdict.from_dict, d["verdicts"])),
+                withdrawn=tuple(map(int, d["withdrawn"])),
+                joined=tuple(map(int, d["joined"])),
+            )
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise InvalidInput(f"a state must hold what State.as_dict writes, got a broken entry: {error}") from None
-        data = (state.data, state.informing, *(block.data for block in state.blocks))
-        sizes = {vector.size for each in data for vector in (each.counts, each.sums, each.squares)}
+        parts = (state.data, state.informing, *(block.data for block in state.blocks))
+        sizes = {vector.size for part in parts for vector in (part.counts, part.sums, part.squares)}
         if not sizes <= {state.n_arms, *state.joined} or state.informing.counts.size != state.n_arms:
             raise InvalidInput(
                 f"a state must have vectors of one length, got lengths {sorted(sizes)}; write it with State.as_dict"
             )
         return state
-
-    @classmethod
-    def _from_2(cls, d: dict[str, Any]) -> State:
-        return cls(
-            data=Data.from_dict(d["data"]),
-            origin=float(d["origin"]),
-            blocks=tuple(Block.from_dict(block) for block in d["blocks"]),
-            opened=int(d["opened"]),
-            informing=Data.from_dict(d["informing"]),
-            next_reading=int(d["next_reading"]),
-            best=int(d["best"]),
-            sampling=Memory.from_dict(d["sampling"]),
-            stopping={name: Memory.from_dict(memory) for name, memory in d["stopping"].items()},
-            watches=tuple(map(_watch, d["watches"])),
-            withdrawn=tuple(map(int, d.get("withdrawn", ()))),
-            joined=tuple(map(int, d.get("joined", ()))),
-        )
-
-    @classmethod
-    def _from_1(cls, d: dict[str, Any]) -> State:
-        def data(part: dict[str, Any]) -> Data:
-            return Data.of_sums(*(np.array(part[key], dtype=np.float64) for key in ("counts", "sums")))
-
-        targets, omega, rate = (np.array(d[key], dtype=np.float64) for key in ("targets", "omega", "rate"))
-        return cls(
-            data=data(d),
-            origin=float(d["origin"]),
-            blocks=(),
-            opened=0,
-            informing=Data.none(targets.size),
-            next_reading=int(d["next_check"]),
-            best=int(d["best"]),
-            sampling=Tracked(targets, int(d["base"]), omega, rate),
-            stopping={"mixture": Split(None if d["split"] is None else data(d["split"]))},
-            watches=tuple(map(_watch, d["watches"])),
-        )
-
-
-def _watch(w: dict[str, Any]) -> Watch:
-    candidates, lacking = w.get("candidates"), w.get("lacking")
-    return Watch(
-        arm=w["arm"],
-        statistic=float(w["statistic"]),
-        threshold=float(w["threshold"]),
-        stopped_at=w["stopped_at"],
-        consistent=w["consistent"],
-        candidates=None if candidates is None else tuple(run_lengths.from_json(candidates)),
-        doubted=w.get("doubted", False),
-        lacking=None if lacking is None else tuple(run_lengths.from_json(lacking)),
-    )
-
-
-def _as_json(value: float) -> float | str:
-    return value if math.isfinite(value) else str(value)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
 from spectralbai.arrays import Indices, Vector
-from spectralbai.errors import InvalidInput
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
 from spectralbai.sampling.contract import Rng, SamplingRule, View
@@ -19,21 +17,18 @@ class TopTwoSampling(SamplingRule[Memory]):
     """Shang, de Heide, Kaufmann, Ménard and Valko (2020), Fixed-confidence guarantees for Bayesian best-arm
     identification.
 
-    Leader and challenger are pulled with equal probability (beta = 1/2).
+    Leader and challenger are pulled with equal probability (beta = 1/2). Leaders are drawn from the posterior of the
+    results seen. Without `rng` the draws are seeded by these results and by the number of pulls so far: the same
+    results give the same pulls, and runs with other results have draws of their own.
     """
-
-    most_at_once: ClassVar[int | None] = 1
 
     def start(self, problem: Problem) -> Memory:
         return Memory()
 
     def pulls(self, memory: Memory, view: View, issued: Vector, n: int, rng: Rng = None) -> Indices:
-        if rng is None:
-            raise InvalidInput(
-                "`rng` must be a numpy Generator for this randomised policy, got None; pass "
-                "rng=np.random.default_rng(seed)"
-            )
         problem, data = view.problem, view.evidence.data
+        if rng is None:
+            rng = np.random.default_rng([int(issued.sum()), *data.sums.view(np.uint64).tolist()])
         means, received, counts = data.means, data.counts, np.maximum(issued, 1e-9)
         variance = problem.sigma**2
         # An arm without results counts as if it had one result at the origin.

@@ -121,16 +121,6 @@ class Decomposition:
             rests=found.rests,
         )
 
-    def respond_pairs(self, means: Vector, best: int, R: float, tolerance: float) -> tuple[Vector, Vector]:
-        """Returns (cost, misfit) of each challenger if only its component and that of `best` count (theory 6.8).
-
-        R is one number for all components. The cost is infinite for a challenger that cannot win, and for `best`.
-        """
-        to = self.components
-        question = Question(int(to.position[best]), np.array([R]), tolerance, to.ordered(means))
-        cost, misfit = secular.respond_pairs(question, self.factors)
-        return to.restored(cost), to.restored(misfit)
-
 
 @dataclass(frozen=True, eq=False)
 class Responses:

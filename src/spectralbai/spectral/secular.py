@@ -494,36 +494,6 @@ def _gaps(centred: Vector, coef: Matrix, basis: Matrix, offsets: Indices) -> Mat
 
 
 @njit
-def respond_pairs(question: Question, factors: Factors) -> tuple[Vector, Vector]:
-    """Returns (cost, misfit) of each challenger if only its component and that of the best arm count.
-
-    The costs of other components are left out, so these are lower bounds of the costs of `respond_all` (theory 6.8).
-    """
-    best, radii, tolerance, mu = question
-    _, _, theta, rough, offsets, component = factors
-    R, n_arms = radii[0], mu.size
-    cost, misfit = np.full(n_arms, np.inf), np.zeros(n_arms)
-    centre, _, y = centre_means(mu, factors)
-    home, q = component[best], np.zeros(n_arms)
-    for c in range(offsets.size - 1):
-        low, high = offsets[c], offsets[c + 1]
-        kept = np.arange(offsets[home], offsets[home + 1])  # coordinates of the two components, the best arm's first
-        if c != home:
-            kept = np.concatenate((kept, np.arange(low, high)))
-        span = Span(R, y[kept], theta[kept], rough[kept], np.zeros(kept.size), np.zeros(kept.size))
-        gamma = solve_secular(0.0, span, -1.0)[0]
-        shared = _coordinate_cost(span.y, span.theta, span.coef)
-        for i in range(low, high):
-            misfit[i] = shared
-            if i == best or np.isinf(_constrain(i, question, factors, centre, R, q)):
-                continue
-            span.q[:] = q[kept]
-            gamma = solve_secular(gamma, span, tolerance + centre[home] - centre[c])[0]
-            cost[i] = _coordinate_cost(span.y, span.theta, span.coef)
-    return cost, misfit
-
-
-@njit
 def _coordinate_cost(y: Vector, theta: Vector, coef: Vector) -> float:
     """Returns 1/2 sum_a u_a (mu_a - lam_a)^2 from coordinates."""
     cost = 0.0

@@ -11,16 +11,14 @@ from spectralbai.stopping.betting import Betting
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.interval_rule import Intervals
 from spectralbai.stopping.likelihood_ratio import LikelihoodRatio, PrintedRule
-from spectralbai.stopping.mixture import Mixture
 from spectralbai.stopping.reading import IntervalReading, LikelihoodReading, Reading
 
-__all__ = ["RULES", "Betting", "IntervalReading", "LikelihoodReading", "Mixture", "Reading", "StoppingRule"]
+__all__ = ["RULES", "Betting", "IntervalReading", "LikelihoodReading", "Reading", "StoppingRule"]
 
 RULES: dict[str, StoppingRule[Any]] = {
     rule.name: rule
     for rule in (
         Betting(),
-        Mixture(),
         LikelihoodRatio("paper", "[KG20]: constrained statistic, log(2t(K-1)/delta)", iterated_logarithm=False),
         PrintedRule("paper-printed", "[KG20], eq. (5): log(2t(K-1)/delta)", iterated_logarithm=False),
         LikelihoodRatio("gk16", "[GK16], heuristic: log((1 + log t)/delta)", iterated_logarithm=True),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Generic, Self, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from spectralbai.arrays import Vector
 from spectralbai.errors import InvalidInput
@@ -75,7 +75,3 @@ class StoppingRule(ABC, Generic[M]):
         """Returns how much the statistic gains per trial at means `mu` and an allocation (n_arms,); nan if it does not
         grow in proportion to the trials."""
         return float("nan")
-
-    def knowing(self, mean_range: tuple[float, float]) -> Self:
-        """Returns the rule with the knowledge that all means lie in an interval."""
-        raise InvalidInput(f"`mean_range` belongs to the rule mixture, got it with {self.name}; leave it out")

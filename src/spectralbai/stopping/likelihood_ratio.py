@@ -32,7 +32,7 @@ class LikelihoodRatio(StoppingRule[Memory]):
         statistic = responses.cost[responses.challengers] - responses.misfit
         alternatives = 2 * t * (evidence.problem.n_arms - 1)
         penalty = math.log1p(math.log(t)) if self.iterated_logarithm else math.log(alternatives)
-        return LikelihoodReading.plain(evidence.best, statistic, penalty)
+        return LikelihoodReading(evidence.best, statistic, penalty)
 
     def growth(self, problem: Problem, mu: Vector, best: int, allocation: Vector) -> float:
         return Responder(problem, mu, best).respond(allocation).value

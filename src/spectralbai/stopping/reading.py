@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from spectralbai.arrays import Indices, Vector
-from spectralbai.stopping.region import Region
 
 
 class Reading(ABC):
@@ -61,44 +60,19 @@ class Reading(ABC):
 
 @dataclass(frozen=True, eq=False)
 class LikelihoodReading(Reading):
-    """Statistics and penalties per challenger at one time; thresholds are log(1/delta) + penalty."""
+    """The statistic of each challenger at one time; the threshold of all is log(1/delta) + penalty."""
 
     arm: int
     statistic: Vector
-    penalty: Vector
-    misfit: Vector
-    """The misfit, for each challenger: on the data and with the R that its test uses."""
-    total_misfit: float
-    """The misfit of all data of the rule: above log(1/delta) + `total_penalty`, the data contradict R."""
-    total_penalty: float
-    region: Region | None = None
-    """Where the true means lie, if the rule is proved and its prior is frozen."""
-
-    @classmethod
-    def plain(cls, arm: int, statistic: Vector, penalty: float) -> LikelihoodReading:
-        """Returns the reading with one penalty for all challengers, which does not test R."""
-        return cls(arm, statistic, np.full(statistic.size, penalty), np.zeros(statistic.size), 0.0, math.inf)
-
-    @property
-    def tests_R(self) -> bool:
-        return self.region is not None and bool((self.region.decomposition.rough > 0).any())
-
-    def consistent(self, delta: float) -> bool:
-        return self.total_misfit <= self.total_penalty - math.log(delta)
+    penalty: float
 
     def decided(self, delta: float) -> bool:
-        threshold = self.penalty - math.log(delta)
-        return self.consistent(delta) and bool(((self.statistic > threshold) & (self.misfit <= threshold)).all())
+        return bool((self.statistic > self.penalty - math.log(delta)).all())
 
     def least_beaten(self, delta: float) -> tuple[float, float]:
         if not self.statistic.size:
             return math.inf, 0.0
-        penalty = np.where(np.isinf(self.penalty), 0.0, self.penalty)  # infinite for all before the split
-        i = int(np.argmin(self.statistic - penalty))
-        return float(self.statistic[i]), float(self.penalty[i] - math.log(delta))
-
-    def intervals(self, delta: float) -> tuple[Vector, Vector] | None:
-        return self.region.intervals(delta) if self.region is not None and self.consistent(delta) else None
+        return float(self.statistic.min()), self.penalty - math.log(delta)
 
 
 @dataclass(frozen=True, eq=False)

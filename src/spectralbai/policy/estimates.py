@@ -1,4 +1,4 @@
-"""What a policy knows of all means in a state: estimates with their intervals."""
+"""What a policy says of the means."""
 
 from __future__ import annotations
 
