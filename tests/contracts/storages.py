@@ -123,7 +123,7 @@ class StorageContract:
         with place.writing() as connection:
             connection.execute(update(schema).values(version=version() + 1))
         place.close()
-        newer = f"has tables of version {version() + 1}, not {version()}; a newer spectralbai wrote them"
+        newer = f"has tables of version {version() + 1}, and {version()} is needed; a newer spectralbai wrote them"
         for create in (False, True):
             with pytest.raises(sb.InvalidInput, match=newer):
                 opened(create)

@@ -61,9 +61,9 @@ def test_listeners_are_told_of_every_change_and_of_the_end(studies: sb.Studies, 
     assert first == {"study": "s", "results": 0, "state": "running", "revision": 2, "folded": 2, "pending": 0}
     assert [next(everything)[1]["study"] for _ in range(2)] == ["s", "other"]
     ticket = study.ask()[0]
-    assert next(heard)[1] == first | {"pending": 1}
+    assert next(heard)[1] == first | {"pending": 1, "revision": 3}
     study.abandon(ticket)
-    assert next(heard)[1] == first
+    assert next(heard)[1] == first | {"revision": 4}
     study.tell(ticket, 0.5)
     assert next(heard)[1]["results"] == 1
     study.stop()

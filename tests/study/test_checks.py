@@ -36,7 +36,7 @@ def test_a_status_reads_no_accounts_and_says_the_same(storage: str, monkeypatch:
         whole = run_lengths.from_json
         monkeypatch.setattr(run_lengths, "from_json", lambda found: read.append(str(found)) or whole(found))  # type: ignore[func-returns-value]
         status = study.status()
-        assert len(read) == len(at.verdicts), "candidates only"
+        assert len(read) == len(at.verdicts) + len(at.joins), "candidates only"
         assert {arm.joined_at is None for arm in status.arms} == {True, False}
         assert any(arm.out_at is not None for arm in status.arms)
         assert status.arms == status_of(at).arms

@@ -261,7 +261,7 @@ def test_a_broken_record_of_a_join_is_refused(storage: str) -> None:
         (with_join(results=3), "cannot"),
         (with_join(blocks="0"), "blocks must be a list"),
         (with_join(instance=OLD.as_dict()), "must hold new options"),
-        (with_join(kind="stopped"), "arm|slot|cannot"),
+        (with_join(kind="stopped"), "arm|slot|cannot|something else"),
     ):
         with pytest.raises(sb.InvalidInput, match=words):
             import_study(wrong, "wrong", storage)
