@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from spectralbai import Graph, InvalidInput, Problem, SpectralTaS, policy
+from spectralbai import Graph, InvalidInput, Problem, SpectralRace, SpectralTaS, policy
 from spectralbai.policy import State
 from spectralbai.verdict import Verdict
 
@@ -61,6 +61,14 @@ def test_a_state_remembers_when_its_rules_were_read_and_a_policy_says_what_came_
     assert later.verdicts == state.verdicts, "the block is still open"
     assert own.verdict(later) == replace(state.verdicts[0], samples=5) and own.verdict(later, 1).samples == 5
     assert policy.Verdict is Verdict
+
+
+def test_a_rule_stays_proved_while_arms_that_joined_have_no_result() -> None:
+    before = SpectralRace(Problem(Graph.from_edges(2, []), 1.0), 0.1)
+    state = before.tell(before.init(), [0, 1], [1.0, 0.0])
+    after = before.joined(Problem(Graph.from_edges(3, []), 1.0))
+    joined = after.join(state)
+    assert not after.has_estimate(joined) and after.verdict(joined).proved
 
 
 def test_clients_need_no_numpy_for_verdicts() -> None:
