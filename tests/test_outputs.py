@@ -456,6 +456,7 @@ EVERY: dict[str, tuple[tuple[str, ...], ...]] = {
     "study join": (("study", "join", "pages", "given/larger.json"), ("study", "join", "pages", "given/x.json")),
     "study status": (("study", "status", "pages"), ("study", "status", "pages", "--json", "--control", "a")),
     "study list": (("study", "list"),),
+    "study upgrade": (("study", "upgrade"),),
     "study report": (("study", "report", "pages", "--json"), ("study", "report", "pages", "--out", f"{NEW}.html")),
     "study export": (
         ("study", "export", "pages"),

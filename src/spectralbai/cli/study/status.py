@@ -80,7 +80,7 @@ def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
 
 
 def _evidence(status: Status) -> Iterator[str]:
-    yield f"goal {status.goal}, delta = {status.delta:g}, risk proved"
+    yield f"goal {status.goal}, delta = {status.delta:g}, rule betting (risk proved)"
     measured = status.consistent is not False and status.candidates is None and status.threshold is not None
     yield f"evidence {status.evidence}" if measured else status.evidence
     yield f"do the data agree with R? {status.agreement}"
