@@ -75,7 +75,6 @@ def test_data_add_up() -> None:
     both = first + second
     assert (both.counts.tolist(), both.sums.tolist(), both.squares.tolist()) == ([2, 2], [3, 8], [5, 34])
     assert second.means.tolist() == [0, 5]
-    assert np.isnan(Data.of_sums(first.counts, first.sums).squares).all()
 
 
 def test_weights_over_many_orders_of_magnitude_make_no_arm_a_winner_without_evidence() -> None:
@@ -97,7 +96,7 @@ def test_at_the_limit_where_arms_can_differ_by_the_tolerance_runs_end(
 
 def test_a_wrong_decision_at_a_large_risk_does_not_keep_a_small_one_from_deciding() -> None:
     policy = Uniform(Problem(Graph.from_edges(2, []), math.inf), 0.45, watching=(("betting", 0.01),))
-    large, small = simulate.watch(policy, [0.3, 0.0], 112, max_samples=5000)
+    large, small = simulate.watch(policy, [0.3, 0.0], 205, max_samples=5000)
     assert large.status == "decided" and not large.correct, "the seed should be one that goes wrong"
-    alone = simulate.run(replace(policy, delta=0.01, watching=()), [0.3, 0.0], 112)
+    alone = simulate.run(replace(policy, delta=0.01, watching=()), [0.3, 0.0], 205)
     assert (small.status, small.correct, small.tau) == ("decided", True, alone.tau)

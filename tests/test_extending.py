@@ -26,7 +26,7 @@ from tests.contracts.storages import Opened, StorageContract
 
 ROOT = Path(__file__).parent.parent
 SECTIONS = re.findall(
-    r"^## (.+?)\n(?:(?!^## ).)*?^```python\n(.*?)^```", (ROOT / "docs/extending.md").read_text("utf-8"), re.M | re.S
+    r"^## ([^\n]+)\n(?:(?!^## ).)*?^```python\n(.*?)^```", (ROOT / "docs/extending.md").read_text("utf-8"), re.M | re.S
 )
 
 

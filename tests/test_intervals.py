@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem
-from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.intervals import graph_intervals, graph_precision, plain_widths
 from spectralbai.evidence.memory import Memory
 from spectralbai.stopping import RULES
+from tests.states import sums_only
 from verification.coverage import chance, strayed
 
 DELTA = 0.2
@@ -104,7 +104,7 @@ def test_nothing_is_known_before_every_component_has_its_first_result() -> None:
 def test_the_rule_stops_when_one_interval_is_above_all_others_up_to_the_tolerance(name: str) -> None:
     problem = Problem(PAIR.graph, 0.01, tolerance=0.1)
     counts, means = np.array([3000.0, 2000.0, 2500.0]), np.array([0.9, 0.5, 0.55])
-    reading = RULES[name].read(Memory(), Evidence(problem, Data.of_sums(counts, counts * means), 0, 0.0))
+    reading = RULES[name].read(Memory(), Evidence(problem, sums_only(counts, counts * means), 0, 0.0))
     for delta in np.logspace(-300, -0.1, 40):
         if name == "intervals":
             estimates, widths = means, plain_widths(counts, problem.sigma, delta)
@@ -131,6 +131,6 @@ def test_a_tiny_R_ties_the_arms_of_a_component_and_nothing_breaks(R: float) -> N
 
 def test_before_every_arm_has_a_result_nothing_is_decided() -> None:
     counts = np.array([5.0, 0.0, 5.0])
-    reading = RULES["intervals"].read(Memory(), Evidence(FREE, Data.of_sums(counts, counts), 0, 0.0))
+    reading = RULES["intervals"].read(Memory(), Evidence(FREE, sums_only(counts, counts), 0, 0.0))
     assert reading.least_beaten(0.1) == (0.0, math.inf)
     assert not reading.decided(0.1)

@@ -18,6 +18,7 @@ from spectralbai.evidence.intervals import pooled_intervals, pools_of
 from spectralbai.noise import Drawing, Pools
 from spectralbai.noise.unit import STAKES, TILTS, least_mean, spread_start, spread_wealth, tilted_wealth
 from spectralbai.policy import Uniform
+from tests.states import sums_only
 from verification.coverage import chance, strayed
 
 KITE = Graph.from_edges(6, [(0, 1, 1.0), (1, 2, 0.5), (0, 2, 2.0), (2, 3, 0.3)])  # arms 4 and 5 are isolated
@@ -28,7 +29,7 @@ MEANS = np.array([0.1, 0.3, 0.0, -0.2, 1.0, 2.0])
 
 
 def data_of(counts: Vector, means: Vector) -> Data:
-    return Data.of_sums(counts, counts * means)
+    return sums_only(counts, counts * means)
 
 
 def ends_of(problem: Problem, counts: Vector = COUNTS, means: Vector = MEANS, delta: float = 0.1) -> np.ndarray:
@@ -228,7 +229,7 @@ def test_scores_that_spread_little_have_narrow_intervals() -> None:
     data = Data.none(2).plus(arms, x)
     low, high = np.array(pooled_intervals(problem, data, 0.0, 0.05))
     assert (high - low).max() / 2 < 0.025
-    coarse = np.array(pooled_intervals(problem, Data.of_sums(data.counts, data.sums), 0.0, 0.05))
+    coarse = np.array(pooled_intervals(problem, sums_only(data.counts, data.sums), 0.0, 0.05))
     assert (coarse[1] - coarse[0]).min() / 2 > 0.06
 
 

@@ -12,6 +12,7 @@ from spectralbai.arrays import Matrix
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.outlook import DOUBT, Outlook
+from tests.states import sums_only
 
 TWO = Graph.from_edges(6, [(0, 2, 1.0), (2, 4, 3.0), (1, 3, 1.0), (3, 5, 0.5)])
 
@@ -65,7 +66,7 @@ def test_results_much_rougher_than_R_give_challengers_the_benefit_of_the_doubt()
     counts = np.full(6, 100.0)
     for rough, doubted in ((0.0, False), (0.7, True)):
         means = np.array([0.0, 0.0, rough, 0.0, 0.0, rough])
-        seen = Outlook(Evidence(Problem(TWO, 0.01), Data.of_sums(counts, counts * means), 0, 0.0))
+        seen = Outlook(Evidence(Problem(TWO, 0.01), sums_only(counts, counts * means), 0, 0.0))
         assert (seen.radii[0] > 0.01) == doubted
         if doubted:
             assert seen.radii[0] == pytest.approx(seen.problem.smoothness(means), rel=1e-6)
@@ -79,7 +80,7 @@ def test_R_is_doubted_about_as_seldom_as_said_where_it_is_right() -> None:
     doubted = 0
     for _ in range(400):
         sums = math.sqrt(50) * rng.standard_normal(6)
-        doubted += Outlook(Evidence(problem, Data.of_sums(counts, sums), 0, 0.0)).radii[0] > 1e-9
+        doubted += Outlook(Evidence(problem, sums_only(counts, sums), 0, 0.0)).radii[0] > 1e-9
     assert 0.06 * 400 < doubted < 1.5 * DOUBT * 400
 
 

@@ -34,6 +34,7 @@ from spectralbai.evidence.outlook import Outlook, separable
 from spectralbai.planning import plan
 from spectralbai.spectral import Components
 from spectralbai.stopping.bets import BetTable
+from tests.states import sums_only
 
 SLACK = 2.5e-6  # two certified values agree up to twice the relative gap asked of each
 quick = settings(max_examples=20, deadline=None, derandomize=True, database=None)
@@ -158,11 +159,11 @@ def test_the_posterior_has_the_stiffness_of_each_component(R: list[float]) -> No
 
 def test_where_results_are_too_rough_the_R_of_rough_components_is_raised_and_no_other() -> None:
     counts, means = np.full(7, 100.0), np.array([0.0, 0.0, 0.7, 0.0, 0.0, 0.1, 0.0])
-    seen = Outlook(Evidence(Problem(TWO, [0.01, 0.5, 0.0]), Data.of_sums(counts, counts * means), 0, 0.0))
+    seen = Outlook(Evidence(Problem(TWO, [0.01, 0.5, 0.0]), sums_only(counts, counts * means), 0, 0.0))
     rough = TWO.roughness_by_component(means)
     assert seen.radii == pytest.approx([rough[0], 0.5, 0.0], rel=1e-6) and (seen.radii >= [rough[0], 0.5, 0.0]).all()
     np.testing.assert_allclose(seen.mu, means, atol=1e-6)
-    smooth = Outlook(Evidence(Problem(TWO, [2.0, 0.5, 0.0]), Data.of_sums(counts, counts * means), 0, 0.0))
+    smooth = Outlook(Evidence(Problem(TWO, [2.0, 0.5, 0.0]), sums_only(counts, counts * means), 0, 0.0))
     assert smooth.misfit == 0 and smooth.radii.tolist() == [2.0, 0.5, 0.0]
 
 
@@ -172,7 +173,7 @@ def test_arms_are_separable_where_the_responder_finds_an_alternative() -> None:
             problem = Problem(TWO, R, tolerance=tolerance)
             parts = Components.from_problem(problem)
             for b in range(7):
-                seen = Outlook(Evidence(problem, Data.of_sums(np.ones(7), np.zeros(7)), b, 0.0)).decomposition
+                seen = Outlook(Evidence(problem, sums_only(np.ones(7), np.zeros(7)), b, 0.0)).decomposition
                 cost = seen.respond(np.zeros(7), b, parts.radii, tolerance).cost
                 others = np.arange(7) != b
                 np.testing.assert_array_equal(separable(problem)[b][others], np.isfinite(cost)[others])
@@ -202,7 +203,7 @@ class Null:
         problem = Problem(ENDS, np.square(self.mates) * self.part)
         below, above = (0.95 * math.sqrt(self.part) * each for each in self.mates)
         estimate = 3.0 + np.array([-0.15, 0.15, -0.15 - below, 0.15 + above])
-        data = Data.of_sums(np.full(4, 1e6), 1e6 * estimate)
+        data = sums_only(np.full(4, 1e6), 1e6 * estimate)
         table = BetTable(
             Block(np.repeat(np.arange(4), counts), outcomes, data, 1), Outlook(Evidence(problem, data, 1, 0))
         )
@@ -255,7 +256,7 @@ def test_pools_and_widths_use_the_R_of_each_component() -> None:
     pools = {tuple(members.tolist()) for members in pools_of(problem)}
     assert (0, 2, 4) in pools and (1, 3) not in pools and (1, 3, 5) not in pools
     counts = np.array([3.0, 8.0, 2.0, 5.0, 2.0, 7.0, 1.0])
-    data = Data.of_sums(counts, counts * 0.1)
+    data = sums_only(counts, counts * 0.1)
     low, high = np.array(pooled_intervals(Problem(TWO, [0.2, 1.5, 0.0]), data, 0.0, 0.1))
     for R, arms in ((0.2, [0, 2, 4]), (1.5, [1, 3, 5])):
         alike = np.array(pooled_intervals(Problem(TWO, R), data, 0.0, 0.1))

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 import spectralbai as sb
-from spectralbai.journal.fold import fold
 from spectralbai.journal.records import Records
+from spectralbai.journal.replay import replay
 
 SPAWN = get_context("forkserver")
 SPAWN.set_forkserver_preload(["spectralbai.policy", "spectralbai.study", "verification.workers", "psycopg"])
@@ -68,7 +68,7 @@ def check(url: str, name: str, acknowledged: Path) -> int:
             time.sleep(0.5)
             study.catch_up()
         log = study.log()
-        records, replayed = Records.of(log), fold(log)
+        records, replayed = Records.of(log), replay(log)
         replayed.feed()
         kept = {each.number: each.outcome for each in study.recent(len(records.observations) + 1)}
     told = {each.ticket: each.outcome for each in records.observations}

@@ -55,7 +55,7 @@ def check_kind(name: str, value: Any, known: Mapping[str, T]) -> T:
         raise InvalidInput(f'{subject(name)} must be an object with a "kind", got {reprlib.repr(value)}')
     kind = value["kind"]
     if kind not in known:
-        remedy = did_you_mean(kind, known, "import the module that defines it first")
+        remedy = did_you_mean(kind, known, "import the module that defines it first (--import MODULE)")
         raise InvalidInput(f'{subject(name)} must be of a known kind, got "{kind}"; {remedy}')
     return known[kind]
 

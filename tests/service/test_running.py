@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
 import http.server
 import json
@@ -21,8 +22,9 @@ import spectralbai as sb
 import spectralbai.report
 from spectralbai.client import transport
 from spectralbai.service import make_app
-from spectralbai.service.events import RETRY
+from spectralbai.service.events import RETRY, Events
 from spectralbai.service.limits import Limits
+from spectralbai.service.pulse import Beat
 from spectralbai.service.sample import NAME, sample_instance, visitors
 from spectralbai.service.shelf import Shelf
 from spectralbai.service.tells import Tells
@@ -72,6 +74,33 @@ def test_listeners_are_told_of_every_change_and_of_the_end(studies: sb.Studies, 
     assert next(heard) == ("deleted", {"study": "s"})
     assert list(heard) == []
     assert any(kind == "deleted" for kind, _ in everything)
+
+
+def test_a_change_while_a_listener_begins_is_not_missed(studies: sb.Studies, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = studies.create("s", SLOW, 0.05)
+    ticket = study.ask()[0]
+
+    async def listen() -> bytes:
+        listeners = Events(studies, every=0.01, heartbeat=5.0)
+        first, second = (listeners.stream("s", lambda: True) for _ in range(2))
+        await anext(first), await anext(first)
+        change = asyncio.ensure_future(anext(first))  # from now on changes are looked for
+        read = listeners._beats
+
+        async def slowly() -> list[Beat]:
+            beats = await read()
+            if asyncio.current_task() is not listeners._watching:
+                study.tell(ticket, 0.5)
+                await change
+            return beats
+
+        monkeypatch.setattr(listeners, "_beats", slowly)
+        await anext(second), await anext(second)
+        heard = await anext(second)
+        listeners.close()
+        return heard
+
+    assert b'"results":1' in asyncio.run(listen())
 
 
 def test_a_service_that_ends_ends_its_events(studies: sb.Studies) -> None:
@@ -298,9 +327,9 @@ def test_a_study_may_have_the_name_of_a_page(studies: sb.Studies, serve: Callabl
 
 def test_a_status_of_a_service_of_another_version_is_refused(studies: sb.Studies) -> None:
     document = studies.create("s", SCORES).status().as_dict()
-    sentence = "must be \"spectralbai-status/2\", got 'spectralbai-status/1'; install the version that the service has"
+    sentence = "must be \"spectralbai-status/3\", got 'spectralbai-status/2'; install the version that the service has"
     with pytest.raises(sb.InvalidInput, match=sentence):
-        sb.report.Status.from_dict(document | {"format": "spectralbai-status/1"})
+        sb.report.Status.from_dict(document | {"format": "spectralbai-status/2"})
 
 
 def test_a_status_is_the_same_here_and_there(studies: sb.Studies, serve: Callable[..., str]) -> None:

@@ -11,7 +11,7 @@ from sqlalchemy import event
 
 import spectralbai as sb
 from spectralbai.journal.events import BlockClosed, BlockOpened, Entry, StudyCreated, read_log
-from spectralbai.journal.fold import fold
+from spectralbai.journal.replay import replay
 from spectralbai.study import export_study, import_study, list_studies
 from spectralbai.study.ledger import Ledger
 from tests.study.storages import ON_SQLITE
@@ -21,7 +21,7 @@ from tests.study.test_study import INSTANCE, LABELS, MU, drive
 def check_replay(study: sb.Study) -> None:
     """What is written down makes the stored state, bit for bit, and what it says of the rules is what they say."""
     study.catch_up()
-    folded = fold(study.log())
+    folded = replay(study.log())
     folded.feed()
     assert not folded.closings
     assert folded.state.as_dict() == study.snapshot().state.as_dict()
@@ -173,7 +173,7 @@ def test_a_block_that_another_computer_would_have_planned_otherwise_is_replayed_
     first = definition.policy.init().blocks[0]
     arms = (*map(int, first.arms[::-1]), 0)
     log = [StudyCreated(definition.as_dict(), {}), BlockOpened(0, 0, arms)]
-    state = fold(Entry(revision, 0.0, event) for revision, event in enumerate(log, 1)).state
+    state = replay(Entry(revision, 0.0, event) for revision, event in enumerate(log, 1)).state
     assert tuple(state.blocks[0].arms) == arms and state.blocks[0].free.size == len(arms)
 
 
@@ -237,7 +237,7 @@ def test_a_kept_state_that_does_not_follow_from_its_log_is_found(tmp_path_factor
         document = export_study(study)
         told = next(each for each in document["events"] if each["kind"] == "told")
         told["results"][0][1] += 1e-9
-        changed = fold(read_log(document["events"]))
+        changed = replay(read_log(document["events"]))
         changed.feed()
         assert changed.state.as_dict() != study.snapshot().state.as_dict()
 

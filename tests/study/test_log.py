@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import spectralbai as sb
-from spectralbai.journal.events import KINDS, Event
+from spectralbai.journal.events import KINDS, Event, TicketsAbandoned
 from spectralbai.study import Failure, export_study, import_study, list_studies
 from tests.study.contract import CLICKS, LABELS, MEANS, SCORES, SLOW, drive
 from tests.study.storages import ON_SQLITE
@@ -92,9 +92,8 @@ def mutated(document: dict[str, Any], seed: int) -> dict[str, Any]:
         other = rng.randrange(len(events))
         events[place], events[other] = events[other], events[place]
     else:
-        event = events[
-            rng.choice([i for i, each in enumerate(events) if each["kind"] == rng.choice(list(KINDS))] or [0])
-        ]
+        kind = rng.choice(list(KINDS))
+        event = rng.choice([each for each in events if each["kind"] == kind])
         *path, last = rng.choice(places_in(event))
         for key in path:
             event = event[key]
@@ -130,6 +129,14 @@ def test_a_log_that_was_tampered_with_is_refused_or_is_one_that_holds(document: 
             failed.append((seed, "half written"))
     assert failed == []
     assert 10 < len(names) < MUTATIONS / 2, "most are refused, and those that do no harm are not"
+
+
+def test_a_ticket_that_is_handed_out_twice_is_refused(document: dict[str, Any], tmp_path: Path) -> None:
+    new = copy.deepcopy(document)
+    place, event = next((i, each) for i, each in enumerate(new["events"]) if each["kind"] == "asked")
+    event["tickets"].append(event["tickets"][0])
+    with pytest.raises(sb.InvalidInput, match=rf"\$.events\[{place}\], asked: the ticket .* was handed out already"):
+        import_study(new, None, f"sqlite:///{tmp_path / 's.db'}")
 
 
 def decided(storage: str) -> dict[str, Any]:
@@ -176,7 +183,7 @@ def test_a_decision_earlier_than_the_rule_of_now_would_say_stands(storage: str) 
         event["rule"] = "betting/0"
     with import_study(early, "early", storage) as study:
         status = study.status()
-        assert (status.state, status.best, status.stopped_at) == ("decided", "plain", last["results"])
+        assert (status.state, status.best, status.verdict.stopped_at) == ("decided", "plain", last["results"])
         assert study.ask() == []
         check_replay(study)
 
@@ -200,6 +207,8 @@ def test_a_new_kind_of_event_is_a_class_and_a_line(storage: str, monkeypatch: py
         (entry,) = (entry for entry in other.log() if entry.event.kind == "note")
         assert (entry.revision, entry.event) == (before + 1, Note("the lamp was changed"))
         check_replay(study)
+        with pytest.raises(sb.InvalidInput, match='of the kind "abandoned" changes the study; it needs its own method'):
+            study.record(TicketsAbandoned(()))
         document = json.loads(json.dumps(export_study(study)))
         with import_study(document, "copy", storage) as again:
             assert export_study(again) == document | {"name": "copy"}

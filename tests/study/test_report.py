@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import html.parser
 import json
 import math
@@ -34,11 +35,7 @@ def test_a_status_agrees_with_the_policy(decided: str) -> None:
     with sb.Study.open("a study", decided) as study:
         status, state, policy = study.status(), study.snapshot().state, study.definition.policy
     verdict, seen = policy.verdict(state), policy.estimates(state)
-    assert (status.statistic, status.threshold, status.stopped_at) == (
-        verdict.statistic,
-        verdict.threshold,
-        verdict.stopped_at,
-    )
+    assert status.verdict == dataclasses.replace(verdict, lacking=None)
     assert status.results == state.samples == sum(arm.results for arm in status.arms)
     assert (status.consistent, status.remaining) == (True, 0.0)
     assert np.array_equal(np.array([arm.estimate for arm in status.arms], float), seen.mean)
@@ -51,7 +48,7 @@ def test_a_status_agrees_with_the_policy(decided: str) -> None:
 def test_a_new_study_knows_nothing_and_says_so(tmp_path: Path) -> None:
     with sb.Study.create("new", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
         status, report = study.status(), study.report()
-    assert (status.state, status.results, status.remaining, status.threshold) == ("running", 0, None, None)
+    assert (status.state, status.results, status.remaining, status.verdict.threshold) == ("running", 0, None, math.inf)
     assert {(arm.estimate, arm.low, arm.high) for arm in status.arms} == {(None, None, None)}
     assert report.status.answer == "Nothing is told yet."
     assert "<img" not in report.as_html()
@@ -151,7 +148,10 @@ def test_a_tolerance_so_large_that_every_arm_is_right_is_reported(tmp_path: Path
         study.tell(ticket, 0.1)
         status = study.status()
         assert (status.state, study.ask()) == ("decided", [])
-        assert (status.statistic, status.evidence) == (None, "no option can be better by more than the tolerance")
+        assert (status.verdict.statistic, status.evidence) == (
+            math.inf,
+            "no option can be better by more than the tolerance",
+        )
         assert "or is within 100 of it" in status.answer
         json.dumps(study.report().as_dict(), allow_nan=False)
         assert "no option can be better by more than the tolerance" in Page(study.report().as_html()).text
@@ -173,7 +173,7 @@ def test_the_report_holds_what_a_decision_record_needs(decided: str) -> None:
     assert document["format"] == "spectralbai-report/3"
     assert document["study"]["instance"]["labels"] == list(LABELS)
     assert document["answer"].startswith(
-        f'Decided after {report.status.stopped_at} results: "plain" has the largest mean outcome.'
+        f'Decided after {report.status.verdict.stopped_at} results: "plain" has the largest mean outcome.'
     )
     assert "The probability that this is wrong is at most 0.05." in document["answer"]
     assert document["origins"] == {"pilot": 5}
@@ -182,7 +182,7 @@ def test_the_report_holds_what_a_decision_record_needs(decided: str) -> None:
     assert [check["samples"] for check in document["verdicts"]] == sorted(
         check["samples"] for check in document["verdicts"]
     )
-    assert document["verdicts"][-1]["samples"] >= document["status"]["stopped_at"]
+    assert document["verdicts"][-1]["samples"] >= document["status"]["verdict"]["stopped_at"]
 
 
 def test_a_status_says_who_may_be_best_and_who_is_out_since_when(decided: str) -> None:
@@ -197,7 +197,7 @@ def test_a_status_says_who_may_be_best_and_who_is_out_since_when(decided: str) -
             assert document["arms"][arm]["out_at"] == check["samples"]
         left &= set(check["candidates"])
     assert left == {0} and document["arms"][0]["out_at"] is None
-    assert max(arm["out_at"] for arm in document["arms"][1:]) == status.stopped_at
+    assert max(arm["out_at"] for arm in document["arms"][1:]) == status.verdict.stopped_at
     assert [arm["lacking"] for arm in document["arms"]] == [None, 0.0, 0.0, 0.0, 0.0]
     assert [status.account(arm) for arm in status.arms] == ["leads"] + [
         f"out at {arm.out_at:,}" for arm in status.arms[1:]

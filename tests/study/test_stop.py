@@ -62,14 +62,14 @@ def test_options_that_joined_before_stay(storage: str) -> None:
 
 def test_a_stop_during_a_join_is_not_lost(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with sb.Study.create("s", SCORES, 0.05, storage) as study, sb.Study.open("s", storage) as other:
-        extend = Fold.extend
+        join = Fold.join
 
         def stop_first(fold: Fold, blocks: Collection[int]) -> None:
-            monkeypatch.setattr(Fold, "extend", extend)
+            monkeypatch.setattr(Fold, "join", join)
             assert other.stop() is True
-            extend(fold, blocks)
+            join(fold, blocks)
 
-        monkeypatch.setattr(Fold, "extend", stop_first)
+        monkeypatch.setattr(Fold, "join", stop_first)
         with pytest.raises(sb.Conflict, match="has ended, and nothing could be tried"):
             study.join(SIX)
         assert other.status().state == "ended"

@@ -351,6 +351,26 @@ def test_a_forked_process_opens_its_own_connections(storage: str) -> None:
         assert [each.outcome for each in study.records().observations] == [0.1, 0.5, 0.2]
 
 
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_process_forked_while_a_thread_computes_does_not_wait_for_that_thread(tmp_path: Path) -> None:
+    fork = multiprocessing.get_context("fork")
+    with sb.Study.create("a", INSTANCE, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
+        tickets = study.ask(100)
+        study.tell_many([(ticket, 0.5) for ticket in tickets[1:]])
+        child = fork.Process(target=_see_in_child, args=(study, tickets[0]))
+        with study._upkeep._updating.lock, study._statements._lock.lock:
+            child.start()
+        child.join(60)
+        code = child.exitcode
+        child.kill()
+        assert code == 0 and study.status().unprocessed == 0
+
+
+def _see_in_child(study: sb.Study, ticket: Any) -> None:
+    study.tell(ticket, 0.5)
+    assert study.status().unprocessed == 0
+
+
 def test_another_process_that_keeps_the_file_is_waited_for(tmp_path: Path) -> None:
     file = tmp_path / "s.db"
     with sb.Study.create("a", INSTANCE, 0.05, f"sqlite:///{file}") as study:

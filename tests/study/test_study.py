@@ -14,10 +14,11 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.journal.events import BlockClosed
-from spectralbai.journal.fold import fold
+from spectralbai.journal.replay import replay
 from spectralbai.policy import State
 from spectralbai.study import Ticket, ledger, list_studies
 from spectralbai.study import upkeep as module
+from spectralbai.tape import Tape
 from tests.study.storages import ON_SQLITE
 
 GRAPH = sb.Graph.from_edges(5, [(1, 2), (3, 4)])
@@ -29,11 +30,11 @@ CLICKS = sb.Instance(sb.Problem.bounded(GRAPH, R=0.01), None, LABELS)
 
 def drive(study: sb.Study, seed: int, n: int = 1, sign: float = 1.0, most: int = 10_000) -> int:
     """Asks for n at a time and tells, with the outcomes that `simulate.run` draws; returns the number of results."""
-    rng = np.random.default_rng(seed)
+    tape = Tape(INSTANCE.problem.noise.draws(MU, None), MU.size, seed)
     told = 0
     while told < most and (tickets := study.ask(n)):
         for ticket in tickets:
-            study.tell(ticket, sign * float(MU[ticket.arm] + 0.5 * rng.standard_normal()))
+            study.tell(ticket, sign * tape.read(np.array([ticket.arm])).item())
             told += 1
     return told
 
@@ -50,7 +51,7 @@ def fill(study: sb.Study, seed: int, sign: float = 1.0, most: int = 10_000) -> i
 
 def fold_of(study: sb.Study) -> State:
     """Returns the state that follows from the log of a study."""
-    folded = fold(study.log())
+    folded = replay(study.log())
     folded.feed()
     return folded.state
 
@@ -62,7 +63,7 @@ def test_a_study_stops_exactly_when_a_simulated_run_does(storage: str) -> None:
         run = sb.simulate.run(study.definition.policy, MU, seed)
         assert drive(study, seed) == run.tau
         status = study.status()
-    assert (status.state, status.best, status.stopped_at) == ("decided", LABELS[run.arm], run.tau)
+    assert (status.state, status.best, status.verdict.stopped_at) == ("decided", LABELS[run.arm], run.tau)
     assert [arm.results for arm in status.arms] == run.counts.tolist()
 
 
@@ -190,7 +191,11 @@ def test_a_decided_study_gives_no_tickets_still_takes_results_and_never_changes_
         study.add(["plain"] * 200, [-3.0] * 200, "doubtful")
         after = study.status()
         assert after.results == before.results + 203
-        assert (after.state, after.best, after.stopped_at) == (before.state, before.best, before.stopped_at)
+        assert (after.state, after.best, after.verdict.stopped_at) == (
+            before.state,
+            before.best,
+            before.verdict.stopped_at,
+        )
         assert {arm.omega for arm in after.arms} == {None}, "no trials are to come"
 
 
@@ -235,7 +240,7 @@ def test_past_results_need_an_origin_and_count_once(storage: str) -> None:
 def test_results_wait_while_a_worker_computes(storage: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that claims the computation and dies holds the others up for the length of its claim, and no longer."""
     with sb.Study.create("claimed", INSTANCE, 0.05, storage) as study:
-        monkeypatch.setattr(study._upkeep, "advance", lambda *_: None)  # claims, and dies
+        monkeypatch.setattr(study._upkeep, "_update", lambda *_: None)  # claims, and dies
         monkeypatch.setattr(module, "CLAIM", 30.0)
         tickets = study.ask(8)
         ahead = study.ask(2)
@@ -255,7 +260,7 @@ def test_a_claim_made_with_a_clock_that_is_ahead_holds_nobody_up(storage: str, m
     with sb.Studies(storage, clock=lambda: time.time() + 86_400) as ahead:
         study = ahead.create("clock", INSTANCE, 0.05)
         ticket = study.ask()[0]
-        monkeypatch.setattr(study._upkeep, "advance", lambda *_: None)
+        monkeypatch.setattr(study._upkeep, "_update", lambda *_: None)
         study.tell(ticket, 0.3)
     with sb.Study.open("clock", storage) as other:
         assert other.status().unprocessed == 0

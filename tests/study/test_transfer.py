@@ -79,7 +79,7 @@ def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], pl
         (["told", 0, "results", 3, 0], 5, "must be an arm between 0 and 4, got 5"),
         (["told", 0, "results", 3, 1], "0.5", "`outcome` must be a finite number, got '0.5'"),
         (["told", 0, "results", 3, 1], None, "`outcome` must be"),
-        (["told", 0, "results", 3], [1, 2], "must hold arm, outcome, block and ticket"),
+        (["told", 0, "results", 3], [1, 2], "must hold lists of arm, outcome, block, ticket"),
         (["told", 0, "origin"], None, "must have tickets, or an origin"),
         (["told", 1, "results", 0, 3], "nothing", "there is no ticket 'nothing'"),
         (["asked", 0, "tickets", 0, 0], "x" * 17, "an id must be up to 16 characters"),

@@ -29,11 +29,6 @@ class Data(Memory):
         """Returns the data before any result."""
         return cls(np.zeros(n_arms), np.zeros(n_arms), np.zeros(n_arms))
 
-    @classmethod
-    def of_sums(cls, counts: Vector, sums: Vector) -> Self:
-        """Returns data whose squares are not known."""
-        return cls(counts, sums, np.full(counts.size, np.nan))
-
     @cached_property
     def samples(self) -> int:
         return int(self.counts.sum())

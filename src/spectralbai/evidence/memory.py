@@ -44,9 +44,7 @@ class Memory:
                 f"a state must hold memories of known kinds, got {d['kind']!r}; import the module of the rule "
                 "that wrote it"
             )
-        # A field missing from a file of an earlier version gets its default value.
-        made = kind(**{field.name: _from_json(d[field.name]) for field in fields(kind) if field.name in d})
-        return made
+        return kind(**{field.name: _from_json(d[field.name]) for field in fields(kind)})
 
 
 Memory._kinds[Memory.kind] = Memory

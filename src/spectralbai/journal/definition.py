@@ -32,6 +32,13 @@ SETTINGS = ("delta", "goal", "budget", "until", "failed_as", "stopped")
 Goal = Literal["max", "min"]
 
 
+def is_over(results: int, now: float, budget: int | None, until: float | None, stopped: float | None) -> bool:
+    """Returns whether a study with these limits, and this many results now, is over."""
+    if stopped is not None:
+        return True
+    return (budget is not None and results >= budget) or (until is not None and now >= until)
+
+
 @dataclass(frozen=True, eq=False)
 class Definition:
     """The question of a study: which arm of `instance` has the largest (or least) mean outcome, at risk `delta`?
@@ -153,9 +160,7 @@ class Definition:
 
     def over(self, results: int, now: float) -> bool:
         """Returns whether the study was stopped, or has reached its budget or its end, with this many results now."""
-        if self.stopped is not None:
-            return True
-        return (self.budget is not None and results >= self.budget) or (self.until is not None and now >= self.until)
+        return is_over(results, now, self.budget, self.until, self.stopped)
 
     def check_outcome(self, outcome: Any) -> float:
         """Returns an outcome as a number; raises InvalidInput if the instance does not allow it."""

@@ -87,8 +87,8 @@ class Snapshot:
     definition: Definition
     """The definition at that time; see `Definition.of`."""
     time: float
-    revision: int
-    """Revision of the study: as long as it stays the same, nothing has changed."""
+    folded: int
+    """Revision up to which the stored state is folded; the results told since lead on to `state`."""
     state: State
     unprocessed: int
     """Number of results told that are not yet processed: a worker must update the stored state first."""

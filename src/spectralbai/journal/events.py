@@ -10,26 +10,19 @@ they happened, and results with larger numbers come after them, even if they wer
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from spectralbai.checks import check_integer, check_number, check_words, is_line
 from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
+from spectralbai.journal.body import REMEDY, Body
 from spectralbai.verdict import Verdict
 
 if TYPE_CHECKING:
     from spectralbai.journal.definition import Definition
-    from spectralbai.journal.fold import Fold
     from spectralbai.journal.records import Recorder
-
-REMEDY = "export the study again"
-FAR = 1e18
-"""No time is later, in seconds since 1970."""
-LARGE = 2**31
-"""Whole numbers in a log are below this, as in the columns of a database."""
+    from spectralbai.journal.replay import Replay
 
 
 @dataclass(frozen=True)
@@ -56,7 +49,7 @@ class Event:
         """Returns the definition of the study after the event, which happened at that time."""
         return definition
 
-    def apply(self, fold: Fold) -> None:
+    def apply(self, replay: Replay) -> None:
         """Changes the state as the event says; raises InvalidInput if it cannot have happened then."""
 
     def enter(self, recorder: Recorder, time: float) -> None:
@@ -75,95 +68,6 @@ class Entry(NamedTuple):
     def as_dict(self) -> dict[str, Any]:
         """Returns the entry, JSON-ready."""
         return {"revision": self.revision, "kind": self.event.kind, "time": self.time, **self.event.body()}
-
-
-class Body:
-    """The body of an event in a document; each method returns a value, or says what is wrong where.
-
-    There may be hundreds of thousands: what is right is let through before a sentence about it is put together.
-    """
-
-    __slots__ = ("_values", "place")
-
-    def __init__(self, place: int, values: Mapping[str, Any]) -> None:
-        """`place` is the number of the event in the list of all events."""
-        self.place = place
-        self._values = values
-
-    @property
-    def path(self) -> str:
-        return f"$.events[{self.place}]"
-
-    def value(self, name: str, *default: Any) -> Any:
-        if name not in self._values and not default:
-            raise InvalidInput(f"{self.path} lacks {name}; {REMEDY}")
-        return self._values.get(name, *default)
-
-    def integer(self, name: str) -> int:
-        return self.whole(name, self.value(name))
-
-    def whole(self, name: str, value: Any) -> int:
-        if type(value) is int and 0 <= value < LARGE:
-            return value
-        return check_integer(f"{self.path}.{name}", value, 0, LARGE - 1)
-
-    def number(self, name: str) -> float:
-        found = self.value(name)
-        if type(found) is float and 0 <= found < FAR:
-            return found
-        return check_number(f"{self.path}.{name}", found, "a time", low=0.0, strict=False)
-
-    def words(self, name: str, most: int, *, blank: bool = False) -> str:
-        return check_words(f"{self.path}.{name}", self.value(name), most, blank=blank)
-
-    def object(self, name: str, *default: Any) -> dict[str, Any]:
-        found = self.value(name, *default)
-        if not isinstance(found, dict) or not all(isinstance(key, str) for key in found):
-            raise InvalidInput(f"{self.path}.{name} must be an object; {REMEDY}")
-        return found
-
-    def list(self, name: str, *default: Any) -> list[Any]:
-        found = self.value(name, *default)
-        if not isinstance(found, list):
-            raise InvalidInput(f"{self.path}.{name} must be a list; {REMEDY}")
-        return found
-
-    def integers(self, name: str) -> tuple[int, ...]:
-        return tuple(self.whole(name, each) for each in self.list(name))
-
-    def ids(self, name: str) -> tuple[str, ...]:
-        return tuple(self.id(name, each) for each in self.list(name))
-
-    def id(self, name: str, value: Any) -> str:
-        if not is_line(value, 16) or not value:
-            raise InvalidInput(
-                f"{self.path}.{name}: an id must be up to 16 characters, got {str(value)[:40]!r}; {REMEDY}"
-            )
-        return str(value)
-
-    def texts(self, name: str, *default: Any) -> dict[str, str]:
-        found = self.object(name, *default)
-        if not all(is_line(text, 200) for text in found.values()):
-            raise InvalidInput(f"{self.path}.{name} must be an object of strings; {REMEDY}")
-        return found
-
-    def verdict(self) -> Verdict:
-        found = {**self.object("verdict"), "lacking": self._values.get("lacking")}
-        try:
-            verdict = Verdict.from_dict(found)
-            whole = (verdict.arm, verdict.samples, verdict.stopped_at or 0, *(verdict.candidates or ()))
-            numbers = (verdict.statistic, verdict.threshold, *(verdict.lacking or ()))
-            words = (verdict.consistent, verdict.proved, verdict.doubted)
-            right = [
-                all(type(number) is int and 0 <= number < LARGE for number in whole),
-                all(type(number) in (int, float) and not math.isnan(number) for number in numbers),
-                all(type(word) is bool for word in words),
-            ]
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
-            right = [False]
-        if not all(right):
-            raise InvalidInput(f"{self.path}.verdict is no verdict; {REMEDY}")
-        return verdict
 
 
 @dataclass(frozen=True)
@@ -187,9 +91,6 @@ class StudyCreated(Event):
 
         return Definition.from_dict(self.study)
 
-    def apply(self, fold: Fold) -> None:
-        fold.begin()
-
 
 @dataclass(frozen=True)
 class BlockOpened(Event):
@@ -207,9 +108,8 @@ class BlockOpened(Event):
     def from_body(cls, body: Body) -> BlockOpened:
         return cls(body.integer("number"), body.integer("results"), body.integers("arms"))
 
-    def apply(self, fold: Fold) -> None:
-        fold.feed(self.results)
-        fold.open(self.number, self.arms)
+    def apply(self, replay: Replay) -> None:
+        replay.open(self)
 
     def enter(self, recorder: Recorder, time: float) -> None:
         recorder.open(self, time)
@@ -238,16 +138,14 @@ class TicketsGiven(Event):
 
     @classmethod
     def from_body(cls, body: Body) -> TicketsGiven:
-        slots = []
-        for cells in body.list("tickets"):
-            if not isinstance(cells, list) or len(cells) != 3:
-                raise InvalidInput(f"{body.path}.tickets must hold an id, an arm and a block each; {REMEDY}")
-            id_, arm, block = cells
-            slots.append(Slot(body.id("tickets", id_), body.whole("tickets", arm), body.whole("tickets", block)))
+        slots = [
+            Slot(body.id("tickets", id_), body.whole("tickets", arm), body.whole("tickets", block))
+            for id_, arm, block in body.rows("tickets", "id, arm, block")
+        ]
         return cls(body.words("worker", 100, blank=True), body.number("expires"), tuple(slots))
 
-    def apply(self, fold: Fold) -> None:
-        fold.hand_out(self.tickets)
+    def apply(self, replay: Replay) -> None:
+        replay.hand_out(self.tickets)
 
     def enter(self, recorder: Recorder, time: float) -> None:
         for slot in self.tickets:
@@ -276,60 +174,57 @@ class ResultsTold(Event):
     """Where results without tickets come from."""
     failed: dict[str, str] = field(default_factory=dict)
     """Why trials failed, by ticket."""
-    returned: tuple[str, ...] = ()
+    abandoned: tuple[str, ...] = ()
     """Tickets of failed trials that are to be handed out again."""
 
     def body(self) -> dict[str, Any]:
         rows = [list(each) for each in self.results]  # there may be a million
-        return {"results": rows, "origin": self.origin, "failed": self.failed, "returned": list(self.returned)}
+        others = {"origin": self.origin, "failed": self.failed, "abandoned": list(self.abandoned)}
+        return {"results": rows, **{name: value for name, value in others.items() if value}}
 
     @classmethod
     def from_body(cls, body: Body) -> ResultsTold:
-        rows = []
-        for cells in body.list("results"):
-            if not isinstance(cells, list) or len(cells) != 4:
-                raise InvalidInput(f"{body.path}.results must hold arm, outcome, block and ticket each; {REMEDY}")
-            arm, outcome, block, ticket = cells
+        origin = body.words("origin", 200) if body.holds("origin") else None
+        results = []
+        for arm, outcome, block, ticket in body.rows("results", "arm, outcome, block, ticket"):
+            if (ticket is None) == (origin is None):
+                raise InvalidInput(f"{body.path}.results must have tickets, or an origin; {REMEDY}")
             if block is not None:
                 body.whole("results", block)
             if ticket is not None:
                 body.id("results", ticket)
-            rows.append(Told(body.whole("results", arm), outcome, block, ticket))
-        origin = body.value("origin")
-        if origin is not None:
-            origin = body.words("origin", 200)
-        if any((each.ticket is None) == (origin is None) for each in rows):
-            raise InvalidInput(f"{body.path}.results must have tickets, or an origin; {REMEDY}")
-        return cls(tuple(rows), origin, body.texts("failed"), body.ids("returned"))
+            results.append(Told(body.whole("results", arm), outcome, block, ticket))
+        failed = body.texts("failed") if body.holds("failed") else {}
+        return cls(tuple(results), origin, failed, body.ids("abandoned") if body.holds("abandoned") else ())
 
-    def apply(self, fold: Fold) -> None:
-        fold.tell(self)
+    def apply(self, replay: Replay) -> None:
+        replay.tell(self)
 
     def enter(self, recorder: Recorder, time: float) -> None:
         for each in self.results:
             recorder.tell(each, self.origin, time)
         for id_, reason in self.failed.items():
             recorder.change(id_, failed=reason)
-        recorder.give_back(self.returned, time)
+        recorder.abandon(self.abandoned, time)
 
 
 @dataclass(frozen=True)
-class TicketsReturned(Event):
+class TicketsAbandoned(Event):
     """Tickets were given back: their trials will not be done."""
 
-    kind = "returned"
+    kind = "abandoned"
 
     tickets: tuple[str, ...]
 
     @classmethod
-    def from_body(cls, body: Body) -> TicketsReturned:
+    def from_body(cls, body: Body) -> TicketsAbandoned:
         return cls(body.ids("tickets"))
 
-    def apply(self, fold: Fold) -> None:
-        fold.check_tickets(self.tickets)
+    def apply(self, replay: Replay) -> None:
+        replay.check_tickets(self.tickets)
 
     def enter(self, recorder: Recorder, time: float) -> None:
-        recorder.give_back(self.tickets, time)
+        recorder.abandon(self.tickets, time)
 
 
 @dataclass(frozen=True)
@@ -368,35 +263,42 @@ class BlockClosed(RulesRead):
     def from_body(cls, body: Body) -> BlockClosed:
         return cls(block=body.integer("block"), **cls.read(body))
 
-    def apply(self, fold: Fold) -> None:
-        fold.feed(self.results)
-        fold.close(self)
+    def apply(self, replay: Replay) -> None:
+        replay.close(self)
 
 
 @dataclass(frozen=True)
-class OptionWithdrawn(RulesRead):
+class OptionsChanged(RulesRead):
+    """There are other options from then on; tickets of blocks that were cancelled with that are given back."""
+
+    abandoned: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @classmethod
+    def read(cls, body: Body) -> dict[str, Any]:
+        return {**super().read(body), "abandoned": body.ids("abandoned")}
+
+    def enter(self, recorder: Recorder, time: float) -> None:
+        recorder.abandon(self.abandoned, time)
+
+
+@dataclass(frozen=True)
+class OptionWithdrawn(OptionsChanged):
     """An option was taken out."""
 
     kind = "withdrawn"
 
     arm: int
-    returned: tuple[str, ...] = ()
-    """Tickets that are void since."""
 
     @classmethod
     def from_body(cls, body: Body) -> OptionWithdrawn:
-        return cls(arm=body.integer("arm"), returned=body.ids("returned"), **cls.read(body))
+        return cls(arm=body.integer("arm"), **cls.read(body))
 
-    def apply(self, fold: Fold) -> None:
-        fold.feed(self.results)
-        fold.withdraw(self)
-
-    def enter(self, recorder: Recorder, time: float) -> None:
-        recorder.give_back(self.returned, time)
+    def apply(self, replay: Replay) -> None:
+        replay.withdraw(self)
 
 
 @dataclass(frozen=True)
-class OptionsJoined(RulesRead):
+class OptionsJoined(OptionsChanged):
     """Options joined."""
 
     kind = "joined"
@@ -407,25 +309,18 @@ class OptionsJoined(RulesRead):
     """All options from then on, in its JSON form."""
     blocks: tuple[int, ...]
     """Numbers of the blocks that stayed open; no trial of the others was handed out."""
-    returned: tuple[str, ...] = ()
-    """Tickets that are void since."""
 
     @classmethod
     def from_body(cls, body: Body) -> OptionsJoined:
-        instance, blocks, returned = body.object("instance", {}), body.integers("blocks"), body.ids("returned")
-        return cls(instance=instance, blocks=blocks, returned=returned, **cls.read(body))
+        return cls(instance=body.object("instance", {}), blocks=body.integers("blocks"), **cls.read(body))
 
     def define(self, definition: Definition | None, time: float) -> Definition:
         from spectralbai.instance import Instance
 
         return _created(definition).joined(Instance.from_dict(self.instance))
 
-    def apply(self, fold: Fold) -> None:
-        fold.feed(self.results)
-        fold.join(self)
-
-    def enter(self, recorder: Recorder, time: float) -> None:
-        recorder.give_back(self.returned, time)
+    def apply(self, replay: Replay) -> None:
+        replay.join(self)
 
 
 @dataclass(frozen=True)
@@ -446,7 +341,7 @@ KINDS: dict[str, type[Event]] = {
         BlockOpened,
         TicketsGiven,
         ResultsTold,
-        TicketsReturned,
+        TicketsAbandoned,
         BlockClosed,
         OptionWithdrawn,
         OptionsJoined,

@@ -108,7 +108,7 @@ class Recorder:
         if ticket is not None:
             self.change(ticket, result=number)
 
-    def give_back(self, ids: Iterable[str], time: float) -> None:
+    def abandon(self, ids: Iterable[str], time: float) -> None:
         for id_ in ids:
             self.change(id_, abandoned=time)
 

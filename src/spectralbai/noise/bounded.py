@@ -58,7 +58,7 @@ class Bounded(Noise):
         """Returns empirical variances, shrunk towards the variance within all arms together and then moved half-way to
         that of the leader.
 
-        If `squares` is nan, as in states of an earlier version, the largest possible variance is assumed.
+        If `squares` is nan, which means not known, the largest possible variance is assumed.
         """
         freedom = np.maximum(counts - 1, 0.0)
         most = (self.high - self.low) ** 2 / 4  # the largest variance of any distribution on the range

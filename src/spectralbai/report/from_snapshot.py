@@ -26,12 +26,11 @@ def status_of(at: Snapshot, control: int | None = None, said: Statement | None =
     state, definition = at.state, at.definition.of(at.state)
     labels, problem = definition.instance.labels, definition.instance.problem
     if said is None:
-        said = Statements().read(definition.policy, state)
+        said = Statements().read(at)
     verdict, seen = said.verdict, said.estimates
     holds = verdict.consistent and not verdict.doubted
     consistent = None if holds and (seen is None or seen.consistent is None) else holds
     claimed = consistent is not False
-    candidates = None if verdict.candidates and not claimed else verdict.candidates
     results = state.samples + at.unprocessed
     ended = verdict.state == "running" and definition.over(results, at.time)
     arms = _arms(at, definition, said, claimed)
@@ -58,13 +57,10 @@ def status_of(at: Snapshot, control: int | None = None, said: Statement | None =
         room=_room(definition, results, at.created, at.time),
         unprocessed=at.unprocessed,
         sealed=sum(block.arms.size - block.free.size for block in state.blocks[1:]),
-        stopped_at=verdict.stopped_at,
-        statistic=finite(verdict.statistic),
-        threshold=finite(verdict.threshold),
+        verdict=replace(verdict, lacking=None),
         consistent=consistent,
         remaining=None if said.remaining is None else finite(said.remaining),
         computing=said.remaining is None,
-        candidates=None if candidates is None else tuple(labels[arm] for arm in candidates),
         rates=problem.noise.outcome_range == (0.0, 1.0) and arms[0].hits is not None,
         control=None if control is None else labels[control],
         arms=tuple(arms),

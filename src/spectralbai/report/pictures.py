@@ -26,7 +26,7 @@ Rows = Sequence[ArmStatus | CategoryStatus]
 """What the rows of a picture show: arms, or the best arm of each category."""
 
 
-def pictures(status: Status, definition: Definition, checks: Sequence[Verdict]) -> Iterator[Picture]:
+def pictures(status: Status, definition: Definition, verdicts: Sequence[Verdict]) -> Iterator[Picture]:
     """Yields the pictures of a study that has results."""
     many = len(status.arms) > MANY_ARMS
     everything: Rows = status.ranked
@@ -45,15 +45,9 @@ def pictures(status: Status, definition: Definition, checks: Sequence[Verdict]) 
     results, omega = [row.results for row in rows], _floats(row.omega for row in rows)
     ax = plot.plot_shares(names, results, omega, named=named, of=status.results if many else None)
     yield plot.as_png(ax), f"How the trials were shared{some}."
-    raced = [check for check in checks if check.lacking is not None]
-    if raced:
+    if verdicts:
         lines = f", the {len(rows)} {what} that lack most" if some else ", a line per category" if many else ""
-        yield _race(status, definition, raced, lines)
-    elif checks and not many:
-        statistic, threshold = _floats(each.statistic for each in checks), _floats(each.threshold for each in checks)
-        samples = [check.samples for check in checks]
-        ax = plot.plot_evidence(samples, statistic, threshold, status.stopped_at, status.state == "decided")
-        yield plot.as_png(ax), "Evidence over time."
+        yield _race(status, definition, verdicts, lines)
 
 
 def _estimates(status: Status, rows: Rows, named: Sequence[int], some: str) -> Picture:
@@ -95,10 +89,10 @@ def _graph(status: Status, instance: Instance, named: Sequence[str]) -> Picture:
     return plot.as_png(ax), "The graph, coloured by the estimates."
 
 
-def _race(status: Status, definition: Definition, raced: Sequence[Verdict], lines: str) -> Picture:
-    """Returns the race: the accounts at each check. `lines` says which of many lines are shown; "" means all."""
+def _race(status: Status, definition: Definition, verdicts: Sequence[Verdict], lines: str) -> Picture:
+    """Returns the race: the accounts at each verdict. `lines` says which of many lines are shown; "" means all."""
     names, tolerant = definition.instance.labels, definition.instance.problem.tolerance > 0
-    lacking = lacking_of(raced, [arm.withdrawn for arm in status.arms], leaders=tolerant)
+    lacking = lacking_of(verdicts, [arm.withdrawn for arm in status.arms], leaders=tolerant)
     best = None if status.best is None else names.index(status.best)
     # With a tolerance, the study decides when the leader has beaten all others, and they need not be eliminated.
     end = "beaten" if tolerant else "out"
@@ -114,7 +108,7 @@ def _race(status: Status, definition: Definition, raced: Sequence[Verdict], line
             when = f"all of its options are {end} when the least account against them"
         shown = _hardest(lacking)
         lacking, names = lacking[:, shown], tuple(names[each] for each in shown)
-    samples = [check.samples for check in raced]
+    samples = [verdict.samples for verdict in verdicts]
     ax = plot.plot_race(samples, lacking, names, status.delta, best, end_is=end, account_is=account)
     doubt = " But the data contradict R, and nothing is claimed." if status.consistent is False else ""
     return plot.as_png(ax), f"The race{lines}: {when} reaches the line.{doubt}"

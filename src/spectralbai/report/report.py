@@ -159,11 +159,11 @@ class Report:
         """Returns a verdict, JSON-ready; with categories, it has numbers for each category instead of each arm."""
         document: dict[str, Any] = plain(verdict)
         graph = categories_in(self.definition)
-        if graph is not None and verdict.candidates is not None and verdict.lacking is not None:
-            del document["candidates"], document["lacking"]
-            of_arm = graph.of_arm[: len(verdict.lacking)]  # later arms, and perhaps categories, had not joined yet
-            most = most_lacking(np.array([verdict.lacking]), of_arm)[0]
-            left = np.bincount(of_arm[list(verdict.candidates)], minlength=most.size)
+        if graph is not None:
+            accounts, candidates = np.array([document.pop("lacking")]), document.pop("candidates")
+            of_arm = graph.of_arm[: accounts.size]  # later arms, and perhaps categories, had not joined yet
+            most = most_lacking(accounts, of_arm)[0]
+            left = np.bincount(of_arm[candidates], minlength=most.size)
             document["by_category"] = {
                 name: {"candidates": number, "lacking": lacks}
                 for name, number, lacks in zip(graph.categories, left.tolist(), most.tolist(), strict=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -26,7 +27,7 @@ def answer_of(status: Status) -> str:
 
 
 def _contradicted(status: Status) -> str:
-    after = in_words(status.stopped_at or 0, "result")
+    after = in_words(status.verdict.stopped_at or 0, "result")
     if status.candidates == ():
         return (
             f"Every option is eliminated after {after}, which has probability at most {status.delta:g} if all "
@@ -41,7 +42,7 @@ def _contradicted(status: Status) -> str:
 
 
 def _decided(status: Status) -> str:
-    after = in_words(status.stopped_at or 0, "result")
+    after = in_words(status.verdict.stopped_at or 0, "result")
     extreme = "largest" if status.goal == "max" else "least"
     of_left = " of the options not withdrawn" if status.risk > status.delta else ""
     within = f", or is within {status.tolerance:g} of it" if status.tolerance else ""
@@ -154,12 +155,10 @@ def evidence_of(status: Status) -> str:
     """Returns what is proved and what is missing, in words."""
     if status.consistent is False:
         return "nothing is claimed"
-    if status.statistic is None:
+    if not math.isfinite(status.verdict.statistic):
         return "no option can be better by more than the tolerance"
     if status.candidates is None:
-        if status.threshold is None:
-            return "nothing is proved yet"
-        return f"{status.statistic:.4g}, needed {status.threshold:.4g}"
+        return "nothing is proved yet"
     withdrawn = sum(arm.withdrawn for arm in status.arms)
     out = f"{len(status.arms) - len(status.candidates) - withdrawn:,} of {len(status.arms):,} options are out"
     if withdrawn:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from threading import Lock
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
 from spectralbai.patience import within
-from spectralbai.threads import one_thread
+from spectralbai.threads import ProcessLock, one_thread
 
 if TYPE_CHECKING:
     from spectralbai.arrays import Vector
-    from spectralbai.policy import Estimates, Policy, State, Verdict
+    from spectralbai.journal.entries import Snapshot
+    from spectralbai.policy import Estimates, Verdict
 
 
 class Statement(NamedTuple):
     """What a policy says of a state."""
 
-    state: tuple[int, ...]
-    """Which state it is, of those of its study."""
+    key: tuple[int, int]
+    """Which state it is: the revision of the stored state, and the number of results."""
     verdict: Verdict
     omega: Vector | None
     """The shares of future pulls, if there are any."""
@@ -28,60 +28,60 @@ class Statement(NamedTuple):
     """Forecast of the trials still needed; None while it is computed, which happens last."""
 
     @classmethod
-    def begun(cls, policy: Policy, state: State) -> Statement:
+    def begun(cls, at: Snapshot) -> Statement:
         """Returns the part that takes no time."""
-        verdict = policy.verdict(state)
-        return cls(_key(state), verdict, policy.shares(state) if verdict.stopped_at is None else None)
+        policy = at.definition.of(at.state).policy
+        verdict = policy.verdict(at.state)
+        return cls(_key(at), verdict, policy.shares(at.state) if verdict.stopped_at is None else None)
 
-    def continued(self, policy: Policy, state: State) -> Statement:
-        """Returns the statement with the next part that was missing; itself if it is complete."""
+    def continued(self, at: Snapshot) -> Statement:
+        """Returns the statement with the next part that was missing."""
+        policy = at.definition.of(at.state).policy
         with one_thread():
             if self.estimates is None:
-                return self._replace(estimates=policy.estimates(state))
-            if self.remaining is None:
-                return self._replace(remaining=policy.remaining(state))
-        return self
+                return self._replace(estimates=policy.estimates(at.state))
+            return self._replace(remaining=policy.remaining(at.state))
 
 
 class Statements:
     """The last statement about a study, which threads share: each open study has one of these."""
 
     def __init__(self) -> None:
-        self._lock = Lock()  # who asks meanwhile waits, and does not compute the same again
+        self._lock = ProcessLock()  # who asks meanwhile waits, and does not compute the same again
         self._last: Statement | None = None
 
-    def read(self, policy: Policy, state: State, patience: float | None = None) -> Statement:
+    def read(self, at: Snapshot, patience: float | None = None) -> Statement:
         """Returns what the policy says of a state: everything, or what is known after `patience` seconds if they are
         given. The rest is then computed by a thread, for those who ask later."""
-        known = self._known(state)
-        if known is not None and known.remaining is not None:
-            return known
+        said = self._begun(at)
+        if said.remaining is not None:
+            return said
+        lock = self._lock.lock
         if patience is None:
-            with self._lock:
-                return self._complete(policy, state)
+            with lock:
+                return self._complete(at)
         until = monotonic() + patience
 
         def work() -> None:
             try:
-                self._complete(policy, state)
+                self._complete(at)
             finally:
-                self._lock.release()
+                lock.release()
 
-        if self._lock.acquire(timeout=patience):
+        if lock.acquire(timeout=patience):
             within(until - monotonic(), work)
-        return self._known(state) or Statement.begun(policy, state)
+        return self._begun(at)
 
-    def _known(self, state: State) -> Statement | None:
+    def _begun(self, at: Snapshot) -> Statement:
         last = self._last
-        return last if last is not None and last.state == _key(state) else None
+        return last if last is not None and last.key == _key(at) else Statement.begun(at)
 
-    def _complete(self, policy: Policy, state: State) -> Statement:
-        said = self._known(state) or Statement.begun(policy, state)
+    def _complete(self, at: Snapshot) -> Statement:
+        said = self._begun(at)
         while said.remaining is None:
-            self._last = said = said.continued(policy, state)
+            self._last = said = said.continued(at)
         return said
 
 
-def _key(state: State) -> tuple[int, ...]:
-    """Returns which of the states of a study it is: results, blocks, withdrawals and joins are only appended."""
-    return state.samples, state.opened, len(state.withdrawn), len(state.joined)
+def _key(at: Snapshot) -> tuple[int, int]:
+    return at.folded, at.state.samples

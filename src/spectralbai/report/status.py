@@ -18,11 +18,12 @@ from spectralbai.report.sentences import advice_of, answer_of, evidence_of
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
 from spectralbai.text import html
 from spectralbai.text.wording import MOST_NAMED, in_words
+from spectralbai.verdict import Verdict
 
 if TYPE_CHECKING:
     from spectralbai.journal.definition import Goal
 
-FORMAT = "spectralbai-status/2"
+FORMAT = "spectralbai-status/3"
 MOST_ROWS = 30
 """Most arms, and most categories, that a notebook shows."""
 MANY_ARMS = 100
@@ -136,12 +137,8 @@ class Status:
     """Number of results told that are not yet processed, because a worker is still computing."""
     sealed: int
     """Number of results that wait until trials of an earlier block are told: rules do not look at them before."""
-    stopped_at: int | None
-    """Number of results at the decision, or when the data were found to contradict R."""
-    statistic: float | None
-    """Evidence against the challenger that is closest to winning, at the last check; None if no challenger can win."""
-    threshold: float | None
-    """What the statistic must exceed; None before the rule has one."""
+    verdict: Verdict
+    """What the rule said; the accounts, `lacking`, are those of the arms."""
     consistent: bool | None
     """Whether the data agree with R so far, including those told after a decision; None if the rule does not test R, or
     not yet."""
@@ -150,10 +147,6 @@ class Status:
     computing: bool
     """Whether the forecast, or also estimates and intervals, are missing because they are still being computed; only in
     a status that was asked for with `patience`."""
-    candidates: tuple[str, ...] | None
-    """Labels of the arms that may still be best: with probability 1 - delta the best arm is among them at all times at
-    once. None for rules that do not eliminate arms, before the first reading, and if the data contradict R; empty if
-    every arm was eliminated, which contradicts the hypotheses too."""
     rates: bool
     """Whether outcomes are 0 or 1, so that means are rates."""
     control: str | None
@@ -166,6 +159,16 @@ class Status:
         """The proved bound on the probability of a wrong answer since arms last joined: delta, or 2 delta if arms were
         withdrawn. It holds if joins and withdrawals do not depend on outcomes."""
         return min(2 * self.delta, 1.0) if any(arm.withdrawn for arm in self.arms) else self.delta
+
+    @cached_property
+    def candidates(self) -> tuple[str, ...] | None:
+        """Labels of the arms that may still be best: with probability 1 - delta the best arm is among them at all times
+        at once. None before the first reading, and if the data contradict R; empty if every arm was eliminated, which
+        contradicts the hypotheses too."""
+        left = self.verdict.candidates
+        if left is None or (left and self.consistent is False):
+            return None
+        return tuple(self.arms[arm].label for arm in left)
 
     @property
     def answer(self) -> str:
@@ -340,7 +343,7 @@ class Status:
             **{
                 **{field.name: d[field.name] for field in fields(cls)},
                 "R": tuple(map(number, R)) if isinstance(R, list) else R,
-                "candidates": None if d["candidates"] is None else tuple(d["candidates"]),
+                "verdict": Verdict.from_dict(d["verdict"]),
                 "arms": tuple(ArmStatus.from_dict(each) for each in d["arms"]),
                 "pending": tuple(Ticket.from_dict(each) for each in d["pending"]),
             }
@@ -357,6 +360,8 @@ class Status:
             "risk": self.risk,
             **{field.name: getattr(self, field.name) for field in fields(self)},
             "R": plain(self.R),
+            "verdict": self.verdict.as_dict(),
+            "candidates": self.candidates,
             "categories": None if self.categories is None else [asdict(each) for each in self.categories],
             "arms": shown,
             "arms_not_shown": len(self.arms) - len(shown),

@@ -51,15 +51,15 @@ class Events:
 
     async def _stream(self, name: str | None, allowed: Callable[[], bool]) -> AsyncIterator[bytes]:
         queue: asyncio.Queue[Change | None] = asyncio.Queue(MOST_WAITING)
-        yield f"retry: {RETRY}\n\n".encode()
-        for beat in await self._beats():
-            if name in (None, beat.study):
-                yield _event(beat)
-                self._last.setdefault(beat.study, beat)
-        self._listeners[queue] = name
-        if self._watching is None or self._watching.done():
-            self._watching = asyncio.create_task(self._watch())
+        self._listeners[queue] = name  # before it reads, so that no change after that is missed
         try:
+            yield f"retry: {RETRY}\n\n".encode()
+            for beat in await self._beats():
+                if name in (None, beat.study):
+                    yield _event(beat)
+                    self._last.setdefault(beat.study, beat)
+            if self._watching is None or self._watching.done():
+                self._watching = asyncio.create_task(self._watch())
             while not self._closed:
                 try:
                     change: Change | bytes | None = await asyncio.wait_for(queue.get(), self._heartbeat)

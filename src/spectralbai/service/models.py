@@ -288,6 +288,7 @@ class StatusReply(Reply):
     delta: float
     results: int
     best: str | None
+    verdict: dict[str, Any] = Field(description="What the stopping rule said: spectralbai-verdict/2")
     candidates: list[str] | None
     computing: bool = Field(description="Whether the forecast, or also estimates and intervals, are not there yet.")
     arms: list[dict[str, Any]]
@@ -324,11 +325,9 @@ class History(Reply):
     names: list[str] = Field(description="What the numbers of `lacking` are of, in this order.")
     samples: list[int]
     best: list[str]
-    candidates: list[int | None]
-    lacking: list[list[float | None] | None] = Field(
-        description="For each check what the accounts still lack, in nats."
-    )
-    left: list[list[int] | None] = Field(description="For each check how many arms of each name may be best.")
+    candidates: list[int]
+    lacking: list[list[float | None]] = Field(description="For each check what the accounts still lack, in nats.")
+    left: list[list[int]] = Field(description="For each check how many arms of each name may be best.")
     needed: float = Field(description="What an account lacks at the start, in nats.")
 
 

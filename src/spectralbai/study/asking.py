@@ -80,7 +80,7 @@ def _open_ahead(upkeep: Upkeep) -> Change[bool]:
         return folded.revision, lambda draft: not standing.behind
     fold.feed()
     fold.open_ahead()
-    stored, events = StoredState.of(fold.definition, fold.state), fold.openings(before)
+    stored, events = StoredState.of(fold.definition, fold.state), fold.openings(before.opened)
 
     def record(draft: Draft) -> bool:
         draft.events += events

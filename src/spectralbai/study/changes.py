@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from spectralbai.errors import Conflict
 from spectralbai.instance import Instance
-from spectralbai.journal.events import OptionsJoined, OptionWithdrawn, StudyStopped
+from spectralbai.journal.events import OptionsChanged, OptionsJoined, OptionWithdrawn, StudyStopped
 from spectralbai.journal.fold import Fold
 from spectralbai.study.ledger import Ledger, StoredState
 from spectralbai.study.upkeep import Change, Draft, Upkeep
@@ -27,7 +27,7 @@ def withdraw(upkeep: Upkeep, label: str) -> bool:
         before, arm = fold.state, folded.definition.check_arm(label)
         if arm in before.withdrawn:
             return folded.revision, lambda draft: False
-        fold.take_out(arm)
+        fold.withdraw(arm)
         event = OptionWithdrawn(before.samples, folded.definition.rule, fold.verdict, arm)
         stored = StoredState.of(folded.definition, fold.state)
 
@@ -54,7 +54,7 @@ def join(upkeep: Upkeep, instance: Instance) -> str:
         if definition.over(standing.results, now):
             raise Conflict(f'the study "{upkeep.name}" has ended, and nothing could be tried; create another one')
         joining = Fold(definition, before)
-        joining.extend(out)
+        joining.join(out)
         event = OptionsJoined(before.samples, definition.rule, joining.verdict, instance.as_dict(), out)
         stored = StoredState.of(definition, joining.state)
 
@@ -91,13 +91,11 @@ def stop(upkeep: Upkeep) -> bool:
     return upkeep.write(compute)
 
 
-def _record(
-    draft: Draft, event: OptionWithdrawn | OptionsJoined, fold: Fold, before: State, stored: StoredState
-) -> None:
+def _record(draft: Draft, event: OptionsChanged, fold: Fold, before: State, stored: StoredState) -> None:
     """Records a change of the options, and the blocks that closed and opened with it; tickets of blocks that are not
     open any more are given back."""
-    void = draft.ledger.void([block.number for block in stored.state.blocks])
-    draft.events += [replace(event, returned=void), *fold.closings, *fold.openings(before)]
+    tickets = draft.ledger.cancelled([block.number for block in stored.state.blocks])
+    draft.events += [replace(event, abandoned=tickets), *fold.closings, *fold.openings(before.opened)]
     draft.stored = stored
 
 

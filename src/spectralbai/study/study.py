@@ -22,7 +22,7 @@ from spectralbai.journal.events import Entry, Event, StudyCreated
 from spectralbai.journal.fold import Fold, OnCheck
 from spectralbai.journal.records import Records
 from spectralbai.report import Report, Status, status_of
-from spectralbai.report.statement import Statement, Statements
+from spectralbai.report.statement import Statements
 from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
 from spectralbai.study.asking import give
@@ -30,7 +30,7 @@ from spectralbai.study.ledger import Ledger, Mark, StoredState, find_marks, inse
 from spectralbai.study.storage import Storage
 from spectralbai.study.telling import Outcome, Outcomes
 from spectralbai.study.traffic import CountRows
-from spectralbai.study.upkeep import Change, Draft, Upkeep, undamaged
+from spectralbai.study.upkeep import Draft, Upkeep, undamaged
 from spectralbai.text.wording import as_time
 from spectralbai.verdict import Verdict
 
@@ -94,8 +94,7 @@ class Study(Closing):
         definition = Definition(instance, delta, goal, budget, until, failed_as)
         # These raise errors for a definition that cannot be stored or run, before anything is written.
         created = StudyCreated(definition.as_dict(), software("SQLAlchemy"))
-        fold = Fold(definition)
-        fold.begin()
+        fold = Fold(definition, definition.policy.init())
         stored = StoredState.of(definition, fold.state)
         with Storage.given(storage, create=True) as place:
             now = place.clock()
@@ -282,13 +281,11 @@ class Study(Closing):
         """
         if patience is not None:
             patience = check_number("patience", patience, "a number of seconds", low=0.0, strict=False)
-            self._upkeep.catch_up_within(patience)
-        else:
-            self._upkeep.catch_up()
+        self._upkeep.catch_up(patience=patience)
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
             at = self._snapshot(ledger, accounts=False)
-        return status_of(at, base, self._said(at, patience))
+        return status_of(at, base, self._statements.read(at, patience))
 
     def report(self, control: str | None = None) -> Report:
         """Returns the report of the study, for a page or JSON: `.as_html()`, `.as_dict()`.
@@ -300,10 +297,7 @@ class Study(Closing):
         with self._upkeep.reading() as ledger:
             at, log = self._snapshot(ledger), ledger.log(bulk=False)
         # Outside the transaction, because this computes and may have to compile.
-        return Report.of(at, Records.of(log), self.versions, base, self._said(at))
-
-    def _said(self, at: Snapshot, patience: float | None = None) -> Statement:
-        return self._statements.read(at.definition.of(at.state).policy, at.state, patience)
+        return Report.of(at, Records.of(log), self.versions, base, self._statements.read(at))
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a report needs, as of one instant."""
@@ -341,20 +335,14 @@ class Study(Closing):
         """Appends an event to the log, of a kind of your own that changes neither the state nor the definition; returns
         its revision. All else has methods of its own."""
 
-        def compute() -> Change[int]:
-            folded, fold = self._upkeep.up_to_date()
-            before = fold.state
-            event.apply(fold)
-            if event.defines or fold.state is not before:
-                raise InvalidInput(f'an event of the kind "{event.kind}" changes the study; it needs its own method')
+        if any(getattr(type(event), name) is not getattr(Event, name) for name in ("define", "apply", "enter")):
+            raise InvalidInput(f'an event of the kind "{event.kind}" changes the study; it needs its own method')
 
-            def record(draft: Draft) -> int:
-                draft.events.append(event)
-                return draft.standing.revision + 1
+        def record(draft: Draft) -> int:
+            draft.events.append(event)
+            return draft.standing.revision + 1
 
-            return folded.revision, record
-
-        return self._upkeep.write(compute)
+        return self._upkeep.write(lambda: (self._upkeep.folded.revision, record))
 
     def records(self) -> Records:
         """Returns all results, tickets and blocks ever recorded, as of one instant."""
@@ -392,7 +380,7 @@ class Study(Closing):
             created=self.created,
             definition=folded.definition,
             time=now,
-            revision=standing.revision,
+            folded=standing.folded,
             state=fold.state,
             unprocessed=standing.results - fold.state.samples,
             pending=ledger.pending(now, labels),

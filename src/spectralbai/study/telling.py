@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from spectralbai.checks import check_words, is_line
 from spectralbai.errors import Conflict, InvalidInput, NotFound, SpectralBAIError
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Failure, Ticket
-from spectralbai.journal.events import ResultsTold, TicketsReturned, Told
+from spectralbai.journal.events import ResultsTold, TicketsAbandoned, Told
 from spectralbai.journal.fold import OnCheck
-from spectralbai.study.ledger import Known, Ledger
+from spectralbai.study.ledger import Ledger, TicketRow
 from spectralbai.study.upkeep import Change, Draft, Upkeep
 
 Outcome = float | Failure | None
@@ -45,34 +45,34 @@ class Tell:
     def ids(self) -> list[str]:
         return list(dict.fromkeys(id_ for id_, _ in self._outcomes))
 
-    def record(self, draft: Draft, known: dict[str, Known]) -> int:
-        """Adds what is new to a draft; returns how many outcomes were new. `known` has what is recorded of the tickets,
+    def record(self, draft: Draft, rows: dict[str, TicketRow]) -> int:
+        """Adds what is new to a draft; returns how many outcomes were new. `rows` has what is recorded of the tickets,
         and is brought up to date."""
         new: dict[str, Told] = {}
         failed: set[str] = set()
         for id_, outcome in self._outcomes:
-            if id_ not in known:
+            if id_ not in rows:
                 raise NotFound(f'"{id_}" is no ticket of the study "{self._name}"; tell under the id that ask gave')
-            before = new[id_].outcome if id_ in new else known[id_].outcome
+            before = new[id_].outcome if id_ in new else rows[id_].outcome
             if outcome is None:
                 if before is not None:
                     raise Conflict(f'the ticket "{id_}" has the outcome {before!r} already; it did not fail')
                 failed.add(id_)
             elif before is None:
-                new[id_] = Told(known[id_].arm, outcome, known[id_].block, id_)
+                new[id_] = Told(rows[id_].arm, outcome, rows[id_].block, id_)
             elif before != outcome:
                 raise Conflict(
                     f'the ticket "{id_}" has the outcome {before!r} already, got {outcome!r}; results are never changed'
                 )
-        told = new.keys() | failed
-        reasons = {id_: why for id_, why in self._reasons.items() if id_ in told and why != known[id_].failed}
-        returned = tuple(id_ for id_ in self.ids if id_ in failed and not known[id_].returned)
-        if new or reasons or returned:
-            draft.events.append(ResultsTold(tuple(new.values()), None, reasons, returned))
-        for id_ in told:
-            arm, block, outcome, back, why = known[id_]
+        changed = new.keys() | failed
+        reasons = {id_: why for id_, why in self._reasons.items() if id_ in changed and why != rows[id_].failed}
+        abandoned = tuple(id_ for id_ in self.ids if id_ in failed and not rows[id_].abandoned)
+        if new or reasons or abandoned:
+            draft.events.append(ResultsTold(tuple(new.values()), None, reasons, abandoned))
+        for id_ in changed:
+            arm, block, outcome, back, why = rows[id_]
             outcome = new[id_].outcome if id_ in new else outcome
-            known[id_] = Known(arm, block, outcome, back or id_ in failed, reasons.get(id_, why))
+            rows[id_] = TicketRow(arm, block, outcome, back or id_ in failed, reasons.get(id_, why))
         return len(new) + len(failed)
 
 
@@ -83,7 +83,7 @@ def tell(upkeep: Upkeep, results: Outcomes) -> int:
     def compute() -> Change[int]:
         folded = upkeep.folded
         batch = Tell(upkeep.name, folded.definition, given)
-        return folded.revision, lambda draft: batch.record(draft, draft.ledger.known(batch.ids))
+        return folded.revision, lambda draft: batch.record(draft, draft.ledger.ticket_rows(batch.ids))
 
     return upkeep.write(compute)
 
@@ -105,11 +105,11 @@ def tell_batches(
 
         def record(draft: Draft) -> list[int | SpectralBAIError]:
             tells = [each for each in checked if isinstance(each, Tell)]
-            known = draft.ledger.known(sorted({id_ for each in tells for id_ in each.ids}))
+            rows = draft.ledger.ticket_rows(sorted({id_ for each in tells for id_ in each.ids}))
             answers: list[int | SpectralBAIError] = []
             for each in checked:
                 try:
-                    answers.append(each.record(draft, known) if isinstance(each, Tell) else each)
+                    answers.append(each.record(draft, rows) if isinstance(each, Tell) else each)
                 except SpectralBAIError as error:
                     answers.append(error)
             return answers
@@ -140,7 +140,7 @@ def add(
 
         def record(draft: Draft) -> int:
             own = [each for each in others if draft.ledger.results_of(each)]
-            own += draft.ledger.known(named)
+            own += draft.ledger.ticket_rows(named)
             if own:
                 raise Conflict(
                     f'these results are in the study "{upkeep.name}" already, such as that of "{min(own)}"; nothing '
@@ -158,10 +158,10 @@ def add(
 
 def recorded(ledger: Ledger, origin: str, results: list[tuple[int, float]]) -> bool:
     """Returns whether these results of an origin are recorded; raises Conflict if different ones of it are."""
-    known = ledger.results_of(origin)
-    if known and sorted(known) != sorted(results):  # sorted, because counts have no order
+    there = ledger.results_of(origin)
+    if there and sorted(there) != sorted(results):  # sorted, because counts have no order
         raise Conflict(f'results of the origin "{origin}" are recorded already, and differ; results are never changed')
-    return bool(known)
+    return bool(there)
 
 
 def abandon(upkeep: Upkeep, tickets: Iterable[Ticket | str]) -> None:
@@ -169,15 +169,15 @@ def abandon(upkeep: Upkeep, tickets: Iterable[Ticket | str]) -> None:
     ids = list(dict.fromkeys(_ticket_id(ticket) for ticket in tickets))
 
     def record(draft: Draft) -> None:
-        known: Mapping[str, Known] = draft.ledger.known(ids)
+        rows = draft.ledger.ticket_rows(ids)
         for id_ in ids:
-            if id_ not in known:
+            if id_ not in rows:
                 raise NotFound(f'"{id_}" is no ticket of the study "{upkeep.name}"')
-            if known[id_].outcome is not None:
+            if rows[id_].outcome is not None:
                 raise Conflict(f'the ticket "{id_}" has its result already and cannot be given back')
-        new = tuple(id_ for id_ in ids if not known[id_].returned)
+        new = tuple(id_ for id_ in ids if not rows[id_].abandoned)
         if new:
-            draft.events.append(TicketsReturned(new))
+            draft.events.append(TicketsAbandoned(new))
 
     upkeep.write(lambda: (upkeep.folded.revision, record))
 

@@ -98,9 +98,8 @@ def settle(fold: Fold, arms: Indices, outcomes: Vector) -> tuple[list[Event], li
             planned = max(state.blocks[0].arms.size, _until_estimate(fold.definition, state, left))
             if 2 * size > 3 * planned:  # otherwise all that is left becomes one block, so that no small one remains
                 size = planned
-            opened = BlockOpened(number, state.samples, tuple(left[:size].tolist()))
-            fold.open(opened.number, opened.arms)
-            events.append(opened)
+            fold.set_pulls(number, left[:size])
+            events.append(BlockOpened(number, state.samples, tuple(left[:size].tolist())))
         for arm, outcome in zip(left[:size].tolist(), outcomes[len(blocks) :].tolist(), strict=False):
             fold.queue.add(arm, outcome, number)
         fold.feed()
@@ -162,7 +161,7 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
             if draft.standing.results != before.samples:
                 return None  # results were told meanwhile
             opened = {event.number for event in events if isinstance(event, BlockOpened)}
-            last = [event for event in fold.openings(before) if event.number not in opened]
+            last = [event for event in fold.openings(before.opened) if event.number not in opened]
             draft.events += [ResultsTold(rows, id_), *events, *last]
             draft.stored = stored
             return len(results)

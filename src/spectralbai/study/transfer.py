@@ -9,8 +9,10 @@ from typing import Any
 
 from spectralbai.checks import check_words
 from spectralbai.errors import InvalidInput
-from spectralbai.journal.events import REMEDY, Entry, read_log
-from spectralbai.journal.fold import OnCheck, fold
+from spectralbai.journal.body import REMEDY
+from spectralbai.journal.events import Entry, read_log
+from spectralbai.journal.fold import OnCheck
+from spectralbai.journal.replay import replay
 from spectralbai.study.ledger import StoredState, insert_study
 from spectralbai.study.storage import Storage
 from spectralbai.study.study import Study
@@ -81,13 +83,13 @@ def import_study(
     own, log = read_export(document)
     new = check_words("name", own if name is None else name, 100)
     try:
-        folded = fold(log, on_check)
+        fold = replay(log, on_check)
     except InvalidInput as error:
         raise InvalidInput(f"{error}; {REMEDY}") from None
-    stored = StoredState.of(folded.definition, folded.state)
+    stored = StoredState.of(fold.definition, fold.state)
     with Storage.given(storage, create=True) as place:
         with place.writing() as connection:
-            insert_study(connection, new, log, folded.definition, stored)
+            insert_study(connection, new, log, fold.definition, stored)
         return Study.named(new, place, place is not storage)
 
 

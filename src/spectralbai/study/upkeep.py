@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Lock
 from typing import TYPE_CHECKING, TypeVar
 
 from spectralbai.errors import StorageError
@@ -24,7 +23,7 @@ from spectralbai.journal.fold import Fold, OnCheck
 from spectralbai.patience import within
 from spectralbai.study.ledger import Ledger, Standing, StoredState
 from spectralbai.study.storage import Storage
-from spectralbai.threads import one_thread
+from spectralbai.threads import ProcessLock, one_thread
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
@@ -89,8 +88,8 @@ class Upkeep:
             standing = ledger.standing()
             with undamaged(name):
                 definition = ledger.definition()
-        self._known = Folded(standing.folded, standing.defined, definition, None)
-        self._updating = Lock()  # held by the thread of this process that updates the state
+        self._folded = Folded(standing.folded, standing.defined, definition, None)
+        self._updating = ProcessLock()  # held by the thread of this process that updates the state
 
     @property
     def now(self) -> float:
@@ -100,12 +99,12 @@ class Upkeep:
     @property
     def definition(self) -> Definition:
         """The definition as it was last read; it changes when options join or the study is stopped."""
-        return self._known.definition
+        return self._folded.definition
 
     @property
     def folded(self) -> Folded:
         """The stored state and the definition as they were last read."""
-        return self._known
+        return self._folded
 
     @contextmanager
     def reading(self) -> Iterator[Ledger]:
@@ -131,26 +130,24 @@ class Upkeep:
         change is to be recorded. `on_recorded` is called once everything is written. If the change completed a block,
         this worker then updates the state; `on_check` is called meanwhile.
         """
-        claimed = False
-
-        def claim(standing: Standing) -> float | None:
-            nonlocal claimed
-            claimed = self._unclaimed(standing)
-            return self.now + CLAIM if claimed else None
-
-        answer, after = self._record(compute, claim)
+        answer, after, claimed = self._record(compute)
         if on_recorded is not None:
             on_recorded(answer)
         # The thread that was updating the state when this change was recorded may have ended just before.
-        if claimed or (after.behind and self._unclaimed(after)):
-            self.advance(on_check)
+        if claimed or self._unclaimed(after):
+            self._update(on_check, claimed)
         return answer
 
-    def _record(
-        self, compute: Callable[[], Change[T]], claim: Callable[[Standing], float | None]
-    ) -> tuple[T, Standing]:
-        """Returns what a change returns when it is recorded, and how far the study is then. `claim` says until when
-        this worker claims the update of the state, or None if it does not."""
+    def _record(self, compute: Callable[[], Change[T]], own: bool = False) -> tuple[T, Standing, bool]:
+        """Returns what a change returns when it is recorded, how far the study is then, and whether this worker has
+        claimed the update of the state that is due then: if nobody had. `own` says that it is updating the state."""
+        claimed = False
+
+        def claim(after: Standing) -> float | None:
+            nonlocal claimed
+            claimed = after.behind if own else self._unclaimed(after)
+            return self.now + CLAIM if claimed else 0.0 if own else None
+
         while True:
             revision, record = compute()
             with self.writing() as ledger:
@@ -163,11 +160,11 @@ class Upkeep:
                     break
             self.refresh()
         if draft.stored is not None:
-            known = self._known  # which other threads may set meanwhile
-            if draft.definition is not None or known.defined == after.defined:
-                definition = draft.definition or known.definition
+            last = self._folded  # which other threads may set meanwhile
+            if draft.definition is not None or last.defined == after.defined:
+                definition = draft.definition or last.definition
                 self._remember(Folded(after.folded, after.defined, definition, draft.stored.state))
-        return answer, after
+        return answer, after, claimed
 
     def refresh(self) -> None:
         """Reads the definition again if it has changed in the storage."""
@@ -176,12 +173,12 @@ class Upkeep:
 
     def read(self, ledger: Ledger, with_state: bool = True) -> tuple[Standing, Folded]:
         """Returns how far the study is, and the stored state with its definition; they are read only if changed."""
-        standing, known = ledger.standing(), self._known  # which other threads may set meanwhile
-        if known.revision == standing.folded and (known.state is not None or not with_state):
-            return standing, known
+        standing, last = ledger.standing(), self._folded  # which other threads may set meanwhile
+        if last.revision == standing.folded and (last.state is not None or not with_state):
+            return standing, last
         with undamaged(self.name):
-            definition = known.definition if known.defined == standing.defined else ledger.definition()
-            state = known.state if known.revision == standing.folded else None
+            definition = last.definition if last.defined == standing.defined else ledger.definition()
+            state = last.state if last.revision == standing.folded else None
             if with_state and state is None:
                 from spectralbai.policy import State  # it loads compiled code, which telling does not need
 
@@ -192,13 +189,13 @@ class Upkeep:
 
     def _remember(self, folded: Folded) -> None:
         """Keeps a stored state for later calls, unless another thread has a newer one."""
-        if folded.revision >= self._known.revision:
-            self._known = folded
+        if folded.revision >= self._folded.revision:
+            self._folded = folded
 
     def _forget(self, standing: Standing) -> None:
         """Forgets a state that is newer than the storage, which was restored from a backup."""
-        if self._known.revision > standing.revision:
-            self._known = Folded(0, 0, self._known.definition, None)
+        if self._folded.revision > standing.revision:
+            self._folded = Folded(0, 0, self._folded.definition, None)
 
     def current(self, ledger: Ledger) -> tuple[Standing, Folded, Fold]:
         """Returns how far the study is, the stored state, and a fold that goes on from it with the results told since,
@@ -219,19 +216,17 @@ class Upkeep:
                 return folded, fold
             self.wait()  # another worker is about to close a block, which may bring the decision
 
-    def catch_up(self, on_check: OnCheck | None = None) -> None:
-        """Updates the stored state if results are not yet processed and no other worker is doing it."""
-        with self.reading() as ledger:
-            standing, _ = self.read(ledger, with_state=False)
-        if self._unclaimed(standing):
-            self.write(lambda: (self._known.revision, lambda draft: None), on_check=on_check)
+    def catch_up(self, on_check: OnCheck | None = None, patience: float | None = None) -> None:
+        """Updates the stored state if results are not yet processed and no other worker is doing it.
 
-    def catch_up_within(self, seconds: float) -> None:
-        """Does what `catch_up` does, but returns after so many seconds even if the update is not done; it goes on."""
-        with self.reading() as ledger:
-            standing, _ = self.read(ledger, with_state=False)
-        if self._unclaimed(standing):
-            within(seconds, self.catch_up)
+        If `patience` is given, it returns after so many seconds even if the update is not done, which then goes on.
+        """
+        if not self._due():
+            return
+        if patience is None:
+            self._update(on_check)
+        else:
+            within(patience, self._update)
 
     def wait(self) -> None:
         """Waits until the stored state is up to date; if no worker is updating it, does so."""
@@ -247,15 +242,31 @@ class Upkeep:
             time.sleep(pause * random.uniform(0.5, 1.0))
             pause = min(2 * pause, LONGEST_PAUSE)
 
-    def advance(self, on_check: OnCheck | None = None) -> None:
-        """Updates the stored state, step by step, until it is up to date; the caller must have claimed this."""
-        with self._updating, one_thread():
-            while self._advance(on_check):
-                pass
-        self.catch_up(on_check)  # a thread that told the last result of a block meanwhile left it to this one
+    def _due(self) -> bool:
+        """Whether the stored state needs an update and no worker is doing it."""
+        with self.reading() as ledger:
+            standing, _ = self.read(ledger, with_state=False)
+        return self._unclaimed(standing)
 
-    def _advance(self, on_check: OnCheck | None) -> bool:
-        """Processes the results told since the stored state, at most as many as are due; returns whether more are."""
+    def _update(self, on_check: OnCheck | None = None, claimed: bool = False) -> None:
+        """Updates the stored state, step by step, until it is up to date or another worker does it; `claimed` says
+        whether this worker has claimed it already."""
+        # At the end it looks again: a thread that told the last result of a block meanwhile left it to this one.
+        while claimed or (self._due() and self._claim()):
+            with self._updating.lock, one_thread():
+                samples, standing = self._advance()
+            if samples is not None and on_check is not None:
+                on_check(samples, standing.results)
+            claimed = standing.behind
+
+    def _claim(self) -> bool:
+        """Claims the update of the stored state; returns False if it is not due any more, or another worker did."""
+        _, _, claimed = self._record(lambda: (self._folded.revision, lambda draft: None))
+        return claimed
+
+    def _advance(self) -> tuple[int | None, Standing]:
+        """Processes the results told since the stored state, at most as many as are due; returns how many there are in
+        the new one, None if another worker has done it, and how far the study is."""
 
         def compute() -> Change[int | None]:
             with self.reading() as ledger:
@@ -264,11 +275,11 @@ class Upkeep:
                 before = folded.state
                 queue = ledger.queue(before.samples, standing.due)
             if not standing.behind:
-                return folded.revision, lambda draft: None  # another worker has done it
+                return folded.revision, lambda draft: None
             fold = Fold(folded.definition, before, queue)
             fold.feed()
             stored = StoredState.of(folded.definition, fold.state)
-            events = [*fold.closings, *fold.openings(before)]
+            events = [*fold.closings, *fold.openings(before.opened)]
 
             def record(draft: Draft) -> int:
                 draft.stored = stored
@@ -277,10 +288,8 @@ class Upkeep:
 
             return folded.revision, record
 
-        samples, standing = self._record(compute, lambda after: self.now + CLAIM if after.behind else 0.0)
-        if samples is not None and on_check is not None:
-            on_check(samples, standing.results)
-        return standing.behind
+        samples, standing, _ = self._record(compute, own=True)
+        return samples, standing
 
     def _unclaimed(self, standing: Standing) -> bool:
         """Whether the stored state needs an update and no worker is doing it.
@@ -290,7 +299,7 @@ class Upkeep:
         no claim to know of it.
         """
         now = self.now
-        return standing.behind and not self._updating.locked() and not now < standing.claimed <= now + CLAIM
+        return standing.behind and not self._updating.lock.locked() and not now < standing.claimed <= now + CLAIM
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from spectralbai.service import models
 from spectralbai.service.answers import Answer
 from spectralbai.service.routes.common import Name, TheShelf, answers
 from spectralbai.study import ArmStatus, Status, Study
+from spectralbai.text.wording import finite
 from spectralbai.verdict import Verdict
 
 router = APIRouter(prefix="/api/studies/{name}", tags=["views"])
@@ -101,24 +102,20 @@ def _history(study: Study, limit: int) -> dict[str, Any]:
         chosen = _rivals(verdicts, n_arms)
         names, of = [labels[arm] for arm in chosen], np.full(n_arms, -1)
         of[chosen] = np.arange(len(chosen))
-    lacking: list[list[float | None] | None] = []
-    left: list[list[int] | None] = []
+    lacking: list[list[float | None]] = []
+    left: list[list[int]] = []
     for verdict in verdicts:
-        if verdict.lacking is None or verdict.candidates is None:
-            lacking.append(None)
-            left.append(None)
-            continue
-        known = of[: len(verdict.lacking)]  # others have joined since
+        accounts, candidates = np.array(verdict.lacking, dtype=float), list(verdict.candidates or ())
         most = np.full(len(names) + 1, -math.inf)
-        np.maximum.at(most, known, np.array(verdict.lacking, dtype=float))
-        lacking.append([float(each) if math.isfinite(each) else None for each in most[: len(names)]])
-        left.append(np.bincount(of[list(verdict.candidates)] + 1, minlength=len(names) + 1)[1:].tolist())
+        np.maximum.at(most, of[: accounts.size], accounts)  # others have joined since
+        lacking.append([finite(each) for each in most[: len(names)]])
+        left.append(np.bincount(of[candidates] + 1, minlength=len(names) + 1)[1:].tolist())
     return {
         "kind": kind,
         "names": names,
         "samples": [verdict.samples for verdict in verdicts],
         "best": [labels[verdict.arm] for verdict in verdicts],
-        "candidates": [None if verdict.candidates is None else len(verdict.candidates) for verdict in verdicts],
+        "candidates": [len(verdict.candidates or ()) for verdict in verdicts],
         "lacking": lacking,
         "left": left,
         "needed": math.log(1 / definition.delta),
@@ -128,7 +125,7 @@ def _history(study: Study, limit: int) -> dict[str, Any]:
 
 def _rivals(verdicts: tuple[Verdict, ...], n_arms: int) -> list[int]:
     """Returns the arms with a line each if there are many: those whose accounts lacked most at the last verdict."""
-    if not verdicts or verdicts[-1].lacking is None:
+    if not verdicts:
         return list(range(min(FIRST, n_arms)))
     lacking = np.array(verdicts[-1].lacking, dtype=float)
     lacking[verdicts[-1].arm] = -math.inf

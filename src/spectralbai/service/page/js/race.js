@@ -201,7 +201,7 @@ function linesOf(history, status) {
     const points = [];
     let out = null;
     history.lacking.forEach((row, at) => {
-      if (row === null || out !== null) return;
+      if (out !== null) return;
       if (points.length && history.left[at][place] === 0) {
         out = history.samples[at];
         points.push([at, history.needed]);

@@ -1,0 +1,172 @@
+"""A log replayed: every event is checked against the state that the events before it led to.
+
+Pulls of blocks are taken as they were recorded, so that they match the tickets handed out: a computer that rounds
+differently might have planned others. What rules said stands as it was recorded, whatever a later version of a rule
+would say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from spectralbai.checks import check_arm
+from spectralbai.errors import InvalidInput
+from spectralbai.journal.definition import Definition
+from spectralbai.journal.events import (
+    BlockClosed,
+    BlockOpened,
+    Entry,
+    OptionsJoined,
+    OptionWithdrawn,
+    ResultsTold,
+    RulesRead,
+    Slot,
+    StudyCreated,
+    defined_by,
+)
+from spectralbai.journal.fold import Fold, OnCheck
+from spectralbai.verdict import Verdict
+
+
+class Replay:
+    """The fold of a log up to some event, and what later events are compared with."""
+
+    def __init__(self, definition: Definition) -> None:
+        self.fold = Fold(definition, definition.history[0].policy.init())
+        self._slots: dict[str, tuple[int, int]] = {}  # (block, arm) of each ticket
+        self._answered: set[str] = set()  # tickets with a result
+        self._recorded: set[int] = set()  # numbers of the blocks whose opening an event has recorded
+        self._places: set[tuple[int, int]] = set()  # (block, arm) of the slots of the state for which they were listed
+        self._listed: object = None
+
+    def hand_out(self, slots: Iterable[Slot]) -> None:
+        """Takes note of tickets."""
+        state = self.fold.state
+        if self._listed is not state:
+            self._listed = state
+            self._places = {(block.number, arm) for block in state.blocks for arm in block.arms.tolist()}
+        for slot in slots:
+            if slot.id in self._slots:
+                raise InvalidInput(f"the ticket {slot.id!r} was handed out already")
+            if slot.block not in self._recorded or (slot.block, slot.arm) not in self._places:
+                raise InvalidInput(f"the ticket {slot.id!r} is no slot of a block that is open")
+            self._slots[slot.id] = slot.block, slot.arm
+
+    def check_tickets(self, ids: Iterable[str]) -> None:
+        """Raises InvalidInput if there is no ticket with one of these ids."""
+        for id_ in ids:
+            if id_ not in self._slots:
+                raise InvalidInput(f"there is no ticket {id_!r}")
+
+    def tell(self, event: ResultsTold) -> None:
+        """Puts results into the queue."""
+        fold = self.fold
+        definition = fold.definition.of(fold.state)
+        n_arms = definition.instance.problem.n_arms
+        self.check_tickets(event.failed)
+        self.check_tickets(event.abandoned)
+        for arm, outcome, block, ticket in event.results:
+            check_arm("arm", arm, n_arms)
+            if ticket is not None:
+                self.check_tickets((ticket,))
+                if self._slots[ticket] != (block, arm) or ticket in self._answered:
+                    raise InvalidInput(f"a result of the ticket {ticket!r} has another block or arm, or is its second")
+                self._answered.add(ticket)
+            fold.queue.add(arm, definition.check_outcome(outcome), block)
+
+    def open(self, event: BlockOpened) -> None:
+        """Opens a block with these pulls; if it is open already, gives it these pulls."""
+        self._feed(event.results)
+        fold, number = self.fold, event.number
+        if not event.arms or max(event.arms) >= fold.state.n_arms:
+            raise InvalidInput(f"block {number} needs pulls of arms that were there then")
+        if fold.state.opened < number:
+            raise InvalidInput(f"block {number} cannot be the next")
+        if fold.state.opened == number:
+            fold.open_ahead()
+        fold.set_pulls(number, np.array(event.arms, dtype=np.intp))
+        self._recorded.add(number)
+
+    def close(self, event: BlockClosed) -> None:
+        """Checks that a block closed, and that the rules said then what the event says."""
+        self._feed(event.results)
+        closings, block = self.fold.closings, event.block
+        if not closings or (closings[0].block, closings[0].results) != (block, event.results):
+            raise InvalidInput(f"block {block} cannot have closed after {event.results} results")
+        if block not in self._recorded:
+            raise InvalidInput(f"block {block} was never opened")
+        self._stands(event, closings.pop(0).verdict)
+
+    def withdraw(self, event: OptionWithdrawn) -> None:
+        """Takes an arm out."""
+        self._feed(event.results)
+        check_arm("arm", event.arm, self.fold.state.n_arms)
+        if event.arm in self.fold.state.withdrawn:
+            raise InvalidInput(f"arm {event.arm} was withdrawn already")
+        self.fold.withdraw(event.arm)
+        self._stands(event, self.fold.verdict)
+
+    def join(self, event: OptionsJoined) -> None:
+        """Adds the arms that joined."""
+        self._feed(event.results)
+        self.fold.join(event.blocks)
+        self._stands(event, self.fold.verdict)
+
+    def _feed(self, results: int) -> None:
+        """Brings the state to this number of results."""
+        if not self.fold.state.samples <= results <= self.fold.queue.end:
+            raise InvalidInput(f"it cannot have happened after {results} results")
+        self.fold.feed(results)
+
+    def _stands(self, event: RulesRead, verdict: Verdict) -> None:
+        """Compares what rules said, as recorded, with what they say now; if another version said it, it stands."""
+        said, state = event.verdict, self.fold.state
+        if max(said.arm, *(said.candidates or (0,))) >= state.n_arms or (
+            len(said.lacking or verdict.lacking or ()) > state.n_arms
+        ):
+            raise InvalidInput("the rules spoke of arms that were not there")
+        if event.rule == self.fold.definition.rule:
+            if not alike(said, verdict):
+                raise InvalidInput(f"after {event.results} results the rules said something else than is written down")
+            return
+        blocks, opened = state.blocks, state.opened
+        if said.settled and blocks and blocks[-1].number not in self._recorded:
+            # The version of now went on and opened a block: that never happened.
+            blocks, opened = blocks[:-1], opened - 1
+        self.fold.state = replace(state, blocks=blocks, opened=opened, verdicts=(said, *state.verdicts[1:]))
+
+
+def replay(log: Iterable[Entry], on_check: OnCheck | None = None) -> Fold:
+    """Returns the fold of a whole log, whose results are told but not all processed; raises InvalidInput, with the
+    place, if something in it cannot have happened."""
+    entries = list(log)
+    replayed = Replay(defined_by(entries))
+    fold = replayed.fold
+    for place, entry in enumerate(entries):
+        try:
+            if isinstance(entry.event, StudyCreated) != (place == 0):
+                raise InvalidInput("a study is created once, by its first event")
+            entry.event.apply(replayed)
+        except InvalidInput as error:
+            raise InvalidInput(f"$.events[{place}], {entry.event.kind}: {error}") from None
+        if on_check is not None and isinstance(entry.event, RulesRead):
+            on_check(fold.state.samples, fold.queue.end)
+    if fold.closings:
+        raise InvalidInput("the log is not complete: a block closed, and the event is missing")
+    return fold
+
+
+def alike(one: Verdict, other: Verdict) -> bool:
+    """Returns whether two verdicts are the same but for rounding."""
+    same = replace(one, statistic=0.0, threshold=0.0, lacking=None)
+    if same != replace(other, statistic=0.0, threshold=0.0, lacking=None):
+        return False
+    if (one.lacking is None) != (other.lacking is None) or len(one.lacking or ()) != len(other.lacking or ()):
+        return False
+    pairs = [(one.statistic, other.statistic), (one.threshold, other.threshold)]
+    pairs += zip(one.lacking or (), other.lacking or (), strict=True)
+    return all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-6) for a, b in pairs)
