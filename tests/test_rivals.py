@@ -23,7 +23,7 @@ HARD = Instance(Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01, sigma=[1, 2,
 def test_a_policy_is_wrong_with_probability_at_most_delta(kind: str) -> None:
     policy = POLICIES[kind].on(PAPER, delta=0.2)
     runs = [simulate.run(policy, mu_of(PAPER), seed) for seed in range(20)]
-    assert all(run.proved for run in runs)
+    assert all(run.proved == (kind != "spectral-tas-printed") for run in runs)
     assert all(run.status != "truncated" for run in runs)
     wrong = sum(run.status != "decided" or not run.correct for run in runs)
     assert chance(wrong, 20, 0.2) > 0.01

@@ -100,8 +100,8 @@ ROUGH = np.array([0.9, 0.4, 0.8])
 def test_a_wrong_r_is_refuted_not_certified() -> None:
     """Mostly: a decision stands only where R was not in doubt, or where it holds at the roughness of the
     data."""
-    runs = [simulate.run(SpectralRace(PAPER, 0.01), ROUGH, seed) for seed in range(10)]
-    assert sum(run.status == "inconsistent" for run in runs) >= 7
+    runs = [simulate.run(SpectralRace(PAPER, 0.01), ROUGH, seed) for seed in range(40)]
+    assert sum(run.status == "inconsistent" for run in runs) > 20
     assert all(run.correct for run in runs if run.status == "decided")
     for run in runs:
         assert run.tau == run.counts.sum()
@@ -113,11 +113,11 @@ def test_a_wrong_r_that_hides_the_best_arm_is_refuted() -> None:
 
 
 def test_a_refutation_keeps_its_time_although_other_rules_go_on() -> None:
-    alone = simulate.run(SpectralTaS(PAPER, 0.1), ROUGH, seed=15, max_samples=5000)
+    alone = simulate.run(SpectralTaS(PAPER, 0.1), ROUGH, seed=0, max_samples=5000)
     together = simulate.watch(
         SpectralTaS(PAPER, 0.1, watching=(("paper-printed", 1e-6),)),
         ROUGH,
-        seed=15,
+        seed=0,
         max_samples=5000,
     )
     assert alone.status == together[0].status == "inconsistent"

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem
-from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.memory import Memory
 from spectralbai.responder import Responder
 from spectralbai.stopping import RULES
+from tests.states import sums_only
 
 
 def evidence_of(problem: Problem, counts: list[int], means: list[float], best: int) -> Evidence:
     n = np.array(counts, dtype=float)
-    return Evidence(problem, Data.of_sums(n, n * np.array(means)), best, 0.0)
+    return Evidence(problem, sums_only(n, n * np.array(means)), best, 0.0)
 
 
 PAPER = Problem(Graph.from_edges(3, [(1, 2, 1.0)]), R=0.01)

@@ -17,6 +17,7 @@ from spectralbai.arrays import Vector, check_vector
 from spectralbai.checks import LARGEST_COUNT, check_integer
 from spectralbai.noise import Drawing
 from spectralbai.policy import Policy
+from spectralbai.tape import Tape
 from spectralbai.threads import one_thread
 
 RunStatus = Literal["decided", "truncated", "inconsistent"]
@@ -102,6 +103,9 @@ def watch(
 ) -> list[Run]:
     """Returns one `Run` per (rule, delta) pair of the policy, all from the same pulls and outcomes.
 
+    The k-th outcome of an arm depends on the seed, the arm and k only: other policies, rules and values of R meet the
+    same luck with the same seed, so compare them run by run.
+
     Examples:
         >>> import spectralbai as sb
         >>> problem = sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01)
@@ -112,16 +116,10 @@ def watch(
     problem = policy.problem
     mu = check_vector("mu", mu, problem.n_arms)  # may be rougher than R, to simulate what a wrong R leads to
     max_samples = check_integer("max_samples", max_samples, 1, LARGEST_COUNT)
-    draw = problem.noise.draws(mu, noise)
-    # The first is for outcomes, the second for randomised policies.
-    rng, choices = np.random.default_rng(seed), np.random.default_rng((seed, 1))
-    state = policy.init()
+    tape = Tape(problem.noise.draws(mu, noise), problem.n_arms, seed)
+    choices = np.random.default_rng((seed, 1))  # for randomised policies
     with one_thread():
-        while state.samples < max_samples:
-            arms = policy.ask(state, min(policy.horizon(state), max_samples - state.samples), rng=choices)
-            if not arms.size:
-                break
-            state = policy.tell(state, arms, draw(rng, arms))
+        state = policy.play(tape, max_samples, choices)
     runs = []
     for index, (rule, delta) in enumerate(policy.rules):
         seen = policy.verdict(state, index)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,11 @@ def simulated(directory: Path, text: str = SMALL, **options: Any) -> list[RunRow
     with Results.begin(directory, text, campaign) as results:
         run_campaign(campaign, results, **options)
         return [replace(row, seconds=0.0) for row in results.rows()]
+
+
+def n_trajectories(rows: Iterable[RunRow]) -> int:
+    """Returns how many simulated runs of SMALL have rows: LUCB has runs of its own for each risk."""
+    return len({(row.instance, row.policy, row.run, row.policy == "lucb" and row.delta) for row in rows})
 
 
 def count(directory: Path) -> int:

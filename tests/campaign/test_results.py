@@ -16,7 +16,7 @@ from spectralbai import InvalidInput, SpectralBAIError, simulate
 from spectralbai.campaign import Results, RunRow, run_campaign, runner, summarise
 from spectralbai.campaign import results as results_module
 from spectralbai.policy import POLICIES
-from tests.campaign.examples import HEAD, PATH, SMALL, TAS, count, parse, simulated
+from tests.campaign.examples import HEAD, PATH, SMALL, TAS, RunCommand, count, n_trajectories, parse, simulated
 
 
 def test_every_cell_has_its_runs_and_they_are_those_of_the_library(small: tuple[Path, list[RunRow]]) -> None:
@@ -25,7 +25,7 @@ def test_every_cell_has_its_runs_and_they_are_those_of_the_library(small: tuple[
     assert len(rows) == 2 * 3 * 2 * 3
     for trajectory in campaign.trajectories:
         for run in range(3):
-            seed = campaign.seed_of(trajectory, run)
+            seed = campaign.seed_of(run)
             policy = POLICIES[trajectory.policy.kind].on(trajectory.instance.instance, delta=trajectory.deltas[0])
             policy = replace(policy, watching=tuple((policy.stopping, delta) for delta in trajectory.deltas[1:]))
             for delta, seen in zip(
@@ -66,7 +66,7 @@ def test_a_campaign_interrupted_keeps_what_was_finished_and_goes_on(
         with pytest.raises(KeyboardInterrupt):
             simulated(directory, on_run=interrupt)
         with Results.open(directory) as results:
-            assert len({(row.instance, row.policy, row.seed) for row in results.rows()}) == stop
+            assert n_trajectories(results.rows()) == stop
     seen: list[int] = []
     assert simulated(directory, on_run=lambda there, total: seen.append(there)) == small[1]
     assert seen == sorted(seen) and sorted(set(seen)) == list(range(11, 25))
@@ -197,3 +197,33 @@ def test_a_full_disk_says_so_and_loses_nothing_written(small: tuple[Path, list[R
             results.write([replace(small[1][5], counts=(10**6,) * 3000)])
     with Results.open(directory) as results:
         assert len(list(results.rows())) >= 2
+
+
+def test_begin_makes_the_folder(small: tuple[Path, list[RunRow]], tmp_path: Path) -> None:
+    with Results.begin(tmp_path / "of" / "today", SMALL, parse(SMALL)) as results:
+        results.write(small[1])
+        assert results.rows() == small[1]
+
+
+def test_rows_and_cells_have_columns(small: tuple[Path, list[RunRow]], tmp_path: Path) -> None:
+    directory, rows = small
+    with Results.open(directory) as results:
+        runs, cells = results.rows().columns(), summarise(results)
+    assert list(runs) == list(results_module.COLUMNS)
+    assert runs["tau"] == [row.tau for row in rows] and runs["counts"] == [row.counts for row in rows]
+    assert cells.columns()["policy"] == [cell.policy for cell in cells]
+    with Results.begin(tmp_path, SMALL, parse(SMALL)) as empty:
+        assert empty.rows().columns() == {name: [] for name in results_module.COLUMNS}
+
+
+def test_runs_of_a_policy_that_is_not_in_the_campaign_come_last(
+    run: RunCommand, small: tuple[Path, list[RunRow]], tmp_path: Path
+) -> None:
+    """Such as those that somebody wrote from Python."""
+    with Results.begin(tmp_path, SMALL, parse(SMALL)) as results:
+        results.write([replace(row, policy="another") for row in small[1][:6]])
+        results.write(small[1])
+        assert [row.policy for row in results.rows()[:24]] == [row.policy for row in small[1][:18]] + ["another"] * 6
+    table = run("compare", str(tmp_path)).stdout
+    assert "another" in table and "not finished" not in table
+    assert run("plot", str(tmp_path), "--kind", "delta").code == 0

@@ -15,7 +15,18 @@ from pathlib import Path
 import pytest
 
 from spectralbai.campaign import Results, RunRow
-from tests.campaign.examples import BAD_FILES, CLIQUES, HEAD, SMALL, TAS, RunCommand, count, parse, simulated
+from tests.campaign.examples import (
+    BAD_FILES,
+    CLIQUES,
+    HEAD,
+    SMALL,
+    TAS,
+    RunCommand,
+    count,
+    n_trajectories,
+    parse,
+    simulated,
+)
 
 
 @pytest.fixture
@@ -126,7 +137,7 @@ def test_plot_refuses_two_instances_at_one_place(run: RunCommand, file: Path, tm
 def test_an_unfinished_campaign_says_so(run: RunCommand, small: tuple[Path, list[RunRow]], tmp_path: Path) -> None:
     with Results.begin(tmp_path, SMALL, parse(SMALL)) as results:
         results.write(small[1][:2])
-    assert "not finished: 2 of 24 runs are there" in run("compare", str(tmp_path)).stdout
+    assert "not finished: 2 of 36 runs are there, each counted once per delta" in run("compare", str(tmp_path)).stdout
 
 
 def command(file: Path, out: Path, jobs: int) -> subprocess.Popen[bytes]:
@@ -207,4 +218,4 @@ def test_an_interrupt_keeps_what_was_finished_and_says_how_to_go_on(tmp_path: Pa
     assert process.returncode == 130
     kept = int(stderr.split(b"interrupted: ")[1].split()[0])
     assert b"the same command goes on from there" in stderr and b"Traceback" not in stderr
-    assert len({(row.instance, row.policy, row.seed) for row in _rows(tmp_path / "out")}) == kept
+    assert n_trajectories(_rows(tmp_path / "out")) == kept

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import inspect
 import itertools
-import json
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -20,6 +18,7 @@ from spectralbai.instance import Instance
 from spectralbai.instances import KINDS
 from spectralbai.noise import Drawing
 from spectralbai.policy import POLICIES, Policy
+from spectralbai.simulate import seed_of
 
 FORMAT = "spectralbai-campaign/2"
 KEYS = ("format", "runs", "deltas", "seed", "max_samples", "instances", "policies")
@@ -59,7 +58,7 @@ class NamedPolicy:
 
     def on(self, instance: Instance, deltas: tuple[float, ...]) -> Policy:
         """Returns the policy for an instance; one run reads all risks in `deltas`, unless pulls depend on the risk."""
-        policy = POLICIES[self.kind].on(instance, delta=deltas[0], **self.settings)
+        policy = POLICIES[_one_of("kind", self.kind, POLICIES)].on(instance, delta=deltas[0], **self.settings)
         if policy.uses_delta:
             return policy
         return replace(policy, watching=tuple((policy.stopping, delta) for delta in deltas[1:]))
@@ -125,10 +124,9 @@ class Campaign:
             found += [Trajectory(instance, policy, deltas) for deltas in groups]
         return tuple(found)
 
-    def seed_of(self, trajectory: Trajectory, run: int) -> int:
-        """Returns the seed of a run, which depends only on the campaign's seed, the names of the cell and the run."""
-        key = json.dumps([self.seed, trajectory.instance.name, trajectory.policy.name, trajectory.deltas, run])
-        return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 1  # 63 bits fit an SQL integer
+    def seed_of(self, run: int) -> int:
+        """Returns the seed of the runs with this number, the same in all cells: they meet the same luck."""
+        return seed_of(self.seed, run) >> 1  # 63 bits fit an SQL integer
 
     def as_dict(self) -> dict[str, Any]:
         """Returns everything that determines the results, JSON-ready."""
@@ -237,6 +235,6 @@ def _name(place: str, given: Any, otherwise: str) -> str:
 
 def _one_of(key: str, value: Any, known: Mapping[str, Any]) -> str:
     if not isinstance(value, str) or value not in known:
-        remedy = did_you_mean(str(value), known, f"choose one of {', '.join(known)}")
+        remedy = did_you_mean(str(value), known, f"choose one of {', '.join(known)}, or import what defines it")
         raise InvalidInput(f"{key} is missing; {remedy}" if value is None else f'{key} "{value}" is unknown; {remedy}')
     return value

@@ -18,6 +18,7 @@ from spectralbai.allocation import samples_needed, solve_allocation
 from spectralbai.campaign.definition import Campaign
 from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput, SpectralBAIError
+from spectralbai.rows import Rows
 from spectralbai.software import software
 
 FILE = "results.sqlite"
@@ -104,7 +105,9 @@ class Results(Closing):
 
     @classmethod
     def begin(cls, directory: Path, source: str, campaign: Campaign) -> Results:
-        """Returns the results of this campaign in the directory: new ones, or earlier ones to go on with."""
+        """Returns the results of this campaign in the directory, which is made if needed: new ones, or earlier ones to
+        go on with."""
+        directory.mkdir(parents=True, exist_ok=True)
         path, definition = directory / FILE, campaign.as_dict()
         results = cls(path)
         with results._writing() as connection:  # nobody else can begin it meanwhile
@@ -182,15 +185,16 @@ class Results(Closing):
         with self._writing() as connection:
             connection.executemany(f"INSERT OR IGNORE INTO runs VALUES ({', '.join('?' * len(COLUMNS))})", values)
 
-    def rows(self) -> list[RunRow]:
-        """Returns every row, in the order of the campaign file."""
+    def rows(self) -> Rows[RunRow]:
+        """Returns every row, in the order of the campaign file; policies that it does not have come last."""
         campaign = self.campaign
         instances = {each.name: position for position, each in enumerate(campaign.instances)}
         policies = {each.name: position for position, each in enumerate(campaign.policies)}
         with _sentences(self.path):
             found = self._read(f"SELECT {', '.join(COLUMNS)} FROM runs")
-            found.sort(key=lambda row: (instances[row[0]], policies[row[1]], -row[2], row[3]))
-            return [_row(**dict(zip(COLUMNS, row, strict=True))) for row in found]
+            last = len(policies)
+            found.sort(key=lambda row: (instances[row[0]], policies.get(row[1], last), row[1], -row[2], row[3]))
+            return Rows(RunRow, (_row(**dict(zip(COLUMNS, row, strict=True))) for row in found))
 
     def theory(self, name: str) -> Theory:
         """Returns the bounds of an instance; they are computed once and stored."""

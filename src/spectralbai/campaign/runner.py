@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
-from spectralbai import simulate
+from spectralbai import plugins, simulate
 from spectralbai.campaign.definition import Campaign, NamedPolicy, Trajectory
 from spectralbai.campaign.results import Results, RunRow
 from spectralbai.instance import Instance
@@ -33,6 +33,8 @@ class Task(NamedTuple):
     seed: int
     max_samples: int
     noise: Drawing | None
+    modules: tuple[str, ...]
+    """What the worker has to import, to know the names above."""
 
 
 Finished = tuple[list[simulate.Run], float]
@@ -103,13 +105,14 @@ def _finish(
     campaign: Campaign, todo: list[tuple[Trajectory, int]], executor: Executor | None, slots: int
 ) -> Iterator[tuple[Trajectory, int, Finished] | None]:
     """Yields runs as they finish, and None if the next takes long, so that finished runs can be written meanwhile."""
+    modules = plugins.loaded()
     texts = {each.name: json.dumps(each.instance.as_dict()) for each in campaign.instances}
 
     def task(trajectory: Trajectory, run: int) -> Task:
-        policy, seed = trajectory.policy, campaign.seed_of(trajectory, run)
+        policy, seed = trajectory.policy, campaign.seed_of(run)
         text, settings = texts[trajectory.instance.name], json.dumps(policy.settings)
         noise = trajectory.instance.noise
-        return Task(text, policy.kind, settings, trajectory.deltas, seed, campaign.max_samples, noise)
+        return Task(text, policy.kind, settings, trajectory.deltas, seed, campaign.max_samples, noise, modules)
 
     if executor is None:
         for trajectory, run in todo:
@@ -137,6 +140,7 @@ def _finish(
 
 def work(task: Task) -> Finished:
     """Returns one simulated run, computed on a worker; all but its time depends only on the task."""
+    plugins.load(task.modules)
     policy, mu = _policy(task.instance, task.kind, task.settings, task.deltas)
     begin = time.perf_counter()
     watched = simulate.watch(policy, mu, task.seed, task.max_samples, task.noise)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from spectralbai.campaign.results import Results
+from spectralbai.rows import Rows
 from spectralbai.simulate import Spread
 
 CONFIDENCE = 0.95
@@ -62,10 +63,10 @@ class Cell:
     """Mean time of a run; all risks share a run if its pulls do not depend on the risk."""
 
 
-def summarise(results: Results) -> list[Cell]:
+def summarise(results: Results) -> Rows[Cell]:
     """Returns a line per cell with at least one run, in the order of the campaign file."""
     instances = {each.name: each.instance for each in results.campaign.instances}
-    cells = []
+    cells = Rows(Cell)
     for (name, policy, delta), group in groupby(results.rows(), key=lambda row: (row.instance, row.policy, row.delta)):
         rows = list(group)
         problem = instances[name].problem

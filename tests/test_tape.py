@@ -1,0 +1,54 @@
+"""Tapes: the k-th outcome of an arm depends on the seed, the arm and k only."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import spectralbai as sb
+from spectralbai.noise import Drawing
+from spectralbai.policy import Uniform
+from spectralbai.tape import Tape
+
+MEANS = np.array([0.2, 0.5, 0.7, 0.4])
+GRAPH = sb.Graph.from_edges(4, [(0, 1), (2, 3)])
+
+
+def tape(seed: int, problem: sb.Problem | None = None, noise: Drawing | None = None) -> Tape:
+    problem = problem or sb.Problem(GRAPH, R=1.0)
+    return Tape(problem.noise.draws(MEANS, noise), 4, seed)
+
+
+@pytest.mark.parametrize(
+    ("problem", "noise"),
+    [(None, None), (sb.Problem.bounded(GRAPH, R=1.0), "uniform"), (sb.Problem.bounded(GRAPH, R=1.0), 0.1)],
+)
+def test_order_and_batches_do_not_matter(problem: sb.Problem | None, noise: Drawing | None) -> None:
+    rng = np.random.default_rng(0)
+    arms = rng.integers(0, 4, 300)
+    at_once = tape(3, problem, noise).read(arms)
+    one_by_one, parts, shuffled = tape(3, problem, noise), tape(3, problem, noise), tape(3, problem, noise)
+    assert np.array_equal(at_once, [one_by_one.read(np.array([arm]))[0] for arm in arms])
+    assert np.array_equal(at_once, np.concatenate([parts.read(part) for part in np.split(arms, [1, 7, 130])]))
+    order = rng.permutation(300)
+    other = shuffled.read(arms[order])
+    for arm in range(4):
+        assert np.array_equal(at_once[arms == arm], other[arms[order] == arm])
+        n = int((arms == arm).sum())
+        assert np.array_equal(tape(3, problem, noise).first(arm, n), at_once[arms == arm])
+
+
+def test_arms_and_seeds_have_outcomes_of_their_own() -> None:
+    outcomes = np.array([[tape(seed).first(arm, 500) - MEANS[arm] for arm in range(4)] for seed in range(3)])
+    related = np.corrcoef(outcomes.reshape(12, -1)) - np.eye(12)
+    assert np.abs(related).max() < 0.2
+    assert np.abs(outcomes.mean(axis=2)).max() < 4 / np.sqrt(500)
+    assert np.array_equal(outcomes[1, 2], tape(1).first(2, 500) - MEANS[2])
+
+
+def test_policies_meet_the_same_luck() -> None:
+    """A rule that ignores the graph decides at the same time, by the same outcomes, whatever R is."""
+    runs = [sb.simulate.run(Uniform(sb.Problem(GRAPH, R), 0.1, "paper-printed"), 3 * MEANS, 1) for R in (2.0, 3.0)]
+    assert runs[0].tau == runs[1].tau
+    other = sb.simulate.run(Uniform(sb.Problem(GRAPH, 2.0), 0.1, "paper-printed"), 3 * MEANS, 2)
+    assert other.tau != runs[0].tau
