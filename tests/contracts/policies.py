@@ -39,6 +39,7 @@ CASES: dict[str, Case] = {
     "bounded": (SpectralTaS(BOUNDED, 0.1, stopping="gk16"), [0.9, 0.2, 0.4]),
     # The rest of POLICIES, a line each.
     "oracle": (OracleSampling(PAPER, 0.1, mu=np.array([0.9, 0.5, 0.6]), stopping="gk16"), [0.9, 0.5, 0.6]),
+    "as printed": (SpectralTaS.as_printed(PAPER, 0.1), [0.9, 0.5, 0.6]),
     "uniform": (Uniform(PAPER, 0.1, stopping="gk16"), [0.9, 0.5, 0.6]),
     "track-and-stop": (TrackAndStop(EDGELESS, 0.1, stopping="gk16"), [1.0, 0.0, 0.2]),
     "top-two": (TopTwo(EDGELESS, 0.1, stopping="gk16"), [1.0, 0.0, 0.2]),
@@ -113,7 +114,7 @@ class PolicyContract:
         arms, rewards = outcomes_for(case, 400, seed=3)
         state = policy.tell(policy.init(), arms[:390], rewards[:390])
         room = state.next_reading - state.samples
-        assert room >= 3
+        assert room >= 3 or policy.sampling.reads_every_result
         tail = np.arange(390, 390 + room)
         forward = policy.tell(state, arms[tail], rewards[tail])
         backward = policy.tell(state, arms[tail[::-1]], rewards[tail[::-1]])

@@ -23,7 +23,8 @@ def next_reading(samples: int) -> int:
 
 @dataclass(frozen=True, eq=False)
 class EveryResult:
-    """Reads the rules at numbers of results that grow by 2 %. Methods are those of `Schedule`."""
+    """Reads the rules at numbers of results that grow by 2 %, or after every result if the sampling rule asks for it.
+    Methods are those of `Schedule`."""
 
     reader: RuleReader
 
@@ -62,6 +63,7 @@ class EveryResult:
             if not self.reader.has_estimate(state):
                 state = replace(state, next_reading=state.samples + 1)
                 continue
-            state = self.reader.read(replace(state, next_reading=next_reading(state.samples)), None)
+            later = state.samples + 1 if self.reader.sampling.reads_every_result else next_reading(state.samples)
+            state = self.reader.read(replace(state, next_reading=later), None)
             said.append(self.reader.verdicts(state))
         return state, tuple(said)

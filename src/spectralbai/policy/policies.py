@@ -10,6 +10,8 @@ from spectralbai.arrays import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
 from spectralbai.policy.policy import Policy
+from spectralbai.policy.printed import PrintedTaS
+from spectralbai.problem import Problem
 from spectralbai.sampling import (
     FixedAllocation,
     GRUBSampling,
@@ -36,6 +38,12 @@ class SpectralTaS(Policy):
     """
 
     sampling: SamplingRule[Any] = field(default=OptimalTracking(), kw_only=True)
+
+    @classmethod
+    def as_printed(cls, problem: Problem, delta: float = 0.01, iterations: int = 300) -> PrintedTaS:
+        """Returns the algorithm to the letter of the paper, with so many steps of mirror ascent at every pull; nothing
+        is corrected, and its risk is not proved (theory, section 11)."""
+        return PrintedTaS(problem, delta, iterations=iterations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,6 +162,7 @@ class GRUB(Policy):
 POLICIES: dict[str, type[Policy]] = {
     "spectral-race": SpectralRace,
     "spectral-tas": SpectralTaS,
+    "spectral-tas-printed": PrintedTaS,
     "race": Race,
     "oracle": OracleSampling,
     "uniform": Uniform,

@@ -28,6 +28,7 @@ from spectralbai.policy.state import State
 from spectralbai.problem import Problem
 from spectralbai.sampling import TIED, Rng, SamplingRule
 from spectralbai.stopping import RULES, StoppingRule
+from spectralbai.tape import Tape
 from spectralbai.verdict import Verdict
 
 
@@ -236,6 +237,16 @@ class Policy:
         if pulled.size and state.samples == 0:
             state = replace(state, origin=float(outcomes[0]))
         return self.schedule.take(state, pulled, outcomes - state.origin, numbers)
+
+    def play(self, tape: Tape, max_samples: int, rng: Rng = None) -> State:
+        """Returns the state at the end of a simulated run on the outcomes of a tape, or after `max_samples` results."""
+        state = self.init()
+        while state.samples < max_samples:
+            arms = self.ask(state, min(self.horizon(state), max_samples - state.samples), rng=rng)
+            if not arms.size:
+                break
+            state = self.tell(state, arms, tape.read(arms))
+        return state
 
     def verdict(self, state: State, watch: int = 0) -> Verdict:
         """Returns the verdict of rule number `watch`; 0 is the rule `stopping`, later ones are those of `watching`."""

@@ -67,6 +67,8 @@ class SamplingRule(ABC, Generic[M]):
     most_at_once: ClassVar[int | None] = None
     """How many pulls can be asked for at once before new results would change the choice; None: all pulls until the
     stopping rules are read next."""
+    reads_every_result: ClassVar[bool] = False
+    """Whether stopping rules are read, and pulls planned, after every single result, instead of at growing steps."""
 
     def check(self, problem: Problem) -> None:
         """Raises InvalidInput if the rule cannot be used for a problem: here if its matrices do not fit in memory."""
