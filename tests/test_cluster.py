@@ -42,10 +42,9 @@ class Cluster(NamedTuple):
     workers: list[subprocess.Popen[bytes]]
 
 
-def dask(*arguments: str) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "dask", *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
+def dask(*arguments: str, folder: Path | None = None) -> subprocess.Popen[bytes]:
+    command, silent = [sys.executable, "-m", "dask", *arguments], subprocess.DEVNULL
+    return subprocess.Popen(command, cwd=folder, stdout=silent, stderr=silent)
 
 
 @pytest.fixture
@@ -57,7 +56,7 @@ def started(tmp_path: Path) -> Iterator[Cluster]:
         time.sleep(0.05)
     address = json.loads(file.read_text())["address"]
     options = ("--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory", str(tmp_path))
-    workers = [dask("worker", address, *options) for _ in range(2)]
+    workers = [dask("worker", address, *options, folder=tmp_path) for _ in range(2)]
     from distributed import Client
 
     with Client(address, timeout=30, set_as_default=False) as client:
@@ -102,6 +101,17 @@ def test_a_cluster_gives_the_rows_of_this_machine_though_a_worker_is_killed(
         assert threads == 2
         rows = simulated(tmp_path / "again", executor=executor, slots=2 * threads, on_run=kill_one)
     assert killed and rows == expected
+
+
+def test_workers_import_rules_of_a_file_of_their_own(started: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "my_rules.py").write_bytes((Path(__file__).parent / "outsiders" / "own_rules.py").read_bytes())
+    (tmp_path / "campaign.toml").write_text(TEXT.replace('"lucb"', '"own"'))
+    arguments = ("campaign.toml", "--out", "out", "--cluster", started.address, "--import", "my_rules")
+    command = [sys.executable, "-m", "spectralbai", "simulate", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == 0 and "16 runs are in out" in done.stdout, done.stderr
+    with Results.open(tmp_path / "out") as results:
+        assert {row.rule for row in results.rows() if row.policy == "own"} == {"own-lead"}
 
 
 def test_a_worker_without_spectralbai_is_refused(started: Cluster, run: Callable[..., Any], tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def read_instance(file: str | Path, has_noise: bool = True) -> Instance:
     with about("standard input" if file == "-" else file):
         document = _parse(content)
         instance = Instance.from_dict(document)
-        if has_noise and "sigma" not in document and "low" not in document:  # 1 in Python, where it is a choice
+        if has_noise and not {"sigma", "low", "noise"} & document.keys():  # 1 in Python, where it is a choice
             raise InvalidInput(
                 '"sigma" is missing, the standard deviation of one outcome, which is not assumed; add "sigma": NUMBER, '
                 'or "low" and "high" for outcomes in a range (spectralbai instance --observations FILE estimates it)'

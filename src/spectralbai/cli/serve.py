@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from spectralbai.cli.extensions import Import
 from spectralbai.cli.process import held_back
 from spectralbai.cli.study.common import Json, StorageUrl
 from spectralbai.cli.tables import as_text, print_json, print_plain
@@ -46,6 +47,7 @@ def serve(
         float, Option(help="Most requests per second of one client; 0 for any number.", metavar="N")
     ] = 500.0,
     log: Annotated[bool, Option("--log", help="Write a line for each request to stderr.")] = False,
+    modules: Import = None,
 ) -> None:
     """Serves studies over HTTP, to programs and to the browser.
 

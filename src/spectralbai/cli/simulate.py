@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import read_instance, read_text
 from spectralbai.cli.outputs import make_folder
 from spectralbai.cli.process import between_steps
@@ -29,6 +30,7 @@ def simulate(
     address: Annotated[
         str | None, Option("--cluster", help="A dask scheduler to use instead.", metavar="ADDRESS")
     ] = None,
+    modules: Import = None,
 ) -> None:
     """Simulates a campaign: instances x policies x risks x runs.
 

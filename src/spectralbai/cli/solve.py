@@ -9,6 +9,7 @@ import typer
 from typer import Option
 
 from spectralbai import __version__
+from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import InstanceFile, read_instance
 from spectralbai.cli.tables import empty_table, print_plain
 from spectralbai.cli.work import progress
@@ -38,6 +39,7 @@ def solve(
     max_iterations: Annotated[
         int | None, Option(help="Most steps; the solver's own limit if not given.", metavar="N")
     ] = None,
+    modules: Import = None,
 ) -> None:
     """Says what the graph saves, and how to share the samples.
 

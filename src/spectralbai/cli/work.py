@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from spectralbai import __version__
+from spectralbai import __version__, plugins
 from spectralbai.compiled import compiling, on_compiling
 from spectralbai.errors import SpectralBAIError
 
@@ -51,7 +51,7 @@ def processes(jobs: int) -> Iterator[Executor | None]:
     context = multiprocessing.get_context("spawn")
     reader, writer = context.Pipe(duplex=False)
     threading.Thread(target=_hear, args=(reader,), daemon=True).start()
-    executor = ProcessPoolExecutor(jobs, context, initializer=_follow_parent, initargs=(writer,))
+    executor = ProcessPoolExecutor(jobs, context, initializer=_follow_parent, initargs=(writer, plugins.loaded()))
     # Ctrl-C reaches all processes of the group, but only the parent shall handle it: workers start with it blocked.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
     for _ in range(jobs):  # start the workers now, while the caller prepares their tasks
@@ -87,8 +87,8 @@ def _hear(reader: Connection) -> None:
             compiling(reader.recv())
 
 
-def _follow_parent(writer: Connection) -> None:
-    """Makes a worker end when its parent ends, even if the parent is killed.
+def _follow_parent(writer: Connection, modules: tuple[str, ...]) -> None:
+    """Makes a worker end when its parent ends, even if the parent is killed, and imports the modules that it imported.
 
     When it compiles, it does not print a message, but tells the parent through `writer`.
     """
@@ -108,6 +108,8 @@ def _follow_parent(writer: Connection) -> None:
 
     on_compiling(tell)
     threading.Thread(target=watch, daemon=True).start()
+    with suppress(SpectralBAIError):  # the task that needs them says what is wrong
+        plugins.load(modules)
 
 
 @contextmanager

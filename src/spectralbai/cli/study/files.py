@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import read_json, read_table
 from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
 from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, answer, open_study
@@ -26,6 +27,7 @@ def report(
     storage: StorageUrl = None,
     as_json: Annotated[bool, Option("--json", help="Print JSON, and write no file.")] = False,
     force: Force = False,
+    modules: Import = None,
 ) -> None:
     """Writes the report of a study: a page with pictures, and JSON.
 
@@ -62,6 +64,7 @@ def export(
     ] = None,
     storage: StorageUrl = None,
     force: Force = False,
+    modules: Import = None,
 ) -> None:
     """Writes a study to a file. To move it to another storage, to keep it, or to look at its results."""
     from spectralbai.study import export_study, results_as_csv
@@ -83,6 +86,7 @@ def import_(
     origin: Annotated[str | None, Option(help="Where the results of a CSV come from.", metavar="TEXT")] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
+    modules: Import = None,
 ) -> None:
     """Reads an exported study, or past results. A JSON file becomes the study NAME; the results in a CSV file are added
     to it.

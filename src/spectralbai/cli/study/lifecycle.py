@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
+from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import InstanceFile, read_instance
 from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, open_study
 from spectralbai.cli.work import progress
@@ -34,6 +35,7 @@ def create(
     ] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
+    modules: Import = None,
 ) -> None:
     """Creates a study of the options in an instance file."""
     end = None if until is None else _time(until)
@@ -53,6 +55,7 @@ def withdraw(
     label: Annotated[str, Argument(help="The option to take out.", metavar="LABEL")],
     storage: StorageUrl = None,
     as_json: Json = False,
+    modules: Import = None,
 ) -> None:
     """Takes an option out of a study.
 
@@ -77,6 +80,7 @@ def join(
     ],
     storage: StorageUrl = None,
     as_json: Json = False,
+    modules: Import = None,
 ) -> None:
     """Adds options to a study.
 
@@ -93,7 +97,7 @@ def join(
     typer.echo(seen.answer, err=True)
 
 
-def stop(name: Name, storage: StorageUrl = None, as_json: Json = False) -> None:
+def stop(name: Name, storage: StorageUrl = None, as_json: Json = False, modules: Import = None) -> None:
     """Ends a running study by hand, decided or not.
 
     No trials are handed out any more; results of those that are out are still accepted. What it says then holds as it
@@ -112,6 +116,7 @@ def delete(
     yes: Annotated[bool, Option("--yes", help="Delete without asking.")] = False,
     storage: StorageUrl = None,
     as_json: Json = False,
+    modules: Import = None,
 ) -> None:
     """Deletes a study with all its tickets and results. It cannot be restored, except from an export."""
     with open_study(name, storage) as study:
@@ -127,6 +132,7 @@ def upgrade(
     storage: StorageUrl = None,
     backed_up: Annotated[bool, Option("--backed-up", help="There is a backup of the PostgreSQL database.")] = False,
     as_json: Json = False,
+    modules: Import = None,
 ) -> None:
     """Converts a storage that an earlier version wrote. Stop all workers and services first.
 

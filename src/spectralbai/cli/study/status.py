@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Option
 
+from spectralbai.cli.extensions import Import
 from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, filled, open_study, study_table
 from spectralbai.cli.tables import print_json, print_plain
 from spectralbai.cli.work import progress
@@ -34,6 +35,7 @@ def status(
     ] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
+    modules: Import = None,
 ) -> None:
     """Shows the status of a study.
 
@@ -47,7 +49,6 @@ def status(
         seen = study.status(control)
     arms = seen.select(category, search) if chosen or every else seen.top
     if as_json:
-        # Without categories the JSON has all arms, as in earlier versions.
         print_json(seen.as_dict(arms if chosen or seen.categories is not None else None))
         return
     from spectralbai.report.tables import arms_of
@@ -64,7 +65,7 @@ def status(
     print_plain(seen.answer, *seen.advice, "", *parts, least_width=100)
 
 
-def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
+def list_(storage: StorageUrl = None, as_json: Json = False, modules: Import = None) -> None:
     """Lists the studies of a storage."""
     from spectralbai.study import list_studies
 
@@ -81,8 +82,7 @@ def list_(storage: StorageUrl = None, as_json: Json = False) -> None:
 
 def _evidence(status: Status) -> Iterator[str]:
     yield f"goal {status.goal}, delta = {status.delta:g}, rule betting (risk proved)"
-    measured = status.consistent is not False and status.candidates is None and status.threshold is not None
-    yield f"evidence {status.evidence}" if measured else status.evidence
+    yield status.evidence
     yield f"do the data agree with R? {status.agreement}"
     if status.joined:
         yield status.joined

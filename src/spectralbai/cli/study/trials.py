@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Argument, Option
 
+from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import read_stdin, read_table
 from spectralbai.cli.process import held_back
 from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, filled, open_study
@@ -29,6 +30,7 @@ def ask(
     ] = 3600.0,
     storage: StorageUrl = None,
     as_json: Json = False,
+    modules: Import = None,
 ) -> None:
     """Says what to try next.
 
@@ -75,6 +77,7 @@ def tell(
     ] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
+    modules: Import = None,
 ) -> None:
     """Records outcomes. Telling the same again does no harm: do so whenever in doubt.
 
@@ -130,6 +133,7 @@ def shares(
     n: Annotated[int | None, Option("--n", "-n", help="Visitors to split into whole numbers.", metavar="N")] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
+    modules: Import = None,
 ) -> None:
     """Says how to split the next traffic. Tell the results with tell --counts."""
     from spectralbai.checks import check_integer
@@ -167,6 +171,7 @@ def abandon(
     ticket: Annotated[str, Argument(help="As ask gave it.", metavar="TICKET")],
     storage: StorageUrl = None,
     as_json: Json = False,
+    modules: Import = None,
 ) -> None:
     """Gives back a ticket whose trial will not be done."""
     with open_study(name, storage) as study:
