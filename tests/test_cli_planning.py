@@ -230,7 +230,10 @@ REFUSED_PLANS: list[tuple[tuple[str, ...], str]] = [
     (("i.json", "--budget", "0"), "--budget"),
     (("i.json", "--budget", "100", "--quick"), "--quick skips the simulation that --budget needs"),
     (("i.json", "--plot", "new/b.png"), "--plot shows what a budget can find; give --budget too"),
-    (("i.json", "--budget", "100", "--plot", "new/b.txt"), '--plot must name a PNG file, such as budget.png, got "new'),
+    (
+        ("i.json", "--budget", "100", "--plot", "new/b.txt"),
+        "--plot must end in .png, .pdf or .svg, which says the format, got new/b.txt",
+    ),
     (("i.json", "--budget", "100", "--plot", "b.png", "--observations", "none.csv"), "none.csv"),
     (
         ("i.json", "--budget", "100", "--plot", "b.png", "--observations", "once.csv"),

@@ -50,6 +50,9 @@ LAYERS: list[dict[str, str]] = [
         "policy": "a sampling rule and stopping rules behind init, ask, tell, verdict and estimates",
     },
     {
+        "tape": "the outcomes of a simulation, fixed by its seed",
+    },
+    {
         "sampling": "which arms next: one rule a file",
         "stopping": "when to stop: one rule a file, each with its own memory",
     },
@@ -92,6 +95,8 @@ LAYERS: list[dict[str, str]] = [
         "threads": "linear algebra on one thread",
         "patience": "work that its caller does not wait for",
         "software": "versions",
+        "plugins": "modules of others, imported by name",
+        "rows": "rows of one kind, and their columns",
         "closing": "what holds connections until it is closed",
         "documents": "JSON of infinite and unknown numbers",
         "run_lengths": "long lists as JSON",

@@ -124,7 +124,8 @@ def folder(
     """A working directory with what the commands read. All pictures are one, which is drawn once."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("spectralbai.reproduction.reproduce", lambda *_: rows)
-    monkeypatch.setattr("spectralbai.plot.as_png", lambda *_: picture)
+    for name in ("as_png", "as_picture"):
+        monkeypatch.setattr(f"spectralbai.plot.{name}", lambda *_: picture)
     shutil.copytree(given, tmp_path / "given")
     monkeypatch.setenv("SPECTRALBAI_STORAGE", "sqlite:///given/studies.db")
     (tmp_path / "place").mkdir()
@@ -355,7 +356,7 @@ EDGES = ("instance", "--edges", "given/edges.csv", "--R", "1", "--sigma", "1")
         ((*EDGES, "--out", "mine.json"), "--out: mine.json is there already, and is not an instance"),
         ((*EDGES, "--out", "/dev/fd/987"), "--out: /dev/fd/987 cannot be written to (Bad file descriptor)"),
         (("instance", "--edges", "none.csv", "--R", "1", "--sigma", "1"), "none.csv: No such file or directory"),
-        (("plot", "given/results", "--out", "mine.txt"), "--out: mine.txt is there already, and is not a picture"),
+        (("plot", "given/results", "--out", "mine.txt"), "--out must end in .png, .pdf or .svg"),
         (("plot", "given/results", "--out", "none/x.png"), "--out: there is no folder none"),
         (("plot", "given/results", "--kind", "pie"), "--kind must be one of box, R, delta, K, proportions, graph"),
         (("plot", "place"), "place holds no results"),

@@ -10,7 +10,7 @@ import pytest
 
 from spectralbai import Graph, Problem, SpectralRace, SpectralTaS, reproduction, simulate
 from spectralbai.errors import InvalidInput
-from spectralbai.reproduction import CURVES, RADII, RULES, CurveRow, reproduce
+from spectralbai.reproduction import CURVES, RADII, CurveRow, paired_saving, reproduce
 from spectralbai.simulate import Run, RunStatus, seed_of
 
 DELTA = 0.2
@@ -31,9 +31,9 @@ def result(status: RunStatus, tau: int, correct: bool) -> Run:
 
 
 def test_rows_go_by_policy_and_rule_then_by_ascending_R(rows: list[CurveRow]) -> None:
-    assert RULES == ("betting", "paper", "paper-printed") and RADII == pytest.approx(np.linspace(0.01, 0.1, 10))
+    assert RADII == pytest.approx(np.linspace(0.01, 0.1, 10))
     assert [(row.policy, row.rule, row.R) for row in rows] == [(*curve, R) for curve in CURVES for R in FEWER]
-    assert [row.proved for row in rows] == [True] * 8 + [False] * 8
+    assert [row.proved for row in rows] == [True] * 4 + [False] * 8
     assert {row.runs + row.undecided for row in rows} == {2}
 
 
@@ -41,26 +41,35 @@ def test_theory_is_that_of_the_paper(rows: list[CurveRow]) -> None:
     kl = 0.6 * math.log(4)  # kl(.2, .8)
     times = [row.characteristic_time for row in rows[:4]]
     assert times[0] == pytest.approx(800 / 9, rel=1e-5) and times[-1] == pytest.approx(106.154, abs=1e-3)
-    assert [row.lower_bound for row in rows] == pytest.approx([kl * time for time in times] * 4, rel=1e-5)
+    assert [row.lower_bound for row in rows] == pytest.approx([kl * time for time in times] * 3, rel=1e-5)
 
 
-def test_the_rules_read_the_same_runs_of_their_R(rows: list[CurveRow]) -> None:
-    cell = 2
-    seeds = [seed_of(3, cell, run) for run in range(2)]
-    problem = Problem(Graph.from_edges(3, [(1, 2)]), FEWER[cell], 1.0)
-    race, tas = SpectralRace(problem, DELTA), SpectralTaS(problem, DELTA, watching=(("paper", DELTA),))
-    printed = SpectralTaS(problem, DELTA, watching=(("paper-printed", DELTA),))
-    expected = ((race, 0), (tas, 0), (tas, 1), (printed, 1))
-    for index, (policy, watch) in enumerate(expected):
-        taus = [simulate.watch(policy, (0.9, 0.5, 0.6), seed)[watch].tau for seed in seeds]
-        row = rows[4 * index + cell]
-        assert (row.policy, row.rule) == CURVES[index]
-        assert (row.mean_tau, row.std_tau) == pytest.approx((np.mean(taus), np.std(taus, ddof=1)))
+def test_every_row_has_the_runs_of_its_policy_and_R_from_the_same_seeds(rows: list[CurveRow]) -> None:
+    seeds = [seed_of(3, run) for run in range(2)]
+    for cell in (0, 3):
+        problem = Problem(Graph.from_edges(3, [(1, 2)]), FEWER[cell], 1.0)
+        policies = (
+            SpectralRace(problem, DELTA),
+            SpectralTaS(problem, DELTA, "paper"),
+            SpectralTaS.as_printed(problem, DELTA, iterations=300),
+        )
+        for index, policy in enumerate(policies):
+            taus = [simulate.run(policy, (0.9, 0.5, 0.6), seed).tau for seed in seeds]
+            row = rows[4 * index + cell]
+            assert (row.policy, row.rule) == CURVES[index]
+            assert row.taus == tuple(taus)
+            assert (row.mean_tau, row.std_tau) == pytest.approx((np.mean(taus), np.std(taus, ddof=1)))
 
 
-def test_no_two_trajectories_share_a_seed() -> None:
-    seeds = {seed_of(seed, cell, run) for seed in range(3) for cell in range(10) for run in range(20)}
-    assert len(seeds) == 600
+def test_the_saving_is_compared_run_by_run() -> None:
+    def row(R: float, *taus: int | None) -> CurveRow:
+        return CurveRow("spectral-race", "betting", R, 90.0, 400.0, 3, 1.0, 1.0, 0, True, 0, taus)
+
+    rows = [row(0.1, 900, 500, None, 300), row(0.05, 1, 2, 3, 4), row(0.01, 600, 400, 100, 250)]
+    mean, error = paired_saving(rows)
+    assert mean == pytest.approx(150)
+    assert error == pytest.approx(np.std([300, 100, 50], ddof=1) / math.sqrt(3))
+    assert all(map(math.isnan, paired_saving([row(0.1, None), row(0.01, 5)])))
 
 
 def test_the_executor_changes_nothing_and_every_run_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,8 +77,8 @@ def test_the_executor_changes_nothing_and_every_run_is_counted(monkeypatch: pyte
     ticks: list[tuple[int, int]] = []
     with ThreadPoolExecutor(1) as executor:
         rows = reproduce(2, DELTA, 3, executor, lambda done, total: ticks.append((done, total)))
-    assert rows == reproduce(2, DELTA, 3) and len(rows) == 8
-    assert ticks == [(done, 8) for done in range(1, 9)]
+    assert rows == reproduce(2, DELTA, 3) and len(rows) == 6
+    assert ticks == [(done, 12) for done in range(1, 13)]
 
 
 def test_errors_and_times_are_those_of_decided_runs() -> None:

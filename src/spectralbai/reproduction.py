@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
 from spectralbai.allocation import lower_bound, solve_allocation
 from spectralbai.checks import check_delta, check_integer
 from spectralbai.graph import Graph
-from spectralbai.policy import Policy, SpectralRace, SpectralTaS
+from spectralbai.instance import Instance
+from spectralbai.policy import POLICIES
 from spectralbai.problem import Problem
 from spectralbai.simulate import Run, Spread, seed_of, watch_many
 
@@ -18,11 +20,11 @@ EDGES = ((1, 2),)
 SIGMA = 1.0
 RADII = tuple(k / 100 for k in range(1, 11))
 """Values of R; the smallest is S(mu), so that the means are as rough as it allows."""
-RULES = ("betting", "paper", "paper-printed")
-"""Stopping rules that are read on each run of SpectralTaS; the first is the policy's `stopping`, the others are in
-`watching`."""
-CURVES = (("spectral-race", "betting"), *(("spectral-tas", rule) for rule in RULES))
-"""The (policy, rule) pairs compared; the race needs separate runs, since its pulls depend on its rule."""
+CURVES = (("spectral-race", "betting"), ("spectral-tas", "paper"), ("spectral-tas-printed", "paper-printed"))
+"""The (policy, rule) pairs compared: ours; the paper's sampling with its allocation solved to the end, and its
+threshold for the constrained statistic; Algorithm 1 as printed."""
+RUNS = 30
+"""Runs of each curve per R, which take about a minute on two cores."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +50,12 @@ class CurveRow:
     """Whether the risk of the rule is proved to be at most delta."""
     undecided: int = 0
     """Number of runs that did not decide: the data contradicted R, or the limit on samples was reached."""
+    taus: tuple[int | None, ...] = ()
+    """Number of samples of each run, None if undecided, in the order of the seeds, which are the same in all rows."""
 
 
 def reproduce(
-    runs: int = 20,
+    runs: int = RUNS,
     delta: float = 0.01,
     seed: int = 0,
     executor: Executor | None = None,
@@ -59,42 +63,41 @@ def reproduce(
 ) -> list[CurveRow]:
     """Returns a row per curve and R, in the order of `CURVES` and with R ascending.
 
-    For each R, all rules of SpectralTaS are read on the same `runs` trajectories; the race has as many others, from the
-    same seeds. They depend on `seed` but not on the executor. `on_run` is called with (done, total) after each of
-    the 2 * `runs` * len(`RADII`) trajectories.
+    Each row has `runs` runs, from the same seeds and so on the same outcomes of each arm. They depend on `seed` but not
+    on the executor. `on_run` is called with (done, total) after each of the `runs` * len(`CURVES`) * len(`RADII`) runs.
     """
     runs, delta, seed = check_integer("runs", runs, 1), check_delta(delta), check_integer("seed", seed, 0)
     problems = [Problem(Graph.from_edges(len(MEANS), EDGES), R, SIGMA) for R in RADII]
-    cells = []
-    for cell, problem in enumerate(problems):
-        seeds = [seed_of(seed, cell, run) for run in range(runs)]
-        cells.append([watch_many(policy, MEANS, seeds, executor) for policy in _policies(problem, delta)])
+    cells = [(policy, rule, problem) for policy, rule in CURVES for problem in problems]
+    seeds = [seed_of(seed, run) for run in range(runs)]
+    waiting = [
+        watch_many(POLICIES[policy].on(Instance(problem), delta=delta, stopping=rule), MEANS, seeds, executor)
+        for policy, rule, problem in cells
+    ]
     theory = [
         (solve_allocation(problem, MEANS).characteristic_time, lower_bound(problem, MEANS, delta))
         for problem in problems
     ]
-    watched: list[list[list[Run]]] = [[] for _ in cells]
-    done = 0
-    for _ in range(runs):  # one run of each cell in turn, so that workers need not wait for the slowest run of a cell
-        for cell, policies in enumerate(cells):
-            seen: list[Run] = []
-            for policy in policies:
-                seen += next(policy)
-                done += 1
-                if on_run is not None:
-                    on_run(done, 2 * runs * len(cells))
-            watched[cell].append(seen)
+    results: list[list[Run]] = [[] for _ in cells]
+    total = runs * len(cells)
+    for done in range(total):  # one run of each cell in turn, so that workers need not wait for the slowest of a cell
+        results[done % len(cells)] += next(waiting[done % len(cells)])
+        if on_run is not None:
+            on_run(done + 1, total)
     return [
-        _row(policy, R, *theory[cell], [seen[index] for seen in watched[cell]])
-        for index, (policy, _) in enumerate(CURVES)
-        for cell, R in enumerate(RADII)
+        _row(policy, float(problem.radii[0]), *theory[cell % len(RADII)], results[cell])
+        for cell, (policy, _, problem) in enumerate(cells)
     ]
 
 
-def _policies(problem: Problem, delta: float) -> tuple[Policy, Policy]:
-    """Returns the policies whose rules, in turn, are the `CURVES`."""
-    race = SpectralRace(problem, delta)
-    return race, SpectralTaS(problem, delta, RULES[0], watching=tuple((rule, delta) for rule in RULES[1:]))
+def paired_saving(rows: Sequence[CurveRow], policy: str = CURVES[0][0]) -> tuple[float, float]:
+    """Returns how many samples fewer a policy takes at the smallest R than at the largest, run by run on the same
+    outcomes: the mean and its standard error, over the runs that decided at both; NaN if these are too few."""
+    own = sorted((row for row in rows if row.policy == policy), key=lambda row: row.R)
+    pairs = zip(own[-1].taus, own[0].taus, strict=True)
+    savings = [large - small for large, small in pairs if large is not None and small is not None]
+    spread = Spread.of(savings)
+    return spread.mean, spread.std / math.sqrt(max(len(savings), 1))
 
 
 def _row(policy: str, R: float, characteristic_time: float, bound: float, runs: list[Run]) -> CurveRow:
@@ -112,4 +115,5 @@ def _row(policy: str, R: float, characteristic_time: float, bound: float, runs: 
         errors=sum(not run.correct for run in decided),
         proved=runs[0].proved,
         undecided=len(runs) - len(decided),
+        taus=tuple(run.tau if run.status == "decided" else None for run in runs),
     )

@@ -11,6 +11,7 @@ from typer import Option
 
 from spectralbai.cli.files import read_text
 from spectralbai.cli.outputs import INSTANCE, PICTURE, Force, Output
+from spectralbai.cli.pictures import Width, check_width
 from spectralbai.cli.tables import print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
@@ -66,6 +67,7 @@ def instance(
     ] = False,
     tolerance: Annotated[float, Option(help="An option this close to the best is as good.")] = 0.0,
     out: Annotated[Path, Option(help="The instance file to write; a picture goes beside it.", metavar="FILE")] = OUT,
+    width: Width = None,
     force: Force = False,
 ) -> None:
     """Makes an instance file from CSV tables, and draws its graph.
@@ -100,10 +102,13 @@ def instance(
         binary=binary,
         tolerance=tolerance,
     )
-    _make(choices, (arms, edges, observations), out, force)
+    check_width(width)
+    _make(choices, (arms, edges, observations), out, width, force)
 
 
-def _make(choices: Choices, given: tuple[Path | None, Path | None, Path | None], out: Path, force: bool) -> None:
+def _make(
+    choices: Choices, given: tuple[Path | None, Path | None, Path | None], out: Path, width: float | None, force: bool
+) -> None:
     """Writes the instance of the given tables (arms, edges, observations), and its picture."""
     choices.check(*(each is not None for each in given))
     picture = _picture_beside(out, [each for each in given if each is not None])
@@ -118,7 +123,7 @@ def _make(choices: Choices, given: tuple[Path | None, Path | None, Path | None],
         found = instance_from(choices, *tables)
     made = found.instance
     if drawing is not None:
-        with progress("drawing"):
+        with progress("drawing"), plots.of_width(width):
             drawing.write(plots.as_png(plots.plot_graph(made)))
     file.write((json.dumps(made.as_dict(), indent=1, ensure_ascii=False) + "\n").encode())
     print_plain(*found.remarks, err=drawing is None)

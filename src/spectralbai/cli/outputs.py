@@ -18,8 +18,8 @@ from spectralbai.errors import InvalidInput
 
 Force = Annotated[bool, Option("--force", help="Replace files that are there, whatever they hold.")]
 
-HEAD = 1024
-"""Number of bytes at the beginning of a file by which its kind is recognised."""
+HEAD, TAIL = 2048, 65536
+"""Numbers of bytes at the beginning and at the end of a file by which its kind is recognised."""
 STANDARD = {"/dev/stdout": "/dev/fd/1", "/dev/stderr": "/dev/fd/2"}
 
 
@@ -28,7 +28,7 @@ class Kind(NamedTuple):
 
     name: str
     mark: bytes | None
-    """Pattern that the beginning of every such file matches; None if files of this kind cannot be recognised."""
+    """Pattern that both ends of every such file match, put together; None if this kind cannot be recognised."""
 
 
 def _json(name: str, format_: str) -> Kind:
@@ -39,7 +39,12 @@ INSTANCE = _json("an instance", "spectralbai-instance")
 EXPORT = _json("an exported study", "spectralbai-export")
 REPORT = _json("a report as JSON", "spectralbai-report")
 PAGE = Kind("a report of spectralbai", rb'(?s)<!DOCTYPE html>.*<meta name="generator" content="spectralbai">')
-PICTURE = Kind("a picture by spectralbai", rb"(?s)\x89PNG\r\n\x1a\n.*tEXtSoftware\x00spectralbai")
+PICTURE = Kind(
+    "a picture by spectralbai",
+    rb"(?s)\x89PNG\r\n\x1a\n.*tEXtSoftware\x00spectralbai"
+    rb"|%PDF-.*/Creator \(spectralbai\)"
+    rb"|<\?xml .*<svg .*<dc:creator>\s*<cc:Agent>\s*<dc:title>spectralbai</dc:title>",
+)
 TABLE = Kind("a table", None)
 
 
@@ -108,7 +113,9 @@ class Output:
             raise self._refusal(f"is there already, and {self.kind.name} does not tell who made it; {remedy}")
         try:
             with self.path.open("rb") as file:
-                known = re.match(self.kind.mark, file.read(HEAD)) is not None
+                ends = file.read(HEAD)
+                file.seek(max(file.seek(0, os.SEEK_END) - TAIL, HEAD))
+                known = re.match(self.kind.mark, ends + file.read()) is not None
         except OSError:
             known = False
         if not known:

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import InstanceFile, read_instance, read_table
 from spectralbai.cli.outputs import PICTURE, Force, Output
+from spectralbai.cli.pictures import Width, check_width, picture_format
 from spectralbai.cli.tables import empty_table, print_json, print_plain
 from spectralbai.cli.work import Jobs, Seed, check_jobs, processes, progress
 from spectralbai.errors import InvalidInput
@@ -38,8 +40,10 @@ def plan(
         int | None, Option(help="Instead of a plan: what this many trials can find.", metavar="N")
     ] = None,
     plot: Annotated[
-        Path | None, Option(help="With --budget: a picture of the chances, by tolerance.", metavar="FILE")
+        Path | None,
+        Option(help="With --budget: a picture of the chances, by tolerance; .png, .pdf or .svg.", metavar="FILE"),
     ] = None,
+    width: Width = None,
     runs: Annotated[
         int | None,
         Option(
@@ -52,6 +56,7 @@ def plan(
     quick: Annotated[bool, Option("--quick", help="Skip the simulation: theory only, at once.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print one JSON object instead of tables.")] = False,
     force: Force = False,
+    modules: Import = None,
 ) -> None:
     """Says how many trials to expect, and whether the graph helps.
 
@@ -67,7 +72,7 @@ def plan(
     check_integer("--seed", seed, 0)
     jobs = check_jobs(jobs)
     runs = (100 if budget is None else 40) if runs is None else check_integer("--runs", runs, 1)
-    _check_budget(budget, quick, plot)
+    _check_budget(budget, quick, plot, width)
     picture = None if plot is None else Output("--plot", plot, PICTURE, force)
     instance = _changed(read_instance(file, has_noise=sigma is None), R, sigma, tolerance)
 
@@ -80,12 +85,13 @@ def plan(
             arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
     told: dict[str, Any] = {"arms": arms, "outcomes": outcomes, "seed": seed}
     if budget is not None:
-        _show_budget(partial(planning.budget, instance, budget, delta, runs=runs, **told), jobs, picture, as_json)
+        compute = partial(planning.budget, instance, budget, delta, runs=runs, **told)
+        _show_budget(compute, jobs, picture, width, as_json)
     else:
         _show_plan(partial(planning.plan, instance, delta, **told), 0 if quick else runs, jobs, as_json)
 
 
-def _check_budget(budget: int | None, quick: bool, plot: Path | None) -> None:
+def _check_budget(budget: int | None, quick: bool, plot: Path | None, width: float | None) -> None:
     """Raises InvalidInput for a budget or a picture of it that does not go with the other options."""
     from spectralbai.checks import LARGEST_COUNT, check_integer
 
@@ -96,17 +102,23 @@ def _check_budget(budget: int | None, quick: bool, plot: Path | None) -> None:
     if plot is not None:
         if budget is None:
             raise InvalidInput("--plot shows what a budget can find; give --budget too, a number of trials")
-        if plot.suffix.lower() != ".png":
-            raise InvalidInput(f'--plot must name a PNG file, such as budget.png, got "{plot}"')
+        picture_format("--plot", plot)
+        check_width(width)
+    elif width is not None:
+        raise InvalidInput("--width is that of a picture; give --plot too, a file")
 
 
-def _show_budget(compute: Callable[..., Budget], jobs: int, picture: Output | None, as_json: bool) -> None:
+def _show_budget(
+    compute: Callable[..., Budget], jobs: int, picture: Output | None, width: float | None, as_json: bool
+) -> None:
     if picture is not None:
         from spectralbai import plot as plots
     with processes(jobs) as executor, progress("simulated runs") as show:
         found = compute(executor=executor, on_run=show)
     if picture is not None:
-        picture.write(plots.as_png(plots.plot_budget(found)))
+        with plots.of_width(width):
+            content = plots.as_picture(plots.plot_budget(found), picture_format("--plot", picture.path))
+        picture.write(content)
     if as_json:
         print_json(found.as_dict())
     else:

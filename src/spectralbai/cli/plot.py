@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 from typer import Argument, Option
 
+from spectralbai.cli.extensions import Import
 from spectralbai.cli.outputs import PICTURE, Force, Output
+from spectralbai.cli.pictures import Width, check_width, picture_format
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 
@@ -30,8 +32,12 @@ def plot(
         str, Option(help="Name of an instance, or of several with * as in 'cliques*'.", metavar="NAME")
     ] = "*",
     delta: Annotated[float | None, Option(help="A risk of the campaign; the first if not given.")] = None,
-    out: Annotated[Path | None, Option(help="The PNG file; DIR/KIND.png if not given.", metavar="FILE")] = None,
+    out: Annotated[
+        Path | None, Option(help="A .png, .pdf or .svg file; DIR/KIND.png if not given.", metavar="FILE")
+    ] = None,
+    width: Width = None,
     force: Force = False,
+    modules: Import = None,
 ) -> None:
     """Draws a campaign.
 
@@ -44,10 +50,10 @@ def plot(
     """
     if kind not in KINDS:
         raise InvalidInput(f"--kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    from spectralbai import plot as plots
-
+    check_width(width)
     out = out or directory / f"{kind}.png"
-
+    form = picture_format("--out", out)
+    from spectralbai import plot as plots
     from spectralbai.campaign import Results
 
     with Results.open(directory) as results, progress("drawing"):
@@ -63,8 +69,10 @@ def plot(
             )
         risk = delta or campaign.deltas[0]
         draw = _against if kind in AXES else _of_one
-        ax, title = draw(kind, results, names, risk)
-    picture.write(plots.as_png(ax, title))
+        with plots.of_width(width):
+            ax, title = draw(kind, results, names, risk)
+            content = plots.as_picture(ax, form, title)
+    picture.write(content)
     typer.echo(f"The picture is in {out}", err=picture.is_stream)
 
 

@@ -11,14 +11,17 @@ except ModuleNotFoundError:
     ) from None
 
 from spectralbai.plot.campaign import plot_proportions, plot_tau_against, plot_tau_by_policy
+from spectralbai.plot.files import as_picture, as_png
 from spectralbai.plot.network import plot_graph
 from spectralbai.plot.planning import plot_budget
 from spectralbai.plot.reproduction import plot_reproduction
 from spectralbai.plot.study import plot_estimates, plot_evidence, plot_race, plot_shares
-from spectralbai.plot.style import as_png
+from spectralbai.plot.style import of_width
 
 __all__ = [
+    "as_picture",
     "as_png",
+    "of_width",
     "plot_budget",
     "plot_estimates",
     "plot_evidence",

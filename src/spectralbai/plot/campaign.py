@@ -10,7 +10,17 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import StrMethodFormatter
 
 from spectralbai.campaign import Cell, RunRow
-from spectralbai.plot.style import STYLES, curve_with_bars, legend_above, new_axes, note, plain, samples_on_y, words
+from spectralbai.plot.style import (
+    STYLES,
+    curve_with_bars,
+    legend_above,
+    new_axes,
+    note,
+    plain,
+    points,
+    samples_on_y,
+    words,
+)
 
 X_LABELS = {
     "R": r"$R$: bound on the roughness of the means (smaller: the graph says more)",
@@ -41,7 +51,12 @@ def plot_tau_by_policy(rows: Sequence[RunRow], lower_bound: float | None = None,
         legend_above(ax)
     rules = {row.policy: row.rule for row in rows}
     names = [words(policy) + _rule(rules[policy], rules.values(), "\n") for policy in policies]
-    slanted: dict[str, Any] = {"fontsize": 8, "rotation": 30, "horizontalalignment": "right", "rotation_mode": "anchor"}
+    slanted: dict[str, Any] = {
+        "fontsize": points(8),
+        "rotation": 30,
+        "horizontalalignment": "right",
+        "rotation_mode": "anchor",
+    }
     ax.set_xticks(range(len(policies)), names, **(slanted if len(policies) > 4 else {}))
     ax.set_xlabel("policy")
     return ax
@@ -69,7 +84,7 @@ def plot_tau_against(cells: Sequence[Cell], x: Literal["R", "delta", "n_arms"], 
         curve_with_bars(ax, at, [cell.mean_tau for cell in own], half, style, label)
         for place, cell in zip(at, own, strict=True):
             if cell.truncated:  # runs reached the limit on samples, so the mean is too small
-                note(ax, "cut short", (place, cell.mean_tau), (0, 6), ha="center", fontsize=7)
+                note(ax, "cut short", (place, cell.mean_tau), (0, 6), ha="center", fontsize=points(7))
     samples_on_y(ax, [cell.mean_tau for cell in cells])
     ax.set_xticks(list(places.values()), ["∞" if value == np.inf else f"{value:.3g}" for value in values])
     ax.set_xlabel(X_LABELS[x])
@@ -105,7 +120,7 @@ def plot_proportions(
         marks = STYLES[index % len(STYLES)].marks | {"markersize": 5, "markeredgewidth": 1.2}
         ax.plot(places, shares[shown], linestyle="", label=words(policy), **marks)
     rotation, size = (90, 8) if shown.size > 12 or max(len(labels[arm]) for arm in shown) > 4 else (0, 9)
-    ax.set_xticks(places, [words(labels[arm]) for arm in shown], rotation=rotation, fontsize=size)
+    ax.set_xticks(places, [words(labels[arm]) for arm in shown], rotation=rotation, fontsize=points(size))
     which = "" if shown.size == largest.size else f" (the {shown.size} of {largest.size} with the largest share)"
     ax.set_xlabel(f"arm{which}")
     ax.set_ylabel("share of the pulls")

@@ -14,7 +14,17 @@ from spectralbai.arrays import Matrix, Vector
 from spectralbai.graph import Categories
 from spectralbai.instance import Instance
 from spectralbai.layout import layout
-from spectralbai.plot.style import boxes_for_unknown_signs, legend_above, new_axes, note, shortened, words
+from spectralbai.plot.paper import fit
+from spectralbai.plot.style import (
+    boxes_for_unknown_signs,
+    given_width,
+    legend_above,
+    new_axes,
+    note,
+    points,
+    shortened,
+    words,
+)
 
 MOST_LABELS = 150
 """Most arms for which a place for the label is searched."""
@@ -61,7 +71,10 @@ def plot_graph(
         best = int(np.argmax(mu)) if best is None else best
         name = f"{star_is}: {words(shortened(instance.labels[best]))}"
         x, y = places[best]
-        ax.scatter(x, y, s=110, marker="*", color="white", edgecolors="black", linewidths=0.8, zorder=3, label=name)
+        area_of_star = 110 * _scale()
+        ax.scatter(
+            x, y, s=area_of_star, marker="*", color="white", edgecolors="black", linewidths=0.8, zorder=3, label=name
+        )
         ax.figure.canvas.figure.colorbar(arms, ax=ax, label=colour_is, shrink=0.8)
     if omega is not None:
         lines = "circles: categories" if isinstance(graph, Categories) else "lines: edges, wider if heavier"
@@ -72,6 +85,8 @@ def plot_graph(
     ax.margins(0.12)
     if mu is not None:
         legend_above(ax)
+    if given_width() is not None:
+        fit(ax)  # no text moves the arms any more
     first = [*([] if best is None else [best]), *named]
     if graph.n_arms <= MOST_RIMS:
         order = np.argsort(-colours, kind="stable")
@@ -82,13 +97,18 @@ def plot_graph(
 
 def _draw_arms(ax: Axes, places: Matrix, share: Vector, colours: Vector) -> tuple[PathCollection, Vector]:
     """Draws a dot for each arm; returns the dots and their areas."""
-    area = (25 + 400 * share / share.max()) * min(1.0, 12 / share.size)
+    area = (25 + 400 * share / share.max()) * min(1.0, 12 / share.size) * _scale()
     rim = 0.7
     if share.size > MOST_RIMS:
         area, rim = np.maximum(area, 1.0), 0.0  # black rims would hide the colours of many small dots
     x, y = places.T
     dots = ax.scatter(x, y, s=area, c=colours, cmap="cividis", edgecolors="black", linewidths=rim, zorder=2)
     return dots, area
+
+
+def _scale() -> float:
+    """Returns the scale of areas, as that of text."""
+    return (points(10) / 10) ** 2
 
 
 def _draw_categories(ax: Axes, graph: Categories, places: Matrix) -> None:
@@ -102,7 +122,7 @@ def _draw_categories(ax: Axes, graph: Categories, places: Matrix) -> None:
             ax.add_patch(Circle(tuple(centre), radius, fill=False, edgecolor="0.75", linewidth=0.8, zorder=1))
         if named:
             below = (centre[0], centre[1] - radius)
-            note(ax, words(shortened(name)), below, (0, -2), fontsize=7, color="0.35", ha="center", va="top")
+            note(ax, words(shortened(name)), below, (0, -2), fontsize=points(7), color="0.35", ha="center", va="top")
 
 
 def _write_labels(ax: Axes, labels: Sequence[str], places: Matrix, area: Vector, first: Iterable[int]) -> None:
@@ -121,7 +141,7 @@ def _write_labels(ax: Axes, labels: Sequence[str], places: Matrix, area: Vector,
             label, at, gap = labels[arm], places[arm], radii[arm] / pixel + 2
             for right, up in BESIDE:
                 offset, ha, va = (right * gap, up * gap), ALIGNED[np.sign(right)][0], ALIGNED[np.sign(up)][1]
-                text = note(ax, label, at, offset, fontsize=7.5, ha=ha, va=va, zorder=4, path_effects=rim)
+                text = note(ax, label, at, offset, fontsize=points(7.5), ha=ha, va=va, zorder=4, path_effects=rim)
                 text.set_in_layout(False)  # so that the label does not move the axes
                 x0, y0, x1, y1 = text.get_window_extent().extents
                 inside = x0 >= frame.x0 and x1 <= ax.get_window_extent().x1 and y0 >= frame.y0 and y1 <= frame.y1

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import io
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, Literal, NamedTuple
 
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.container import ErrorbarContainer
 from matplotlib.figure import Figure
@@ -45,12 +46,47 @@ STYLES = (
 )
 
 
+WIDE = 7.2
+"""Width in inches from which on text has its full size."""
+SMALLEST = 6.0
+"""Least size of text, in points."""
+_width: ContextVar[float | None] = ContextVar("_width", default=None)
+
+
+@contextmanager
+def of_width(width: float | None) -> Iterator[None]:
+    """Makes pictures that are drawn here that wide, in inches, with text that fits; None leaves them as they are.
+
+    Draw them and call `as_picture` inside.
+    """
+    token = _width.set(width)
+    try:
+        with rc_context({"font.size": points(10)}):
+            yield
+    finally:
+        _width.reset(token)
+
+
+def given_width() -> float | None:
+    """Returns the width of `of_width`."""
+    return _width.get()
+
+
+def points(size: float) -> float:
+    """Returns a size of text, in points, for the width of pictures: three quarters for a column of a paper."""
+    share = min((given_width() or WIDE) / WIDE, 1.0)
+    return max(size * (0.6 + 0.4 * share), min(size, SMALLEST))
+
+
 def new_axes(caption: str = "", size: tuple[float, float] = (7.2, 5.8)) -> Axes:
     """Returns the axes of a new figure with a caption under it; the figure is not registered with pyplot."""
-    figure = Figure(figsize=size, dpi=200, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.1))
+    width, dpi, pad = given_width(), 200, 0.1
+    if width is not None:
+        size, dpi, pad = (width, size[1] * width / size[0]), 300, 0.03
+    figure = Figure(figsize=size, dpi=dpi, layout=ConstrainedLayoutEngine(w_pad=pad, h_pad=pad))
     ax = figure.add_subplot()
     if caption:
-        figure.supxlabel(caption, x=0.02, ha="left", fontsize=8.5, linespacing=1.35)
+        figure.supxlabel(caption, x=0.02, ha="left", fontsize=points(8.5), linespacing=1.35)
     return ax
 
 
@@ -107,7 +143,7 @@ def legend_above(ax: Axes, columns: int = 1) -> None:
             bbox_to_anchor=(0, 1.01),
             ncols=fewer,
             frameon=False,
-            fontsize=9,
+            fontsize=points(9),
             handlelength=3.2,
             borderaxespad=0,
         )
@@ -130,16 +166,6 @@ def words(text: str) -> str:
 def shortened(text: str, longest: int = 24) -> str:
     """Returns a label that fits. The middle of a long label is left out, since labels mostly differ at their ends."""
     return text if len(text) <= longest else f"{text[: longest // 2]}…{text[1 - longest + longest // 2 :]}"
-
-
-def as_png(ax: Axes, title: str = "") -> bytes:
-    """Returns the figure of `ax`, with a title if given, as a PNG whose metadata name spectralbai as the software."""
-    content = io.BytesIO()
-    if title:
-        ax.figure.canvas.figure.suptitle(words(title), x=0.02, ha="left", fontsize=10)
-    with boxes_for_unknown_signs():
-        ax.figure.canvas.figure.savefig(content, format="png", metadata={"Software": "spectralbai"})
-    return content.getvalue()
 
 
 @contextmanager
