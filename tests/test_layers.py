@@ -77,7 +77,7 @@ LAYERS: list[dict[str, str]] = [
         "instance": "problem, means and labels, and their JSON form",
     },
     {
-        "problem": "graph, R, noise and tolerance: the hypotheses, checked",
+        "problem": "graph, R, noise, tolerance and items: the hypotheses, checked",
     },
     {
         "noise": "what outcomes are: one kind a file",
@@ -87,6 +87,7 @@ LAYERS: list[dict[str, str]] = [
         "graph": "weights, Laplacian, smoothness, components, categories",
         "ties": "choices among equal values",
         "verdict": "what a stopping rule said",
+        "items": "what options are tried on",
     },
     {
         "checks": "checks shared by the public boundary",

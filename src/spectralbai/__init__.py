@@ -18,6 +18,7 @@ __all__ = [
     "Graph",
     "Instance",
     "InvalidInput",
+    "Items",
     "NotFound",
     "Problem",
     "SpectralBAIError",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from spectralbai.estimation import estimate
     from spectralbai.graph import Graph
     from spectralbai.instance import Instance
+    from spectralbai.items import Items
     from spectralbai.planning import plan
     from spectralbai.policy import SpectralRace, SpectralTaS
     from spectralbai.problem import Problem
@@ -58,6 +60,7 @@ else:  # hidden from type checkers, which would otherwise accept any name
         "graph": ("Graph",),
         "instance": ("Instance",),
         "instances": ("instances",),
+        "items": ("Items",),
         "responder": ("Alternative", "closest_alternative"),
         "planning": ("plan",),
         "policy": ("SpectralRace", "SpectralTaS"),

@@ -35,6 +35,25 @@ def check_vector(name: str, value: ArrayLike, n_arms: int) -> Vector:
     return vector
 
 
+def check_table(value: ArrayLike, n_arms: int) -> Matrix:
+    """Returns outcomes as a finite read-only matrix with one row per arm and one column per item."""
+    try:
+        given = np.asarray(value)
+    except (TypeError, ValueError):  # ragged
+        given = np.array(None)
+    if given.dtype.kind not in "biuf" or given.ndim != 2 or given.shape[0] != n_arms or not given.size:
+        raise InvalidInput(
+            f"`table` must hold numbers, one row for each of the {n_arms} arms and one column per item, got shape "
+            f"{given.shape}"
+        )
+    table = np.array(given, dtype=np.float64)
+    if not np.isfinite(table).all():
+        arm, item = np.argwhere(~np.isfinite(table))[0].tolist()
+        raise InvalidInput(f"`table` must be complete and finite, got {table[arm, item]} at arm {arm} and item {item}")
+    table.setflags(write=False)
+    return table
+
+
 def check_weights_of_arms(name: str, value: ArrayLike, n_arms: int) -> Vector:
     """Returns `value` (an allocation or counts) as non-negative numbers, one per arm, not all zero."""
     vector = check_vector(name, value, n_arms)

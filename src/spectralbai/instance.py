@@ -15,6 +15,7 @@ from spectralbai.checks import check_arm, check_integer, check_keys, check_kind,
 from spectralbai.documents import check_format, number, plain
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import READERS, Graph, check_edges
+from spectralbai.items import Items
 from spectralbai.noise import noise_from_dict
 from spectralbai.noise.document import KEYS as NOISE_KEYS
 from spectralbai.problem import Problem
@@ -22,7 +23,7 @@ from spectralbai.problem import Problem
 FORMAT = "spectralbai-instance/3"
 REQUIRED = ("format", "n_arms", "R")
 GRAPH_KEYS = ("edges", "categories", "category_weight", "geometry")
-KEYS = (*REQUIRED, *GRAPH_KEYS, "mu", "noise", *NOISE_KEYS, "tolerance", "labels")
+KEYS = (*REQUIRED, *GRAPH_KEYS, "mu", "noise", *NOISE_KEYS, "tolerance", "items", "labels")
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -69,6 +70,7 @@ class Instance:
             "R": radii if problem.by_component else radii[0],
             **problem.noise.as_dict(),
             "tolerance": problem.tolerance,
+            **({} if problem.items is None else {"items": problem.items.as_json()}),
             "labels": list(self.labels),
         }
 
@@ -83,7 +85,8 @@ class Instance:
         tolerance = check_number("$.tolerance", d.get("tolerance", 0.0), rule, low=0.0, strict=False)
         mu = check_numbers("$.mu", d["mu"], n_arms, "a finite number", low=-math.inf) if "mu" in d else None
         labels = _check_labels("$.labels", d["labels"], n_arms) if "labels" in d else None
-        problem = Problem(graph, R, tolerance=tolerance, noise=noise_from_dict(d, n_arms))
+        items = Items.from_json(d["items"]) if "items" in d else None
+        problem = Problem(graph, R, tolerance=tolerance, noise=noise_from_dict(d, n_arms), items=items)
         return cls(problem, mu, labels)
 
 

@@ -1,4 +1,4 @@
-"""What is assumed in a best-arm problem: graph, smoothness, noise and tolerance, checked once."""
+"""What is assumed in a best-arm problem: graph, smoothness, noise, tolerance and items, checked once."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from spectralbai.arrays import Indices, Mask, Vector, check_vector
 from spectralbai.checks import check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph, number_by_first
+from spectralbai.items import Items
 from spectralbai.noise import Binary, Bounded, Noise, SubGaussian
 from spectralbai.text.wording import R_in_words
 
@@ -45,13 +46,22 @@ class Problem:
     """Any arm whose mean is within `tolerance` of the best is a right answer."""
     noise: Noise
     """The kind of outcomes; sub-Gaussian unless set by `Problem.bounded`."""
+    items: Items | None
+    """What options are tried on (theory, section 18); None if every trial stands for itself."""
 
     def __init__(
-        self, graph: Graph, R: ArrayLike, sigma: ArrayLike = UNIT, tolerance: float = 0.0, noise: Noise | None = None
+        self,
+        graph: Graph,
+        R: ArrayLike,
+        sigma: ArrayLike = UNIT,
+        tolerance: float = 0.0,
+        noise: Noise | None = None,
+        items: Items | None = None,
     ) -> None:
         """`R` is one number, or one per component of the graph. `sigma` is the standard deviation (or sub-Gaussian
         constant) of one outcome, one number or one per arm. `noise` can be given instead of `sigma`, for other kinds of
-        outcomes; `dataclasses.replace` passes it too."""
+        outcomes; `dataclasses.replace` passes it too. With `items`, `sigma` is what is left of an outcome after the
+        effect of its item, which is the same for all arms and may be anything; it must be independent between arms."""
         if not isinstance(graph, Graph):
             raise InvalidInput(f"`graph` must be a spectralbai.Graph, got {type(graph).__name__}; use Graph.from_edges")
         R = _check_R(R, graph)
@@ -69,7 +79,14 @@ class Problem:
                 )
             noise = SubGaussian.of(sigma, graph.n_arms)
         noise.sigmas(graph.n_arms)  # raises InvalidInput if the noise is for another number of arms
-        for name, value in (("graph", graph), ("R", R), ("tolerance", tolerance), ("noise", noise)):
+        if items is not None and not isinstance(items, Items):
+            raise InvalidInput(f"`items` must be Items.fresh() or Items.listed(n), got {items!r}")
+        if items is not None and items.n is not None and noise.outcome_range is None:
+            raise InvalidInput(
+                f"`items` must be Items.fresh() where outcomes have no range, got {items.described()}; use "
+                "Problem.bounded for a list"
+            )
+        for name, value in (("graph", graph), ("R", R), ("tolerance", tolerance), ("noise", noise), ("items", items)):
             object.__setattr__(self, name, value)
 
     @classmethod
@@ -81,12 +98,14 @@ class Problem:
         high: float = 1.0,
         tolerance: float = 0.0,
         binary: bool = False,
+        items: Items | None = None,
     ) -> Problem:
         """Returns the problem of outcomes in [low, high]: sigma is (high - low)/2 by Hoeffding's lemma, and the means
-        lie in the range. `binary` says that outcomes are always `low` or `high`, as with clicks."""
+        lie in the range. `binary` says that outcomes are always `low` or `high`, as with clicks. `items` says what
+        options are tried on."""
         if not isinstance(binary, bool):
             raise InvalidInput(f"`binary` must be True or False, got {binary!r}")
-        return cls(graph, R, tolerance=tolerance, noise=(Binary if binary else Bounded)(low, high))
+        return cls(graph, R, tolerance=tolerance, noise=(Binary if binary else Bounded)(low, high), items=items)
 
     @cached_property
     def sigma(self) -> Vector:
@@ -166,6 +185,8 @@ class Problem:
                 f"`tolerance` must stay {before.tolerance:g} when arms join, got {self.tolerance:g}; to change it, "
                 "start again without the old results"
             )
+        if self.items != before.items:
+            raise InvalidInput(f"`items` must stay {before.items} when arms join, got {self.items}")
         if type(self.noise) is not type(before.noise) or self.outcome_range != before.outcome_range:
             raise InvalidInput(
                 f"the noise must stay as it is when arms join, {before.noise.described()}, got {self.noise.described()}"

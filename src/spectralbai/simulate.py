@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtrit
 
-from spectralbai.arrays import Vector, check_vector
+from spectralbai.arrays import Vector, check_table, check_vector
 from spectralbai.checks import LARGEST_COUNT, check_integer
+from spectralbai.errors import InvalidInput
 from spectralbai.noise import Drawing
-from spectralbai.policy import Policy
+from spectralbai.policy import Policy, State
 from spectralbai.tape import Tape
 from spectralbai.threads import one_thread
 
@@ -120,14 +121,63 @@ def watch(
     choices = np.random.default_rng((seed, 1))  # for randomised policies
     with one_thread():
         state = policy.play(tape, max_samples, choices)
+    return _runs(policy, state, mu, seed)
+
+
+def _runs(policy: Policy, state: State, mu: Vector, seed: int) -> list[Run]:
+    """Returns one `Run` per (rule, delta) pair of the policy, for the state at the end and the true means."""
     runs = []
     for index, (rule, delta) in enumerate(policy.rules):
         seen = policy.verdict(state, index)
         status: RunStatus = "decided" if seen.decided else "truncated" if seen.consistent else "inconsistent"
-        correct = bool(mu[seen.arm] >= mu.max() - problem.tolerance)
+        correct = bool(mu[seen.arm] >= mu.max() - policy.problem.tolerance)
         answer = status, seen.stopped_at or state.samples, seen.arm, correct
         runs.append(Run(*answer, state.counts, rule, delta, seen.proved, seed, seen.candidates))
     return runs
+
+
+def replay(policy: Policy, table: ArrayLike, seed: int, max_samples: int = 1_000_000) -> Run:
+    """Returns one run of the policy on a table of outcomes, shape (n_arms, n_items), in an order drawn with the seed.
+
+    A list of items is the table itself, tried at most once. Fresh items are columns drawn with replacement, and without
+    items every trial is a random entry of its arm's row. The answer is right or wrong by the means of the rows.
+
+    Examples:
+        >>> import numpy as np
+        >>> import spectralbai as sb
+        >>> table = np.random.default_rng(0).random((2, 300)) * 0.5 + [[0.0], [0.3]]
+        >>> graph, items = sb.Graph.from_edges(2, []), sb.Items.listed(300)
+        >>> policy = sb.SpectralRace(sb.Problem.bounded(graph, R=np.inf, tolerance=0.05, items=items), delta=0.05)
+        >>> run = sb.simulate.replay(policy, table, seed=0)
+        >>> run.arm, run.correct, run.tau < 600
+        (1, True, True)
+    """
+    problem = policy.problem
+    outcomes = check_table(table, problem.n_arms)
+    n_items = outcomes.shape[1]
+    if problem.items is not None and problem.items.n not in (None, n_items):
+        raise InvalidInput(f"`table` must have {problem.items.n} columns, {problem.items.described()}, got {n_items}")
+    problem.noise.check_outcomes("table", outcomes.ravel())
+    max_samples = check_integer("max_samples", max_samples, 1, LARGEST_COUNT)
+    rng, drawn = np.random.default_rng((seed, 2)), np.empty(0, dtype=np.intp)
+    state = policy.init(seed=seed)
+    with one_thread():
+        while state.samples < max_samples:
+            most = min(policy.horizon(state), max_samples - state.samples)
+            if problem.items is None:
+                arms = policy.ask(state, most, rng=rng)
+                items, columns = None, rng.integers(n_items, size=arms.size)
+            else:
+                arms, items = policy.ask_items(state, most)
+                columns = items
+                if problem.items.n is None and arms.size:
+                    missing = int(items.max()) + 1 - drawn.size
+                    drawn = np.append(drawn, rng.integers(n_items, size=max(missing, 0)))
+                    columns = drawn[items]
+            if not arms.size:
+                break
+            state = policy.tell(state, arms, outcomes[arms, columns], items=items)
+    return _runs(policy, state, outcomes.mean(axis=1), seed)[0]
 
 
 def watch_many(

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from spectralbai.arrays import Indices, Mask, Vector
 from spectralbai.evidence.memory import Memory
 
+ARM_BITS = 31
+"""Number of bits of a slot's key that hold its arm; the others hold its item."""
+
 
 @dataclass(frozen=True, eq=False)
 class Data(Memory):
@@ -48,8 +51,16 @@ class Data(Memory):
         np.add.at(squares, arms, outcomes**2)
         return Data(counts, sums, squares)
 
+    def after(self, block: Block) -> Data:
+        """Returns the data with the results of a block."""
+        return self.plus(block.arms, block.outcomes)
+
     def __add__(self, other: Data) -> Data:
         return Data(self.counts + other.counts, self.sums + other.sums, self.squares + other.squares)
+
+    def less(self, other: Data) -> Data:
+        """Returns the data without some of its results."""
+        return Data(self.counts - other.counts, self.sums - other.sums, self.squares - other.squares)
 
     def padded(self, n_arms: int) -> Data:
         """Returns the data for `n_arms` arms: arms without results are added at the end."""
@@ -79,11 +90,28 @@ class Block(Memory):
     """The arm that these data recommend."""
     number: int = 0
     """How many blocks were opened before this one."""
+    items: Indices | None = None
+    """The item of each slot; None where every trial stands for itself."""
+    draws: Indices | None = None
+    """How many items were drawn before that of each slot."""
+    drawn: int = 0
+    """How many items were drawn before the block was opened; slots with earlier draws catch up."""
 
     @classmethod
-    def opened(cls, arms: Indices, data: Data, best: int, number: int = 0) -> Self:
+    def opened(cls, arms: Indices, data: Data, best: int, number: int = 0, **items: Any) -> Self:
         """Returns the block of these pulls, without results."""
-        return cls(arms, np.full(arms.size, np.nan), data, best, number)
+        return cls(arms, np.full(arms.size, np.nan), data, best, number, **items)
+
+    @cached_property
+    def keys(self) -> Indices:
+        """What a result must name to fill a slot, as one number: the arm, or the arm and the item."""
+        return self.arms if self.items is None else slot_keys(self.arms, self.items)
+
+    def without(self, arm: int) -> Block:
+        """Returns the block without the slots of an arm."""
+        rest = self.arms != arm
+        items, draws = (None if values is None else values[rest] for values in (self.items, self.draws))
+        return replace(self, arms=self.arms[rest], outcomes=self.outcomes[rest], items=items, draws=draws)
 
     @cached_property
     def free(self) -> Indices:
@@ -123,15 +151,16 @@ class Block(Memory):
 
 
 def fill(
-    blocks: tuple[Block, ...], arms: Indices, outcomes: Vector, numbers: Indices | None
+    blocks: tuple[Block, ...], keys: Indices, outcomes: Vector, numbers: Indices | None
 ) -> tuple[tuple[Block, ...], int, Mask]:
-    """Returns (blocks, taken, without_slot) after results told one by one: each fills the oldest free slot of its arm.
+    """Returns (blocks, taken, without_slot) after results told one by one: each fills the oldest free slot of its arm,
+    or of its arm and item: `keys` are as in `Block.keys`.
 
     If `numbers` is given, it names the block of each result: the result can fill a slot of that block only, and with
     number -1 it fills none. The function returns as soon as the first block closes and leaves the later results alone:
     `taken` is the number of results used so far, and `without_slot` marks the used ones that found no slot.
     """
-    if blocks and _in_turn(blocks[0], arms, numbers):
+    if blocks and _in_turn(blocks[0], keys, numbers):
         told = blocks[0].outcomes.copy()
         told[blocks[0].free] = outcomes[: blocks[0].free.size]
         taken = blocks[0].free.size
@@ -140,15 +169,15 @@ def fill(
     slots: dict[tuple[int, int], list[tuple[int, int]]] = {}  # free slots by block and arm, the oldest one last
     for k in range(len(blocks) - 1, -1, -1):
         free = blocks[k].free[::-1]
-        for slot, arm in zip(free.tolist(), blocks[k].arms[free].tolist(), strict=True):
-            slots.setdefault((0 if numbers is None else blocks[k].number, arm), []).append((k, slot))
+        for slot, key in zip(free.tolist(), blocks[k].keys[free].tolist(), strict=True):
+            slots.setdefault((0 if numbers is None else blocks[k].number, key), []).append((k, slot))
     missing = blocks[0].free.size if blocks else -1
-    without_slot = np.zeros(arms.size, dtype=bool)
+    without_slot = np.zeros(keys.size, dtype=bool)
     taken = 0
-    named = np.zeros(arms.size, dtype=np.intp) if numbers is None else numbers
-    for key, outcome in zip(zip(named.tolist(), arms.tolist(), strict=True), outcomes.tolist(), strict=True):
-        if slots.get(key):
-            k, slot = slots[key].pop()
+    named = np.zeros(keys.size, dtype=np.intp) if numbers is None else numbers
+    for place, outcome in zip(zip(named.tolist(), keys.tolist(), strict=True), outcomes.tolist(), strict=True):
+        if slots.get(place):
+            k, slot = slots[place].pop()
             filled[k][slot] = outcome
             missing -= k == 0
         else:
@@ -194,11 +223,16 @@ def ranks_of(values: Indices) -> Indices:
     return ranks
 
 
-def _in_turn(block: Block, arms: Indices, numbers: Indices | None) -> bool:
+def slot_keys(arms: Indices, items: Indices) -> Indices:
+    """Returns one number for each pair of arm and item; it does not change when arms join."""
+    return (items << ARM_BITS) + arms
+
+
+def _in_turn(block: Block, keys: Indices, numbers: Indices | None) -> bool:
     """Whether the first results fill all free slots of the block, in the order of the slots: the usual, fast case."""
     n = block.free.size
     return bool(
-        arms.size >= n
-        and (arms[:n] == block.arms[block.free]).all()
+        keys.size >= n
+        and (keys[:n] == block.keys[block.free]).all()
         and (numbers is None or (numbers[:n] == block.number).all())
     )

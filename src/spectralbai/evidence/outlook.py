@@ -124,7 +124,7 @@ class Outlook:
     def _precision(self) -> Vector:
         """The precision of each coordinate of the posterior."""
         parts = self.decomposition
-        return parts.theta + _stiffness(self.problem)[parts.components.component] * parts.rough
+        return parts.theta + stiffness_of(self.problem)[parts.components.component] * parts.rough
 
     @cached_property
     def _inverse(self) -> Vector:
@@ -153,7 +153,7 @@ class Outlook:
         parts = self.decomposition
         by_arm, by_edge = _normals(parts.components)
         # Its covariance is the precision matrix. The basis would do as well, but may be another one on other machines.
-        stiffness = _stiffness(self.problem)[parts.components.of_arm]
+        stiffness = stiffness_of(self.problem)[parts.components.of_arm]
         noise = np.sqrt(parts.u)[:, None] * by_arm + np.sqrt(stiffness)[:, None] * by_edge
         return self.posterior[0][:, None] + parts.combine(self._inverse[:, None] * (parts.basis.T @ noise))
 
@@ -241,11 +241,15 @@ class CatalogueOutlook(Outlook):
 @lru_cache(maxsize=4)  # problems and data are immutable and compared by identity
 def _formed(problem: Problem, data: Data, best: int, origin: float) -> Outlook:
     evidence, catalogue = Evidence(problem, data, best, origin), Catalogue.of(problem)
+    if problem.items is not None:
+        from spectralbai.evidence.item_outlook import ItemOutlook  # which derives from Outlook
+
+        return ItemOutlook(evidence)
     return Outlook(evidence) if catalogue is None else CatalogueOutlook(evidence, catalogue)
 
 
 @lru_cache(maxsize=32)
-def _stiffness(problem: Problem) -> Vector:
+def stiffness_of(problem: Problem) -> Vector:
     """Returns rank / R of each component, the factor of its Laplacian in the precision matrix of the posterior, which
     is diag(u) + (rank / R) L. Each component has its own rank and R if there are several R (theory 16.9)."""
     to = Components.from_problem(problem)

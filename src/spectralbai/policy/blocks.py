@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from spectralbai.arrays import Indices, Vector
-from spectralbai.evidence.blocks import Block, Data, fill, ranks_of
-from spectralbai.policy.first_pulls import first_pulls
+from spectralbai.evidence.blocks import ARM_BITS, Block, Data, fill, ranks_of, slot_keys
+from spectralbai.policy.first_pulls import first_items, first_pulls
 from spectralbai.policy.reader import RuleReader, Verdicts
 from spectralbai.policy.state import State
 from spectralbai.sampling import Rng
@@ -25,6 +25,8 @@ class InBlocks:
         if state.settled:
             return state
         reader = self.reader
+        if reader.problem.items is not None:
+            return self._opened_on_items(state)
         if state.informing.samples:
             state = replace(state, data=state.data + state.informing, informing=Data.none(state.n_arms))
             if reader.has_estimate(state):
@@ -39,7 +41,30 @@ class InBlocks:
             view = reader.view(foreseen, reader.evidence(foreseen))
             size = reader.sampling.block_size(foreseen.sampling, view, int(issued.sum()))
             arms = reader.sampling.pulls(foreseen.sampling, view, issued, size)
+        # In a random order, so that changes while a block is open meet all arms alike (theory, section 18).
+        arms = np.random.default_rng((state.seed, state.opened)).permutation(arms)
         block = Block.opened(arms, state.data, state.best, state.opened)
+        return replace(state, blocks=(*state.blocks, block), opened=state.opened + 1)
+
+    def _opened_on_items(self, state: State) -> State:
+        """Returns the state with one more open block of trials on items, if there are items left to try."""
+        reader, drawn = self.reader, state.drawn
+        issued = state.data.counts.copy()
+        for block in state.blocks:
+            issued[: block.n_arms] += block.counts
+        arms, draws = first_items(reader.problem, issued, drawn, state.withdrawn)
+        if not arms.size:
+            arms, draws = reader.sampling.trials(
+                state.sampling, reader.view(state, reader.evidence(state)), issued, drawn
+            )
+        if not arms.size:
+            return state
+        # Item by item, so that a worker who stops leaves few items half done; the arms of an item in a random order.
+        mixed = np.random.default_rng((state.seed, state.opened)).permutation(arms.size)
+        slots = mixed[np.argsort(draws[mixed], kind="stable")]
+        arms, draws = arms[slots], draws[slots]
+        items = draws if state.order is None else state.order[draws]
+        block = Block.opened(arms, state.data, state.best, state.opened, items=items, draws=draws, drawn=drawn)
         return replace(state, blocks=(*state.blocks, block), opened=state.opened + 1)
 
     def _foreseen(self, state: State) -> State:
@@ -54,12 +79,19 @@ class InBlocks:
 
     def _after(self, state: State, block: Block) -> State:
         """Returns the state after the results of a block are seen."""
-        return self.reader.read(replace(state, data=state.data.plus(block.arms, block.outcomes)), block)
+        return self.reader.read(replace(state, data=state.data.after(block)), block)
 
     def due(self, state: State) -> int:
         return sum(block.free.size for block in state.blocks)
 
     horizon = due
+
+    def pairs(self, state: State, n: int, pending: Indices) -> tuple[Indices, Indices]:
+        """Returns the arms and items of free slots, at most n, except those whose keys are `pending`."""
+        free = [block.free[~np.isin(block.keys[block.free], pending)] for block in state.blocks]
+        arms = np.concatenate([block.arms[slots] for block, slots in zip(state.blocks, free, strict=True)])
+        items = np.concatenate([block.keys[slots] for block, slots in zip(state.blocks, free, strict=True)]) >> ARM_BITS
+        return arms[:n], items[:n]
 
     def slots(self, state: State, n: int, pending: Vector, rng: Rng) -> tuple[Indices, Indices]:
         free = np.concatenate([block.arms[block.free] for block in state.blocks])
@@ -72,15 +104,16 @@ class InBlocks:
         return free[unclaimed], numbers[unclaimed]
 
     def take(
-        self, state: State, arms: Indices, outcomes: Vector, numbers: Indices | None
+        self, state: State, arms: Indices, outcomes: Vector, numbers: Indices | None, items: Indices | None = None
     ) -> tuple[State, tuple[Verdicts, ...]]:
         state, said = self._closed(state)
+        keys = arms if items is None else slot_keys(arms, items)
         while arms.size:
-            blocks, taken, without_slot = fill(state.blocks, arms, outcomes, numbers)
+            blocks, taken, without_slot = fill(state.blocks, keys, outcomes, numbers)
             informing = state.informing
             if without_slot.any():
                 informing = informing.plus(arms[:taken][without_slot], outcomes[:taken][without_slot])
-            arms, outcomes = arms[taken:], outcomes[taken:]
+            arms, keys, outcomes = arms[taken:], keys[taken:], outcomes[taken:]
             numbers = None if numbers is None else numbers[taken:]
             state, more = self._closed(replace(state, blocks=blocks, informing=informing))
             said += more
@@ -133,10 +166,10 @@ class InBlocks:
         its results.
         """
         if block.n_arms < state.n_arms:  # arms joined since: its leader must be one of the arms at its opening
-            return replace(block, data=block.data.plus(closed.arms, closed.outcomes))
+            return replace(block, data=block.data.after(closed))
         if np.array_equal(block.data.counts, before.counts):
             return replace(block, data=state.data, best=state.best)
-        data, best, reader = block.data.plus(closed.arms, closed.outcomes), block.best, self.reader
+        data, best, reader = block.data.after(closed), block.best, self.reader
         known = replace(state, data=data, best=best)
         if reader.has_estimate(known):
             evidence = reader.evidence_now(known)

@@ -50,8 +50,11 @@ class EveryResult:
             arms = np.concatenate([arms, more])
         return arms, np.full(arms.size, -1)
 
+    def pairs(self, state: State, n: int, pending: Indices) -> tuple[Indices, Indices]:
+        raise NotImplementedError("only rules that bet use items")
+
     def take(
-        self, state: State, arms: Indices, outcomes: Vector, numbers: Indices | None
+        self, state: State, arms: Indices, outcomes: Vector, numbers: Indices | None, items: Indices | None = None
     ) -> tuple[State, tuple[Verdicts, ...]]:
         said: list[Verdicts] = []
         while arms.size:

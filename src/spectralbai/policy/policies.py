@@ -15,6 +15,7 @@ from spectralbai.problem import Problem
 from spectralbai.sampling import (
     FixedAllocation,
     GRUBSampling,
+    ItemRacing,
     LUCBSampling,
     OptimalTracking,
     Racing,
@@ -66,6 +67,8 @@ class SpectralRace(Policy):
     sampling: SamplingRule[Any] = field(default=Racing(), kw_only=True)
 
     def __post_init__(self) -> None:
+        if self.sampling == Racing() and isinstance(self.problem, Problem) and self.problem.items is not None:
+            object.__setattr__(self, "sampling", ItemRacing())
         super().__post_init__()
         if self.watching:
             raise InvalidInput(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,8 +16,9 @@ from spectralbai.arrays import Indices, Vector, check_vector
 from spectralbai.checks import check_arm, check_delta, check_integer
 from spectralbai.errors import InvalidInput
 from spectralbai.estimation import estimate
-from spectralbai.evidence.blocks import Data
+from spectralbai.evidence.blocks import Data, slot_keys
 from spectralbai.evidence.intervals import pooled_intervals
+from spectralbai.evidence.item_data import ItemData
 from spectralbai.evidence.outlook import Outlook
 from spectralbai.instance import Instance
 from spectralbai.policy.blocks import InBlocks
@@ -41,12 +43,15 @@ class Schedule(Protocol):
     def slots(self, state: State, n: int, pending: Vector, rng: Rng) -> tuple[Indices, Indices]:
         """Returns the next pulls, at most n, and the number of each one's block or -1; `pending` counts those out."""
 
+    def pairs(self, state: State, n: int, pending: Indices) -> tuple[Indices, Indices]:
+        """Returns the arms and items of the next trials, at most n, without the slots whose keys are `pending`."""
+
     def take(
-        self, state: State, arms: Indices, outcomes: Vector, numbers: Indices | None
+        self, state: State, arms: Indices, outcomes: Vector, numbers: Indices | None, items: Indices | None = None
     ) -> tuple[State, tuple[Verdicts, ...]]:
         """Returns the state after results, and the verdicts at each time that the rules were read meanwhile.
 
-        `outcomes` are minus the origin; `numbers`, if given, names the block of each.
+        `outcomes` are minus the origin; `numbers`, if given, names the block of each, and `items` its item.
         """
 
     def resume(self, state: State) -> tuple[State, tuple[Verdicts, ...]]:
@@ -100,6 +105,17 @@ class Policy:
         for rule in self.reader.rules.values():
             rule.check(self.problem)
         self.sampling.check(self.problem)
+        if self.problem.items is not None:
+            for rule in self.reader.rules.values():
+                if not rule.on_items:
+                    raise InvalidInput(
+                        f"`stopping` must be betting where trials share items, got {rule.name}; without `items` every "
+                        "trial stands for itself"
+                    )
+            if not self.sampling.on_items:
+                raise InvalidInput(
+                    f"{type(self).__name__} cannot try options on items; use SpectralRace, or leave out `items`"
+                )
         if self.in_blocks and self.sampling.most_at_once is not None:
             raise InvalidInput(
                 f"`stopping` = {self.rules[0][0]} bets on blocks of pulls, and {type(self).__name__} looks at every "
@@ -150,17 +166,28 @@ class Policy:
         """The part that says when pulls are fixed and when results become seen."""
         return InBlocks(self.reader) if self.in_blocks else EveryResult(self.reader)
 
-    def init(self) -> State:
-        """Returns the state before any result."""
+    def init(self, seed: int | None = None) -> State:
+        """Returns the state before any result.
+
+        `seed` fixes the order in which slots of a block are handed out, and the order of a list of items. That of a
+        list must be new for every study, since options may have been tuned on the items that came first before: give
+        a seed in simulations only. Without one, a list has an order that nobody can foresee.
+        """
+        items = self.problem.items
+        if seed is None:
+            seed = 0 if items is None else secrets.randbits(62)
+        seed = check_integer("seed", seed, 0)
         nothing = Data.none(self.problem.n_arms)
         state = State(
-            data=nothing,
+            data=nothing if items is None else ItemData.none(self.problem.n_arms),
             origin=0.0,
             blocks=(),
             opened=0,
             informing=nothing,
             next_reading=1,
             best=0,
+            seed=seed,
+            order=None if items is None or items.n is None else np.random.default_rng(seed).permutation(items.n),
             sampling=self.sampling.start(self.problem),
             stopping={name: rule.start(self.problem) for name, rule in self.reader.rules.items()},
             verdicts=tuple(Verdict(proved=rule.proved) for rule, _ in self._pairs),
@@ -190,6 +217,26 @@ class Policy:
         """
         return self.ask_slots(state, n, pending, rng)[0]
 
+    def ask_items(
+        self, state: State, n: int = 1, pending: tuple[ArrayLike, ArrayLike] | None = None
+    ) -> tuple[Indices, Indices]:
+        """Returns the arms and items of the next trials, at most n, if the problem has items; none once decided.
+
+        Items of a list are numbers below its length; fresh ones are numbered in the order of drawing. `pending` holds
+        the (arms, items) that were handed out and whose results are not told yet.
+        """
+        n = check_integer("n", n, 0)
+        self._check_state(state)
+        if self.problem.items is None:
+            raise InvalidInput("the problem has no items; use ask, or give `items` to the problem")
+        if state.settled or not state.blocks:
+            return np.empty(0, dtype=np.intp), np.empty(0, dtype=np.intp)
+        waiting = np.empty(0, dtype=np.intp)
+        if pending is not None:
+            arms, items = pending
+            waiting = slot_keys(self._check_arms(arms), self._check_items(items, np.size(arms)))
+        return self.schedule.pairs(state, n, waiting)
+
     def ask_slots(
         self, state: State, n: int = 1, pending: ArrayLike | None = None, rng: Rng = None
     ) -> tuple[Indices, Indices]:
@@ -199,6 +246,8 @@ class Policy:
         """
         n = check_integer("n", n, 0)
         self._check_state(state)
+        if self.problem.items is not None:
+            raise InvalidInput("the problem has items; use ask_items, which says what to try each arm on")
         waiting = np.zeros(self.problem.n_arms)
         if pending is not None:
             waiting = check_vector("pending", pending, self.problem.n_arms)
@@ -209,7 +258,14 @@ class Policy:
             return nothing, nothing
         return self.schedule.slots(state, n, waiting, rng)
 
-    def tell(self, state: State, arms: ArrayLike, rewards: ArrayLike, blocks: ArrayLike | None = None) -> State:
+    def tell(
+        self,
+        state: State,
+        arms: ArrayLike,
+        rewards: ArrayLike,
+        blocks: ArrayLike | None = None,
+        items: ArrayLike | None = None,
+    ) -> State:
         """Returns the state after the outcomes `rewards` of pulls of `arms`, in the order received.
 
         If pulls come in blocks, each result fills the oldest free slot of its arm. A result without a slot only
@@ -218,11 +274,19 @@ class Policy:
         `blocks` if several blocks are open and results may arrive in another order, or if past results are told.
         Otherwise a slot may be filled by whichever result came first, or by results chosen by their values; bets on
         such slots are not fair, and the risk is no longer guaranteed (theory 12.1).
+
+        `items` (from `ask_items`) gives the item of each result, if the problem has items. A result of a pair that was
+        not asked for, or that has a result already, only counts as a trial.
         """
-        return self.advance(state, arms, rewards, blocks)[0]
+        return self.advance(state, arms, rewards, blocks, items)[0]
 
     def advance(
-        self, state: State, arms: ArrayLike, rewards: ArrayLike, blocks: ArrayLike | None = None
+        self,
+        state: State,
+        arms: ArrayLike,
+        rewards: ArrayLike,
+        blocks: ArrayLike | None = None,
+        items: ArrayLike | None = None,
     ) -> tuple[State, tuple[Verdicts, ...]]:
         """Returns what `tell` returns, and the verdicts at each time that the rules were read meanwhile."""
         self._check_state(state)
@@ -234,9 +298,16 @@ class Policy:
                 raise InvalidInput(
                     f"`blocks` must be one whole number per arm, got {blocks!r}; use the numbers that ask_slots returns"
                 )
+        if (items is None) != (self.problem.items is None):
+            raise InvalidInput(
+                "`items` must be given, the item of each result, since the problem has items"
+                if items is None
+                else "`items` must be left out, since the problem has no items"
+            )
+        tried = None if items is None else self._check_items(items, pulled.size)
         if pulled.size and state.samples == 0:
             state = replace(state, origin=float(outcomes[0]))
-        return self.schedule.take(state, pulled, outcomes - state.origin, numbers)
+        return self.schedule.take(state, pulled, outcomes - state.origin, numbers, tried)
 
     def play(self, tape: Tape, max_samples: int, rng: Rng = None) -> State:
         """Returns the state at the end of a simulated run on the outcomes of a tape, or after `max_samples` results."""
@@ -286,7 +357,10 @@ class Policy:
                 "the first trial of the arm before you withdraw it"
             )
         best = state.best if state.best != arm else int(left[0])
-        state = state.keeping(tuple(block for block in state.blocks if arm not in block.arms), problem.n_arms)
+        if problem.items is None:
+            state = state.keeping(tuple(block for block in state.blocks if arm not in block.arms), problem.n_arms)
+        else:
+            state = state.relieved(arm)
         state = replace(state, stopping=memories, sampling=sampling, withdrawn=withdrawn, best=best)
         if reader.has_estimate(state):
             standing = [
@@ -443,10 +517,24 @@ class Policy:
             raise InvalidInput(
                 f"`arms` and `rewards` must be two lists of one length, got shapes {values.shape} and {given.shape}"
             )
+        return self._check_arms(values), self.problem.noise.check_outcomes("rewards", rewards)
+
+    def _check_arms(self, arms: ArrayLike) -> Indices:
+        values = np.atleast_1d(np.asarray(arms))
         if values.dtype.kind not in "iu" or (
             values.size and not 0 <= values.min() <= values.max() < self.problem.n_arms
         ):
             for arm in values.tolist():
                 check_arm("arms", arm, self.problem.n_arms)
-        pulled = values.astype(np.intp)
-        return pulled, self.problem.noise.check_outcomes("rewards", rewards)
+        return values.astype(np.intp)
+
+    def _check_items(self, items: ArrayLike, n: int) -> Indices:
+        values = np.atleast_1d(np.asarray(items))
+        known = None if self.problem.items is None else self.problem.items.n
+        if values.size == 0 == n:
+            return values.astype(np.intp)
+        if values.dtype.kind not in "iu" or values.shape != (n,) or not 0 <= values.min() <= values.max() < 2**31:
+            raise InvalidInput(f"`items` must be one whole number per arm, got {items!r}; use those of ask_items")
+        if known is not None and values.max() >= known:
+            raise InvalidInput(f"`items` must be below {known}, the number of items, got {values.max()}")
+        return values.astype(np.intp)

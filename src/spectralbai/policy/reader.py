@@ -74,7 +74,8 @@ class RuleReader:
     def view(self, state: State, evidence: Evidence, own: Reading | None = None) -> View:
         """Returns what the sampling rule may look at; `own` is what the first rule reads."""
         lacking = None if own is None else own.lacking(self._own[1])
-        return View(evidence, tuple(delta for _, delta in self.pairs), lacking, state.withdrawn)
+        needed = None if own is None else own.needed(self._own[1])
+        return View(evidence, tuple(delta for _, delta in self.pairs), lacking, state.withdrawn, needed)
 
     def verdicts(self, state: State) -> Verdicts:
         """Returns the verdicts of a state, with the number of results received so far."""
@@ -133,7 +134,7 @@ class RuleReader:
     def _when_opened(self, block: Block, state: State) -> Evidence:
         """Returns the evidence for a block opened before arms joined: its results, and the problem at its opening."""
         problem = next(problem for problem in self.earlier if problem.n_arms == block.n_arms)
-        return Evidence(problem, block.data.plus(block.arms, block.outcomes), block.best, state.origin)
+        return Evidence(problem, block.data.after(block), block.best, state.origin)
 
 
 def _verdict(reading: Reading, rule: StoppingRule[Any], delta: float, received: int, seen: int) -> Verdict:

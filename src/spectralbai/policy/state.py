@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 from typing import Any
 
-from spectralbai.arrays import Vector
+import numpy as np
+
+from spectralbai.arrays import Indices, Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.blocks import Block, Data
+from spectralbai.evidence.item_data import ItemData
 from spectralbai.evidence.memory import Memory
 from spectralbai.verdict import Verdict
 
@@ -39,6 +43,10 @@ class State:
     """The memories of the stopping rules, by name."""
     verdicts: tuple[Verdict, ...]
     """What the rules said when they were last read: one per stopping rule and risk."""
+    seed: int = 0
+    """What the order of the slots of each block is drawn with."""
+    order: Indices | None = None
+    """The items of a list in the order of drawing; None without a list."""
     withdrawn: tuple[int, ...] = ()
     """The withdrawn arms, in the order of withdrawal: never pulled again, never the answer."""
     joined: tuple[int, ...] = ()
@@ -71,6 +79,31 @@ class State:
         unseen = [*sealed, self.informing] if self.informing.samples else sealed
         return sum(unseen, start=self.data)
 
+    @property
+    def drawn(self) -> int:
+        """Number of items drawn, also for open blocks."""
+        draws = [int(block.draws.max()) + 1 for block in self.blocks if block.draws is not None]
+        return max((self.data.drawn, *draws)) if isinstance(self.data, ItemData) else 0
+
+    def relieved(self, arm: int) -> State:
+        """Returns the state without the slots of an arm in open blocks with items; its results there only inform.
+
+        Bets on these blocks are then computed as if the arm had not been tried. A block that has no slot left is
+        cancelled, and so are later ones: of a list, the arms that stay must have been tried on every item drawn.
+        """
+        informing, blocks = self.informing, []
+        for block in self.blocks:
+            rest = block.without(arm)
+            if not rest.arms.size:
+                break
+            blocks.append(rest)
+        for block, rest in zip_longest(self.blocks, blocks):
+            lost = block.results.padded(self.n_arms)
+            if rest is not None:
+                lost = lost.less(rest.results.padded(self.n_arms))
+            informing = informing + lost
+        return replace(self, informing=informing, blocks=tuple(blocks))
+
     def keeping(self, blocks: tuple[Block, ...], n_arms: int) -> State:
         """Returns the state in which only these open blocks stay open; the results of the others only inform.
 
@@ -95,6 +128,8 @@ class State:
             "informing": self.informing.as_dict(),
             "next_reading": self.next_reading,
             "best": self.best,
+            "seed": self.seed,
+            "order": None if self.order is None else self.order.tolist(),
             "sampling": self.sampling.as_dict(),
             "stopping": {name: memory.as_dict() for name, memory in self.stopping.items()},
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
@@ -115,6 +150,8 @@ class State:
                 informing=Data.from_dict(d["informing"]),
                 next_reading=int(d["next_reading"]),
                 best=int(d["best"]),
+                seed=int(d["seed"]),
+                order=None if d["order"] is None else np.array(d["order"], dtype=np.intp),
                 sampling=Memory.from_dict(d["sampling"]),
                 stopping={name: Memory.from_dict(memory) for name, memory in d["stopping"].items()},
                 verdicts=tuple(map(Verdict.from_dict, d["verdicts"])),

@@ -3,6 +3,7 @@
 from spectralbai.sampling.contract import Rng, SamplingRule, View
 from spectralbai.sampling.fixed import FixedAllocation, UniformSampling
 from spectralbai.sampling.grub import GRUBSampling
+from spectralbai.sampling.item_race import ItemRacing
 from spectralbai.sampling.lucb import LUCBSampling
 from spectralbai.sampling.optimal import TIED, OptimalTracking
 from spectralbai.sampling.race import Racing
@@ -13,6 +14,7 @@ __all__ = [
     "TIED",
     "FixedAllocation",
     "GRUBSampling",
+    "ItemRacing",
     "LUCBSampling",
     "OptimalTracking",
     "Racing",

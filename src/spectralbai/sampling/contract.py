@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from spectralbai.arrays import Indices, Vector
+from spectralbai.arrays import Indices, Mask, Vector
 from spectralbai.checks import check_matrices
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.evidence import Evidence
@@ -43,6 +43,8 @@ class View:
     None if the rule does not eliminate arms, and before its first reading."""
     withdrawn: tuple[int, ...] = ()
     """Arms that must not be pulled any more."""
+    needed: Mask | None = None
+    """The arms on which a comparison depends that the first stopping rule has not settled yet; None as above."""
 
     @property
     def problem(self) -> Problem:
@@ -67,6 +69,8 @@ class SamplingRule(ABC, Generic[M]):
     most_at_once: ClassVar[int | None] = None
     """How many pulls can be asked for at once before new results would change the choice; None: all pulls until the
     stopping rules are read next."""
+    on_items: ClassVar[bool] = False
+    """Whether the rule can plan trials on items."""
     reads_every_result: ClassVar[bool] = False
     """Whether stopping rules are read, and pulls planned, after every single result, instead of at growing steps."""
 
@@ -86,6 +90,13 @@ class SamplingRule(ABC, Generic[M]):
     def block_size(self, memory: M, view: View, issued: int) -> int:
         """Returns the number of pulls in the next block; used if pulls come in blocks."""
         return least_block(view.problem.n_arms, issued)
+
+    def trials(self, memory: M, view: View, issued: Vector, drawn: int) -> tuple[Indices, Indices]:
+        """Returns the arms of the trials of the next block, and the draws of their items, if the problem has items.
+
+        `issued` (n_arms,) counts the trials so far, and `drawn` the items; later draws are new items.
+        """
+        raise InvalidInput("this sampling rule cannot try options on items; only a race can")
 
     @abstractmethod
     def pulls(self, memory: M, view: View, issued: Vector, n: int, rng: Rng = None) -> Indices:

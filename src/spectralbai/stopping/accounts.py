@@ -1,7 +1,7 @@
 """The accounts of the betting rule: play money that grows if a hypothesis is false, and refutes it at 1/delta.
 
 All amounts are stored as logarithms. An account consists of cash and of what is in bets. It starts at 1 (log 0), all
-in cash, and a tenth of the cash is moved into bets at every block.
+in cash, and a part of the cash is moved into bets at every block.
 """
 
 from __future__ import annotations
@@ -74,9 +74,12 @@ class Account(Memory):
         start = -HALF * withdrawals
         return Account(extended(self.cash, n, start), extended(self.bets, n, -np.inf), extended(self.peak, n, start))
 
-    def settled(self, pay: Vector, idle: Mask | int | None = None) -> Account:
-        """Returns the accounts after bets that paid exp(pay); the accounts in `idle`, if given, made no bet."""
-        cash, moved = _invested(self.cash, idle)
+    def settled(self, pay: Vector, invested: float = INVESTED, idle: Mask | int | None = None) -> Account:
+        """Returns the accounts after bets that paid exp(pay), to which a part of the cash was moved first.
+
+        The accounts in `idle`, if given, made no bet.
+        """
+        cash, moved = _invested(self.cash, invested, idle)
         bets = np.logaddexp(self.bets, moved) + pay
         return Account(cash, bets, np.maximum(self.peak, np.logaddexp(cash, bets)))
 
@@ -149,13 +152,20 @@ class Leaders(Memory):
             extended(self.peak, n_arms, start),
         )
 
-    def settled(self, shares: Vector, common_pay: Vector, own_pay: Matrix, idle: Mask | None = None) -> Leaders:
-        """Returns the accounts after bets. `shares` (n_arms,) is the part of the moved cash that each leader gets; the
-        rest goes to W0.
+    def settled(
+        self,
+        shares: Vector,
+        common_pay: Vector,
+        own_pay: Matrix,
+        invested: float = INVESTED,
+        idle: Mask | None = None,
+    ) -> Leaders:
+        """Returns the accounts after bets, to which a part of the cash was moved first. `shares` (n_arms,) is the part
+        of the moved cash that each leader gets; the rest goes to W0.
 
         `own_pay` has a row per leader. No bet was made against the arms in `idle`, if given.
         """
-        cash, moved = _invested(self.cash, idle)
+        cash, moved = _invested(self.cash, invested, idle)
         with np.errstate(divide="ignore"):
             to_common, to_own = np.log(max(1 - shares.sum(), 0.0)), np.log(shares[self.leaders])
         common = np.logaddexp(self.common, moved + to_common) + common_pay
@@ -216,9 +226,9 @@ class Accounts(Memory):
         )
 
 
-def _invested(cash: Vector, idle: Mask | int | None) -> tuple[Vector, Vector]:
+def _invested(cash: Vector, part: float, idle: Mask | int | None) -> tuple[Vector, Vector]:
     """Returns the cash that is kept and the cash that is moved into bets: none in the accounts in `idle`, if given."""
-    kept, moved = cash + math.log1p(-INVESTED), cash + math.log(INVESTED)
+    kept, moved = cash + math.log1p(-part), cash + math.log(part)
     if idle is not None:
         kept[idle], moved[idle] = cash[idle], -np.inf
     return kept, moved

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from spectralbai.evidence.blocks import Block
 from spectralbai.evidence.outlook import Outlook
 from spectralbai.problem import Problem
 from spectralbai.spectral import Decomposition
+from spectralbai.stopping.accounts import INVESTED
 
 CAUTION = 1.0
 """Bets have size s = 2E/(2E + CAUTION), where E is the evidence for them in the data they come from (theory 12.7)."""
@@ -28,6 +30,9 @@ LEAST_PAYOFF = 0.1
 @dataclass(frozen=True, eq=False)
 class BetTable:
     """A block at its closing: the bets on it are recomputed from `block.data`, and settled."""
+
+    invested: ClassVar[float] = INVESTED
+    """Part of the cash that is moved into bets at every block."""
 
     block: Block
     outlook: Outlook

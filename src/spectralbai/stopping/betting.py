@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,12 +11,15 @@ import numpy as np
 from spectralbai.arrays import Indices, Mask, Vector
 from spectralbai.evidence.blocks import Block, extended
 from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.item_outlook import ItemOutlook
+from spectralbai.evidence.list_bounds import ListBounds
 from spectralbai.evidence.outlook import CatalogueOutlook, CategoryRivals, Outlook, separable
 from spectralbai.problem import Problem
 from spectralbai.stopping.accounts import Account, Accounts, Leaders, feed
 from spectralbai.stopping.bets import BetTable
 from spectralbai.stopping.category_bets import CategoryTable
 from spectralbai.stopping.contract import StoppingRule
+from spectralbai.stopping.item_bets import ItemTable
 from spectralbai.stopping.reading import Reading
 from spectralbai.ties import first_largest
 
@@ -32,6 +35,7 @@ class Betting(StoppingRule[Accounts]):
 
     bets: ClassVar[bool] = True
     tests_R: ClassVar[bool] = True
+    on_items: ClassVar[bool] = True
 
     name: str = "betting"
     reference: str = "Ville's inequality; docs/theory.md, section 12"
@@ -55,7 +59,7 @@ class Betting(StoppingRule[Accounts]):
         table = self.table(block, outlook)
         against_R, leaders = memory.R, memory.leaders
         if not problem.unstructured and block.n_arms >= memory.R_since:
-            against_R = against_R.settled(np.array([table.against_R()]))
+            against_R = against_R.settled(np.array([table.against_R()]), table.invested)
         if decided:
             return replace(memory, R=against_R)
         # No bet was made against arms that joined after the block was opened.
@@ -73,14 +77,16 @@ class Betting(StoppingRule[Accounts]):
             for row, b in enumerate(leaders.leaders.tolist()):
                 if not absent[b]:
                     own[row, : block.n_arms] = table.against_arms(b, problem.tolerance)
-            leaders = leaders.settled(shares, pay, own, absent)
+            leaders = leaders.settled(shares, pay, own, table.invested, absent)
         leads = np.arange(n_arms) == block.best
         led = None if memory.led is None else memory.led | extended(table.leant_on, n_arms, False)
-        arms = memory.arms.settled(pay, absent | leads)
+        arms = memory.arms.settled(pay, table.invested, absent | leads)
         return Accounts(arms, against_R, leaders, led, memory.withdrawals, memory.R_since)
 
     def table(self, block: Block, outlook: Outlook) -> BetTable:
         """Returns the bets on a closed block; rules that bet otherwise return a table of their own."""
+        if isinstance(outlook, ItemOutlook):
+            return ItemTable(block, outlook)
         return CategoryTable(block, outlook) if isinstance(outlook, CatalogueOutlook) else BetTable(block, outlook)
 
     def withdraw(self, memory: Accounts, arm: int) -> Accounts:
@@ -93,10 +99,10 @@ class Betting(StoppingRule[Accounts]):
         return bool(memory.R.peak[0] >= -math.log(delta))
 
     def read(self, memory: Accounts, evidence: Evidence) -> Reading:
-        outlook = Outlook.on(evidence)
+        outlook, known = Outlook.on(evidence), ListBounds.of(evidence)
         if evidence.problem.tolerance == 0:
-            return EliminationReading(evidence.best, memory, outlook)
-        return LeaderReading(evidence.best, memory, outlook, separable(evidence.problem))
+            return EliminationReading(evidence.best, memory, outlook, known=known)
+        return LeaderReading(evidence.best, memory, outlook, separable(evidence.problem), known=known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +112,8 @@ class BettingReading(Reading):
     arm: int
     accounts: Accounts
     outlook: Outlook
+    known: ListBounds | None = field(default=None, kw_only=True)
+    """What is certain of the means of a list; None without one."""
 
     @property
     def promise(self) -> Vector:
@@ -122,7 +130,10 @@ class BettingReading(Reading):
         return bool(self.accounts.R.peak[0] < goal) and self.candidates(delta).size > 0
 
     def candidates(self, delta: float) -> Indices:
-        return np.flatnonzero(self.accounts.arms.peak < -math.log(delta))
+        left = self.accounts.arms.peak < -math.log(delta)
+        if self.known is not None:
+            left &= ~self.known.out()
+        return np.flatnonzero(left)
 
     def recommended(self, delta: float) -> int:
         """Returns the most promising candidate."""
@@ -135,16 +146,26 @@ class EliminationReading(BettingReading):
     """The reading without a tolerance: decided when one candidate is left."""
 
     def decided(self, delta: float) -> bool:
-        return self.consistent(delta) and self.candidates(delta).size == 1
+        if not self.consistent(delta):
+            return False
+        left = self.candidates(delta)
+        # The best of a list that is used up are equal, and each is a right answer.
+        return left.size == 1 or (self.known is not None and bool(self.known.exact[left].all()))
+
+    def needed(self, delta: float) -> Mask:
+        return np.isin(np.arange(self.outlook.problem.n_arms), self.candidates(delta))
 
     def least_beaten(self, delta: float) -> tuple[float, float]:
         others = self.accounts.arms.peak.copy()
+        if self.known is not None:
+            others[self.known.out()] = np.inf
         others[self.recommended(delta)] = np.inf
         return float(others.min()), -math.log(delta)
 
     def lacking(self, delta: float) -> Vector:
         goal, arms = -math.log(delta), self.accounts.arms
-        return np.where(arms.peak < goal, goal - arms.wealth, 0.0)
+        lacking = np.where(arms.peak < goal, goal - arms.wealth, 0.0)
+        return lacking if self.known is None else np.where(self.known.out(), 0.0, lacking)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +203,18 @@ class LeaderReading(BettingReading):
         """Returns a mask of the arms that could be better than the leader by the tolerance."""
         rivals: Mask = self.separable[leader] & self.accounts.arms.left
         rivals[leader] = False
+        if self.known is not None:
+            rivals &= ~self.known.beaten(leader, self.outlook.problem.tolerance)
         return rivals
+
+    def needed(self, delta: float) -> Mask:
+        """Returns the leaders that have accounts, and the arms that one of them has not beaten."""
+        chances = np.where(self.accounts.arms.left, self.outlook.chances, 0.0)
+        chances[self.recommended(delta)] += 0.0 if chances.any() else 1.0
+        needed = feed(chances) > 0
+        for leader in np.flatnonzero(needed).tolist():
+            needed |= (self._leaders.wealth(leader)[1] < -math.log(delta)) & self._rivals(leader)
+        return needed
 
     def _may_be_alone(self, left: Indices) -> bool:
         """Whether some arm may be without rivals; in a catalogue none is while arms of several categories are left."""

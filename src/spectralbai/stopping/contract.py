@@ -30,6 +30,9 @@ class StoppingRule(ABC, Generic[M]):
     tests_R: ClassVar[bool] = False
     """Whether the rule tests if the data agree with R, once it has enough of them (see `Reading.tests_R`)."""
 
+    on_items: ClassVar[bool] = False
+    """Whether the rule is right for results on items, where results of one item may depend on each other."""
+
     version: ClassVar[int] = 1
     """Raised when the rule would say something else on the same results: the log of a study says which one decided."""
 

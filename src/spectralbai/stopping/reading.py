@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from spectralbai.arrays import Indices, Vector
+from spectralbai.arrays import Indices, Mask, Vector
 
 
 class Reading(ABC):
@@ -48,6 +48,10 @@ class Reading(ABC):
 
         None if the rule does not eliminate arms one by one.
         """
+        return None
+
+    def needed(self, delta: float) -> Mask | None:
+        """Returns which arms are still needed: those of comparisons that are not settled; None as for `lacking`."""
         return None
 
     def intervals(self, delta: float) -> tuple[Vector, Vector] | None:

@@ -1,0 +1,91 @@
+"""Results of trials on items: what is kept of them, so that options can be compared on the items they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from spectralbai.arrays import Indices, Matrix
+from spectralbai.evidence.blocks import Block, Data
+
+
+class Panel(NamedTuple):
+    """Some items of a block that were tried with the same arms."""
+
+    arms: Indices
+    draws: Indices
+    """How many items were drawn before each of these items."""
+    outcomes: Matrix
+    """One row per arm, one column per item, in the order of drawing."""
+
+
+def panels(block: Block) -> Iterator[Panel]:
+    """Returns the items of a block, grouped by the arms that they were tried with; the groups with the earliest items
+    come first."""
+    assert block.draws is not None, "the block has items"
+    by_item: dict[int, list[int]] = {}
+    for slot in np.lexsort((block.arms, block.draws)).tolist():
+        by_item.setdefault(int(block.draws[slot]), []).append(slot)
+    groups: dict[tuple[int, ...], list[list[int]]] = {}
+    for row in by_item.values():
+        groups.setdefault(tuple(block.arms[row].tolist()), []).append(row)
+    for arms, rows in groups.items():
+        slots = np.array(rows)
+        yield Panel(np.array(arms, dtype=np.intp), block.draws[slots[:, 0]], block.outcomes[slots].T)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemData(Data):
+    """Counts and sums of each arm's results, and of each pair of arms over the items that both were tried on.
+
+    Of a list, an arm that was tried `counts` times was tried on the first so many items in the order of drawing.
+    """
+
+    kind: ClassVar[str] = "item data"
+
+    drawn: int
+    """Number of items drawn."""
+    together: Matrix
+    """Number of items that both arms were tried on."""
+    crossed: Matrix
+    """Sum of the row's arm over the items that the column's arm was tried on, too."""
+    products: Matrix
+    """Sum of the products of both arms over the items that both were tried on."""
+
+    @classmethod
+    def none(cls, n_arms: int) -> Self:
+        vector, matrix = np.zeros(n_arms), np.zeros((n_arms, n_arms))
+        return cls(vector, vector, vector, 0, matrix, matrix, matrix)
+
+    def after(self, block: Block) -> ItemData:
+        """Returns the data with the results of a block that has closed.
+
+        An arm that catches up is compared with others on the items of this block only: what others did on the earlier
+        items is not kept item by item.
+        """
+        counts, sums, squares = self.counts.copy(), self.sums.copy(), self.squares.copy()
+        together, crossed, products = self.together.copy(), self.crossed.copy(), self.products.copy()
+        drawn = self.drawn
+        for arms, draws, outcomes in panels(block):
+            pairs = np.ix_(arms, arms)
+            total = outcomes.sum(axis=1)
+            counts[arms] += draws.size
+            sums[arms] += total
+            squares[arms] += (outcomes**2).sum(axis=1)
+            together[pairs] += draws.size
+            crossed[pairs] += total[:, None]
+            products[pairs] += outcomes @ outcomes.T
+            drawn = max(drawn, int(draws.max()) + 1)
+        return ItemData(counts, sums, squares, drawn, together, crossed, products)
+
+    def padded(self, n_arms: int) -> ItemData:
+        added = n_arms - self.counts.size
+        if not added:
+            return self
+        counts, sums, squares = (np.pad(values, (0, added)) for values in (self.counts, self.sums, self.squares))
+        both = ((0, added), (0, added))
+        together, crossed, products = (np.pad(x, both) for x in (self.together, self.crossed, self.products))
+        return ItemData(counts, sums, squares, self.drawn, together, crossed, products)

@@ -1,0 +1,277 @@
+"""Comparisons of arms whose estimates depend on each other, as those of options tried on the same items do.
+
+A bet against "arm i is the best" is a direction z over the arms that were tried, and a bound on z.mu under that claim
+(theory 18.5). Any direction is allowed; good ones come from best responses in the metric of the estimates, at a few
+prices of smoothness.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh
+
+from spectralbai.arrays import Indices, Mask, Matrix, Vector
+from spectralbai.problem import Problem
+from spectralbai.spectral.components import Components
+
+PRICES = 10.0 ** np.arange(-4, 4.1, 0.75)
+"""Prices of smoothness that are tried, relative to the balance of the metric and the graph."""
+BISECTIONS = 40
+"""Steps of the search for the price at which an estimate is as smooth as R asks."""
+
+
+class Comparisons(NamedTuple):
+    """For each arm, the most promising direction against the claim that it is the best, or better by the tolerance."""
+
+    directions: Matrix
+    """z: one row per arm, one column per arm tried."""
+    most: Vector
+    """The largest z.mu if the claim is true."""
+    lead: Vector
+    """How far z.mu of the estimate is above that; 0 if no direction promises a gain."""
+    variance: Vector
+    """Variance of the estimate of z.mu."""
+
+    @property
+    def value(self) -> Vector:
+        """Evidence in nats: lead^2 / (2 variance)."""
+        return self.lead**2 / (2 * self.variance)
+
+
+@dataclass(frozen=True, eq=False)
+class Metric:
+    """The covariance of the estimates of the arms tried, beside the graph."""
+
+    problem: Problem
+    arms: Indices
+    """The arms tried, in ascending order."""
+    covariance: Matrix
+    """Covariance of their estimates, positive definite."""
+
+    @cached_property
+    def inverse(self) -> Matrix:
+        return np.linalg.inv(self.covariance).astype(np.float64)
+
+    def compare(self, nu: Vector, leader: int, radii: Vector, tolerance: float) -> Comparisons:
+        """Returns the comparisons of a leader with every arm, for estimates `nu` (n_arms,) of all means.
+
+        `radii` is R in the form of `Components.radii`.
+        """
+        if self.problem.unstructured:
+            return self._pairs(nu, leader, tolerance)
+        best = self._nothing(nu.size)
+        if not self._pencil.alive[leader]:
+            return best
+        for price in PRICES:
+            found = self._at(price, nu, leader, radii, tolerance)
+            better = found.value > best.value
+            for values, others in zip(best, found, strict=True):
+                values[better] = others[better]
+        return best
+
+    def project(self, means: Vector, radii: Vector) -> Vector:
+        """Returns about the closest means with S <= R; `means` (n_arms,) counts for the arms tried."""
+        if self.problem.unstructured:
+            return means
+        graph, pencil = _graph(self.problem), self._pencil
+        along = pencil.along(means[self.arms])
+        low, high = -9.0, 9.0
+        if (graph.roughness(pencil.smoothed(10**low, along, means)) <= radii).all():
+            high = low
+        for _ in range(BISECTIONS if high > low else 0):
+            middle = (low + high) / 2
+            if (graph.roughness(pencil.smoothed(10**middle, along, means)) <= radii).all():
+                high = middle
+            else:
+                low = middle
+        return pencil.smoothed(10**high, along, means)
+
+    def cost(self, gap: Vector) -> float:
+        """Returns half the squared distance of two vectors of means whose difference is `gap` (n_arms,)."""
+        apart = gap[self.arms]
+        return float(0.5 * apart @ self.inverse @ apart)
+
+    def roughness(self, means: Vector) -> Vector:
+        """Returns about the least S of means equal to `means` on the arms tried, in the form of `Components.radii`."""
+        free = self._pencil.smoothed(PRICES[0], self._pencil.along(means[self.arms]), means)
+        return _graph(self.problem).roughness(free)
+
+    def laplacian(self, weights: Vector) -> Matrix:
+        """Returns the Laplacian, each component multiplied by one of `weights`."""
+        graph = _graph(self.problem)
+        return graph.laplacian * weights[graph.of_arm][:, None]
+
+    def against_smoothness(self, nu: Vector, radii: Vector) -> tuple[Vector, float]:
+        """Returns a direction over the arms tried, and the largest z.mu of smooth means, for estimates `nu`."""
+        z = (self.inverse @ (nu - self.project(nu, radii))[self.arms])[None]
+        graph = _graph(self.problem)
+        z = self._balanced(z, np.zeros((1, graph.n_components)))
+        return z[0], float(graph.most(self._spread(z), radii)[0])
+
+    @cached_property
+    def _pencil(self) -> _Pencil:
+        return _Pencil.of(self.problem, self.arms, self.inverse)
+
+    def _nothing(self, n_arms: int) -> Comparisons:
+        return Comparisons(np.zeros((n_arms, self.arms.size)), np.zeros(n_arms), np.zeros(n_arms), np.ones(n_arms))
+
+    def _pairs(self, nu: Vector, leader: int, tolerance: float) -> Comparisons:
+        """Returns the comparisons without a graph: of pairs of arms that were both tried."""
+        answer = self._nothing(nu.size)
+        place = np.searchsorted(self.arms, leader)
+        if place == self.arms.size or self.arms[place] != leader:
+            return answer
+        V = self.covariance
+        lead = nu[leader] - nu[self.arms] + tolerance
+        use = np.flatnonzero((lead > 0) & (self.arms != leader))
+        arms = self.arms[use]
+        answer.directions[arms, place] = 1.0
+        answer.directions[arms, use] = -1.0
+        answer.most[arms] = -tolerance
+        answer.lead[arms] = lead[use]
+        answer.variance[arms] = V[place, place] + V[use, use] - 2 * V[place, use]
+        return answer
+
+    def _at(self, price: float, nu: Vector, leader: int, radii: Vector, tolerance: float) -> Comparisons:
+        """Returns comparisons by best responses at one price of smoothness (theory 18.6)."""
+        graph, pencil = _graph(self.problem), self._pencil
+        shrink = pencil.shrink(price)
+        along = pencil.along(nu[self.arms])
+        apart = np.zeros((nu.size, shrink.size))  # c_i = e_leader - e_i, in the pencil's coordinates
+        apart[pencil.alive] = pencil.basis_of(leader) - pencil.basis
+        with np.errstate(divide="ignore", invalid="ignore"):
+            press = np.maximum((apart @ (shrink * along) + tolerance) / (apart**2 @ shrink), 0.0)
+        press[~pencil.alive | ~np.isfinite(press)] = 0.0
+        lam = (shrink * (along - press[:, None] * apart)) @ pencil.basis[pencil.place].T
+        z = (nu[self.arms] - lam) @ self.inverse
+        sums = np.zeros((nu.size, graph.n_components))
+        sums[:, graph.of_arm[leader]] += press
+        sums[np.arange(nu.size), graph.of_arm] -= press
+        z = self._balanced(z, sums)
+        rest = self._spread(z)
+        rest[:, leader] -= press
+        rest[np.arange(nu.size), np.arange(nu.size)] += press
+        most = graph.most(rest, radii) - press * tolerance
+        lead = z @ nu[self.arms] - most
+        variance = ((z @ self.covariance) * z).sum(axis=1)
+        good = (press > 0) & (lead > 0) & (variance > 0) & pencil.alive
+        good[leader] = False
+        return Comparisons(z, most, np.where(good, lead, 0.0), np.where(good, variance, 1.0))
+
+    def _balanced(self, z: Matrix, sums: Matrix) -> Matrix:
+        """Returns the directions, changed so that they have exactly these `sums` over each component: without this
+        z.mu has no bound, since the level of a component is free."""
+        of_arm = _graph(self.problem).of_arm[self.arms]
+        member = (of_arm[:, None] == np.arange(sums.shape[1])).astype(np.float64)
+        size = np.maximum(member.sum(axis=0), 1.0)
+        balanced: Matrix = z + ((sums - z @ member) / size) @ member.T
+        return balanced
+
+    def _spread(self, z: Matrix) -> Matrix:
+        """Returns the directions with a column per arm."""
+        wide = np.zeros((z.shape[0], self.problem.n_arms))
+        wide[:, self.arms] = z
+        return wide
+
+
+@dataclass(frozen=True, eq=False)
+class _Graph:
+    """The Laplacian as a matrix, and what bounds directions on smooth means."""
+
+    of_arm: Indices
+    n_components: int
+    laplacian: Matrix
+    root: Matrix
+    """F with F F' = L^+; the columns of a component are zero elsewhere."""
+    column: Indices
+    """Component of each column of `root`."""
+    radii: Vector
+
+    def most(self, z: Matrix, radii: Vector) -> Vector:
+        """Returns, for rows that sum to zero over each component, the largest z.mu of smooth means (theory 18.5)."""
+        tense = (z @ self.root) ** 2
+        if radii.size == 1:
+            member = np.ones((self.column.size, 1))
+        else:
+            member = (self.column[:, None] == np.arange(self.n_components)).astype(np.float64)
+        most: Vector = np.sqrt((tense @ member) * radii).sum(axis=1)
+        return most
+
+    def roughness(self, mu: Vector) -> Vector:
+        """Returns S, in the form of `Components.radii`."""
+        rough = mu * (self.laplacian @ mu)
+        if self.radii.size == 1:
+            return np.array([rough.sum()])
+        return np.bincount(self.of_arm, rough, self.n_components).astype(np.float64)
+
+
+@lru_cache(maxsize=8)  # problems are immutable and compared by identity
+def _graph(problem: Problem) -> _Graph:
+    to = Components.from_problem(problem)
+    scaled = to.incidence.toarray() * np.sqrt(to.weights)[:, None]
+    laplacian = scaled.T @ scaled
+    root, column = np.zeros_like(laplacian), np.zeros(to.of_arm.size, dtype=np.intp)
+    place = 0
+    for c in range(to.n_components):
+        arms = np.flatnonzero(to.of_arm == c)
+        values, vectors = np.linalg.eigh(laplacian[np.ix_(arms, arms)])
+        for value, vector in zip(values[1:], vectors.T[1:], strict=True):
+            root[arms, place] = vector / np.sqrt(value)
+            column[place] = c
+            place += 1
+    return _Graph(to.of_arm, to.n_components, laplacian, root, column, to.radii)
+
+
+@dataclass(frozen=True, eq=False)
+class _Pencil:
+    """The metric and the graph, diagonalised together on the arms of components that have an arm tried."""
+
+    alive: Mask
+    """Which arms these are."""
+    basis: Matrix
+    """One row per arm that is alive."""
+    theta: Vector
+    """Weight of each coordinate in the metric; that in the graph is 1 - theta."""
+    place: Indices
+    """Rows of the arms tried."""
+    inverse: Matrix
+    """The metric on the arms tried."""
+
+    @classmethod
+    def of(cls, problem: Problem, arms: Indices, inverse: Matrix) -> _Pencil:
+        graph = _graph(problem)
+        alive = np.isin(graph.of_arm, graph.of_arm[arms])
+        members = np.flatnonzero(alive)
+        place = np.searchsorted(members, arms)
+        stiff = graph.radii if graph.radii.size == 1 else graph.radii[graph.of_arm[members]]
+        # With an R for each component, smoothness is measured in units of that R, so that one price serves all.
+        with np.errstate(divide="ignore"):
+            scale = np.ones(members.size) if stiff.size == 1 else np.where(stiff > 0, 1 / stiff, 0.0)
+        rough = graph.laplacian[np.ix_(members, members)] * scale[:, None]
+        wide = np.zeros_like(rough)
+        wide[np.ix_(place, place)] = inverse
+        balance = np.trace(wide) / max(np.trace(rough), 1e-300)
+        theta, basis = eigh(wide, wide + balance * rough)
+        return cls(alive, basis, np.clip(theta, 0.0, 1.0), place, inverse)
+
+    def basis_of(self, arm: int) -> Vector:
+        row: Vector = self.basis[np.count_nonzero(self.alive[:arm])]
+        return row
+
+    def along(self, means: Vector) -> Vector:
+        """Returns the coordinates of the metric times the means of the arms tried."""
+        return self.basis[self.place].T @ (self.inverse @ means)
+
+    def shrink(self, price: float) -> Vector:
+        """Returns the factor of each coordinate at a price of smoothness."""
+        return 1 / np.maximum(self.theta + price * (1 - self.theta), 1e-300)
+
+    def smoothed(self, price: float, along: Vector, means: Vector) -> Vector:
+        """Returns the means that a price of smoothness leads to; arms that are not alive keep theirs."""
+        lam = means.copy()
+        lam[self.alive] = self.basis @ (self.shrink(price) * along)
+        return lam
