@@ -17,7 +17,7 @@ from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.outlook import Outlook, separable
 from spectralbai.noise import Drawing
 from spectralbai.sampling.contract import least_block
-from spectralbai.sampling.race import AHEAD, GOLDEN, _aimed, spread
+from spectralbai.sampling.race import AHEAD, GOLDEN, aimed, spread
 from spectralbai.stopping.bets import BetTable
 from spectralbai.threads import one_thread
 
@@ -63,7 +63,7 @@ def samples_to_prove(instance: sb.Instance, delta: float, seed: int, noise: Draw
     samples = 0
     with one_thread():
         while rivals.any():
-            omega, gain = _aimed(outlook, best, np.where(rivals, np.maximum(goal - wealth, 1.0), 0.0))
+            omega, gain = aimed(outlook, best, np.where(rivals, np.maximum(goal - wealth, 1.0), 0.0))
             least = least_block(problem.n_arms, 0)
             size = max(least, min(least_block(problem.n_arms, samples), math.ceil(AHEAD / gain)))
             arms = spread(omega, size, samples * GOLDEN % 1.0)

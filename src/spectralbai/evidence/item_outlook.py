@@ -38,11 +38,22 @@ class ItemOutlook(Outlook):
         return data
 
     @cached_property
+    def ends(self) -> tuple[float, float] | None:
+        """The range of the outcomes minus the origin; None if they have none."""
+        ends = self.problem.outcome_range
+        if ends is None:
+            return None
+        low, high = (end - self.evidence.origin for end in ends)
+        return low, high
+
+    @cached_property
     def variances(self) -> Vector:
         data = self.data
         if self.problem.outcome_range is None:
             return self.problem.sigma**2
-        return self.problem.noise.own_variances(data.counts, data.sums, data.squares, self.evidence.origin)
+        return self.problem.noise.variances(
+            data.counts, data.sums, data.squares, self.evidence.origin, self.evidence.best
+        )
 
     @cached_property
     def covariance(self) -> Matrix:
@@ -163,20 +174,28 @@ class ItemOutlook(Outlook):
         return self.compare(metric, leader, self.problem.tolerance).value
 
     @cached_property
-    def draws(self) -> Matrix:
-        normal = np.random.default_rng(0).standard_normal((self.problem.n_arms, DRAWS))
-        if self.problem.unstructured:
-            mean, root = self.means, np.linalg.cholesky(self._estimates[1])
-            answer: Matrix = np.tile(mean[:, None], (1, DRAWS))
-            answer[self._tried] += root @ normal[: self._tried.size]
-            return answer
+    def _posterior(self) -> tuple[Vector, Matrix]:
+        """(means, covariance) of all means under the graph posterior."""
+        n_arms, tried = self.problem.n_arms, self._tried
+        if self.problem.unstructured and tried.size == n_arms:
+            return self.means, self._estimates[1]
         precision = self._metric.laplacian(stiffness_of(self.problem))
-        tried = np.ix_(self._tried, self._tried)
-        precision[tried] += self._metric.inverse
-        pull = np.zeros(self.problem.n_arms)
-        pull[self._tried] = self._metric.inverse @ self.means[self._tried]
-        root = np.linalg.cholesky(np.linalg.inv(_definite(precision)))
-        drawn: Matrix = (root @ (root.T @ pull))[:, None] + root @ normal
+        precision[np.ix_(tried, tried)] += self._metric.inverse
+        covariance: Matrix = np.linalg.inv(_definite(precision)).astype(np.float64)
+        pull = np.zeros(n_arms)
+        pull[tried] = self._metric.inverse @ self.means[tried]
+        return covariance @ pull, _definite(covariance)
+
+    @cached_property
+    def posterior(self) -> tuple[Vector, Vector]:
+        means, covariance = self._posterior
+        return means, np.diag(covariance)
+
+    @cached_property
+    def draws(self) -> Matrix:
+        means, covariance = self._posterior
+        normal = np.random.default_rng(0).standard_normal((means.size, DRAWS))
+        drawn: Matrix = means[:, None] + np.linalg.cholesky(covariance) @ normal
         return drawn
 
 

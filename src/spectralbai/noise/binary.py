@@ -28,21 +28,12 @@ class Binary(Bounded):
     def variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float, leader: int) -> Vector:
         """Returns p(1 - p)(high - low)^2, where p is the share of `high`, shrunk towards the share of all arms together
         and then moved half-way to the share of the leader."""
-        own = self._rates(counts, sums, origin)
-        p: Vector = (own + own[leader]) / 2
-        return p * (1 - p) * (self.high - self.low) ** 2
-
-    def own_variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float) -> Vector:
-        p = self._rates(counts, sums, origin)
-        variances: Vector = p * (1 - p) * (self.high - self.low) ** 2
-        return variances
-
-    def _rates(self, counts: Vector, sums: Vector, origin: float) -> Vector:
-        """Returns the share of `high` of each arm, shrunk towards that of all arms together."""
-        highs = (sums + counts * (origin - self.low)) / (self.high - self.low)
+        width = self.high - self.low
+        highs = (sums + counts * (origin - self.low)) / width
         pooled = (highs.sum() + PSEUDO_COUNTS / 2) / (counts.sum() + PSEUDO_COUNTS)  # never 0 or 1
         p: Vector = (highs + PSEUDO_COUNTS * pooled) / (counts + PSEUDO_COUNTS)
-        return p
+        p = (p + p[leader]) / 2
+        return p * (1 - p) * width**2
 
     def deviations(self, n: Vector, sums: Vector, squares: Vector) -> None:
         return None

@@ -60,19 +60,15 @@ class Bounded(Noise):
 
         If `squares` is nan, which means not known, the largest possible variance is assumed.
         """
-        own = self.own_variances(counts, sums, squares, origin)
-        between: Vector = (own + own[leader]) / 2
-        return between
-
-    def own_variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float) -> Vector:
         freedom = np.maximum(counts - 1, 0.0)
         most = (self.high - self.low) ** 2 / 4  # the largest variance of any distribution on the range
         within = np.maximum(squares - sums**2 / np.maximum(counts, 1), 0.0)
         deviations = np.where(np.isnan(squares), freedom * most, within)
         pooled = deviations.sum() / freedom.sum() if freedom.any() else most
         pooled = max(pooled, LEAST_VARIANCE * 4 * most)
-        shrunk: Vector = (deviations + PSEUDO_COUNTS * pooled) / (freedom + PSEUDO_COUNTS)
-        return np.minimum(shrunk, most)
+        shrunk = (deviations + PSEUDO_COUNTS * pooled) / (freedom + PSEUDO_COUNTS)
+        between: Vector = (shrunk + shrunk[leader]) / 2
+        return np.minimum(between, most)
 
     def pooled_ends(
         self, pools: Pools, counts: Vector, sums: Vector, squares: Vector, origin: float, delta: float

@@ -60,10 +60,6 @@ class Noise(ABC):
         bets and plans, but no conclusion may rest on them.
         """
 
-    def own_variances(self, counts: Vector, sums: Vector, squares: Vector, origin: float) -> Vector:
-        """Returns the estimates of `variances` for the arms alone, not taken half-way to a leader."""
-        return self.sigmas(counts.size) ** 2
-
     def shares(self, means: Vector) -> Vector | None:
         """Returns the shares of the larger outcome that give these means; None unless there are just two outcomes."""
         return None

@@ -15,7 +15,7 @@ def empty_components(problem: Problem, counts: Vector) -> Indices:
     return np.flatnonzero(np.bincount(problem.components, counts) == 0)
 
 
-FIRST_ITEMS = 4
+FIRST_ITEMS = 2
 """Number of items that arms are tried on at first."""
 
 

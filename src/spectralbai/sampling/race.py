@@ -87,20 +87,20 @@ class Racing(SamplingRule[RacePlan]):
             allowed = np.ones(needs.size, dtype=bool)
             allowed[list(view.withdrawn)] = False
             omega, gain, options = aim(outlook, leader, needs, allowed, samples, FLOOR_SHARE)
-            explored = _with_optimism(omega, outlook, leader, racing)
+            shares = _with_optimism(omega, outlook, leader, racing)
         else:
-            omega, gain = _aimed(outlook, leader, needs, memory.omega)
+            omega, gain = aimed(outlook, leader, needs, memory.omega)
             options = view.problem.n_arms
-            explored = _explored(omega, outlook, leader, racing, samples)
+            shares = explored(omega, outlook, leader, racing, samples)
         size, least = least_block(options, samples, RACE_SHARE), least_block(options, 0, RACE_SHARE)
         if gain > 0:
             size = max(least, min(size, math.ceil(AHEAD / gain)))
         if view.withdrawn:
-            explored[list(view.withdrawn)] = 0.0
-            if explored.sum() <= 0:
-                explored[leader] = 1.0
-            explored /= explored.sum()
-        return RacePlan(explored, size)
+            shares[list(view.withdrawn)] = 0.0
+            if shares.sum() <= 0:
+                shares[leader] = 1.0
+            shares /= shares.sum()
+        return RacePlan(shares, size)
 
     def block_size(self, memory: RacePlan, view: View, issued: int) -> int:
         if issued == view.evidence.samples:
@@ -131,7 +131,7 @@ def _options(problem: Problem) -> int:
     return problem.n_arms if catalogue is None else catalogue.n_categories
 
 
-def _aimed(outlook: Outlook, leader: int, needs: Vector, before: Vector | None = None) -> tuple[Vector, float]:
+def aimed(outlook: Outlook, leader: int, needs: Vector, before: Vector | None = None) -> tuple[Vector, float]:
     """Returns the allocation that fills the accounts soonest, and the part of what is needed that one pull brings.
 
     Where arms are many, the search starts from `before`, the last plan, if it is given.
@@ -160,16 +160,16 @@ def _aimed(outlook: Outlook, leader: int, needs: Vector, before: Vector | None =
     return tied / tied.sum(), 0.0
 
 
-def _explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
+def explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
     """Returns the allocation with extra shares for the most promising rival and for every racing arm (13.2, 13.3)."""
-    explored = np.array(_with_optimism(omega, outlook, leader, racing))
+    shares = np.array(_with_optimism(omega, outlook, leader, racing))
     open_arms = np.array(racing)
     open_arms[leader] = True
-    mass = explored[open_arms].sum()
+    mass = shares[open_arms].sum()
     if open_arms.sum() > 1 and mass > 0:
         least = FLOOR_SHARE * floor(omega.size, samples)
-        explored[open_arms] = mass * project_on_floor(explored[open_arms] / mass, least)
-    return explored
+        shares[open_arms] = mass * project_on_floor(shares[open_arms] / mass, least)
+    return shares
 
 
 def _with_optimism(omega: Vector, outlook: Outlook, leader: int, racing: Mask) -> Vector:

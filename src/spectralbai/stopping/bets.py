@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -31,9 +30,6 @@ LEAST_PAYOFF = 0.1
 class BetTable:
     """A block at its closing: the bets on it are recomputed from `block.data`, and settled."""
 
-    invested: ClassVar[float] = INVESTED
-    """Part of the cash that is moved into bets at every block."""
-
     block: Block
     outlook: Outlook
     """The beliefs from `block.data`, which holds no result of this block or of a later one."""
@@ -41,6 +37,11 @@ class BetTable:
     @property
     def problem(self) -> Problem:
         return self.outlook.problem
+
+    @property
+    def invested(self) -> float:
+        """Part of the cash that is moved into bets."""
+        return INVESTED
 
     @cached_property
     def _decomposition(self) -> Decomposition:

@@ -8,44 +8,46 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
-from spectralbai.arrays import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.evidence.item_data import Panel, panels
 from spectralbai.evidence.item_outlook import ItemOutlook
+from spectralbai.evidence.item_rows import LEAST_PAYOFF, Group, ItemRows, least
 from spectralbai.spectral import Components
-from spectralbai.spectral.metric import Comparisons, Metric
+from spectralbai.spectral.metric import Comparisons
+from spectralbai.stopping.accounts import INVESTED
 from spectralbai.stopping.bets import CAUTION, BetTable
 
-LEAST_PAYOFF = 0.02
-"""Least factor by which one item may change the wealth, if outcomes lie in a known range. Small, because this limits
-what an item can win: two arms share the stake."""
-INVESTED_ON_ITEMS = 0.3
-"""Part of the cash that is moved into bets at every block. More than without items: a wrong leader costs less, since
-differences on the same items are soon known, and the least payoff bounds what is won later."""
+INVESTED_TOGETHER = 0.3
+"""Part of the cash that is moved into bets at every block of the full design. More than otherwise: a wrong leader costs
+less, since differences on the same items are soon known, and the least payoff bounds what is won later."""
 
 
 @dataclass(frozen=True, eq=False)
 class ItemTable(BetTable):
     """A block of trials on items at its closing."""
 
-    invested: ClassVar[float] = INVESTED_ON_ITEMS
-
     outlook: ItemOutlook
+
+    @property
+    def invested(self) -> float:
+        """Part of the cash that is moved into bets."""
+        return INVESTED_TOGETHER if len(self._panels) == 1 else INVESTED
 
     def against_arms(self, leader: int, tolerance: float) -> Vector:
         strength = self.outlook.strength(leader, tolerance)
         size = 2 * strength / (2 * strength + CAUTION)  # (12.7)
         size[leader] = 0.0
-        pay = np.zeros(size.size)
         if not self._panels:
-            return pay
-        found = self.outlook.compare(self._metric, leader, tolerance)
-        rows = np.flatnonzero((size > 0) & (found.lead > 0))
-        if rows.size:
-            pay[rows] = self._payoffs(Comparisons(*(values[rows] for values in found)), size[rows])
+            return np.zeros(size.size)
+        rows = self._rows(leader, tolerance)
+        size[rows.bets.lead <= 0] = 0.0
+        if len(self._panels) > 1:
+            return self._together(rows, size)
+        pay, use = np.zeros(size.size), np.flatnonzero(size)
+        pay[use] = self._item_by_item(Comparisons(*(values[use] for values in rows.bets)), size[use])
         return pay
 
     def against_R(self) -> float:
@@ -54,47 +56,30 @@ class ItemTable(BetTable):
             return 0.0  # no reason to doubt R, and no bet
         radii = Components.from_problem(self.problem).radii
         nu = np.where(self.outlook.data.counts > 0, self.outlook.means, self.outlook.mu)
-        z, most = self._metric.against_smoothness(nu, radii)
-        lead, variance = float(z @ nu[self._metric.arms]) - most, float(z @ self._metric.covariance @ z)
-        if lead <= 0 or variance <= 0:
+        if len(self._panels) > 1:
             return 0.0
-        bet = Comparisons(z[None], *(np.array([value]) for value in (most, lead, variance)))
-        return float(self._payoffs(bet, np.array([2 * excess / (2 * excess + CAUTION)]))[0])
+        metric = self._rows(self.block.best, 0.0).metric
+        z, most = metric.against_smoothness(nu, radii)
+        lead = float(z @ nu[metric.arms]) - most
+        if lead <= 0:
+            return 0.0
+        bet = Comparisons(z[None], *(np.array([value]) for value in (most, lead, z @ metric.covariance @ z)))
+        return float(self._item_by_item(bet, np.array([2 * excess / (2 * excess + CAUTION)]))[0])
+
+    def _rows(self, leader: int, tolerance: float) -> ItemRows:
+        groups = tuple(Group(panel.arms, panel.draws.size) for panel in self._panels)
+        return ItemRows(self.outlook, groups, leader, tolerance)
 
     @cached_property
     def _panels(self) -> list[Panel]:
         """The items that are bet on; trials of arms that catch up on earlier items are not."""
         return [panel for panel in panels(self.block) if panel.draws[0] >= self.block.drawn]
 
-    @cached_property
-    def _metric(self) -> Metric:
-        """The metric of the results of the block."""
-        arms = np.unique(np.concatenate([panel.arms for panel in self._panels]))
-        weights = np.zeros((arms.size, arms.size))
-        for panel in self._panels:
-            at = np.ix_(*(np.searchsorted(arms, panel.arms),) * 2)
-            weights[at] += panel.draws.size * self.outlook.weights_of(panel.arms)
-        return self.outlook.metric_of(arms, weights)
-
-    @cached_property
-    def _ends(self) -> tuple[float, float] | None:
-        """The range of the outcomes, minus the origin."""
-        ends = self.problem.outcome_range
-        if ends is None:
-            return None
-        low, high = (end - self.outlook.evidence.origin for end in ends)
-        return low, high
-
-    def _payoffs(self, bets: Comparisons, size: Vector) -> Vector:
-        """Returns the log payoffs of bets of these sizes in the directions of `bets`, one row each."""
-        if len(self._panels) == 1:
-            return self._item_by_item(bets, size, self._panels[0])
-        return self._together(bets, size)
-
-    def _item_by_item(self, bets: Comparisons, size: Vector, panel: Panel) -> Vector:
+    def _item_by_item(self, bets: Comparisons, size: Vector) -> Vector:
         """Returns the log payoffs if every item was tried with the same arms: each item is then fair by itself (18.2),
         also if it was drawn from a list (18.4)."""
         assert self.problem.items is not None
+        (panel,) = self._panels
         n = self.problem.items.n
         gain = bets.directions @ panel.outcomes
         centre, ahead = np.broadcast_to(bets.most[:, None], gain.shape), np.ones(panel.draws.size)
@@ -106,13 +91,13 @@ class ItemTable(BetTable):
         lead = bets.lead[:, None] * ahead
         C = self.outlook.covariance[np.ix_(panel.arms, panel.arms)]
         variance = ((bets.directions @ C) * bets.directions).sum(axis=1)[:, None]
-        if self._ends is None:
+        if self.outlook.ends is None:
             h = size[:, None] * lead / variance
             noise = bets.directions**2 @ self.problem.sigma[panel.arms] ** 2
             pay: Vector = (h * (gain - centre) - 0.5 * h**2 * noise[:, None]).sum(axis=1)  # (18.3)
             return pay
         h = size[:, None] * lead / (variance + lead**2)
-        worst = centre - _least(bets.directions, self._ends)[:, None]
+        worst = centre - least(bets.directions, self.outlook.ends)[:, None]
         with np.errstate(divide="ignore"):
             h = np.where(worst > 0, np.minimum(h, (1 - LEAST_PAYOFF) / worst), h)
         pay = np.log1p(h * (gain - centre)).sum(axis=1)
@@ -125,39 +110,16 @@ class ItemTable(BetTable):
         caught_up = np.bincount(block.arms[early], block.outcomes[early], block.n_arms)
         return (block.data.sums + caught_up)[arms]
 
-    def _together(self, bets: Comparisons, size: Vector) -> Vector:
+    def _together(self, rows: ItemRows, size: Vector) -> Vector:
         """Returns the log payoffs if items were tried with different arms: only all items together are fair (18.2), so
         each row of bets has one scale for all of them."""
-        metric = self._metric
-        steep = bets.lead / bets.variance
-        gap = steep[:, None] * (bets.directions @ metric.covariance)
-        lam = self.outlook.mu[metric.arms] - gap
-        slack = steep * np.maximum(bets.most - (bets.directions * lam).sum(axis=1), 0.0)
-        rows, worst, gain, risk, noise = [], *np.zeros((4, size.size))
-        for panel in self._panels:
-            at, n = np.searchsorted(metric.arms, panel.arms), panel.draws.size
-            C = self.outlook.covariance[np.ix_(panel.arms, panel.arms)]
-            h = gap[:, at] @ self.outlook.weights_of(panel.arms)
-            rows.append((h, h @ panel.outcomes - (h * lam[:, at]).sum(axis=1)[:, None]))
-            promise = (h * gap[:, at]).sum(axis=1)
-            gain += n * promise
-            risk += n * (((h @ C) * h).sum(axis=1) + promise**2)
-            noise += n * h**2 @ self.problem.sigma[panel.arms] ** 2
-            if self._ends is not None:
-                worst = np.maximum(worst, (h * lam[:, at]).sum(axis=1) - _least(h, self._ends))
-        if self._ends is None:
-            pay = sum((size * ahead.sum(axis=1) for _, ahead in rows), start=-0.5 * size**2 * noise)
-        else:
-            scale = size * np.minimum(1.0, gain / np.maximum(risk, 1e-300))
-            scale = np.minimum(scale, (1 - LEAST_PAYOFF) / np.maximum(worst, 1e-300))
-            pay = sum((np.log1p(scale[:, None] * ahead).sum(axis=1) for _, ahead in rows), start=np.zeros(size.size))
-            size = scale
-        settled: Vector = pay - size * slack
-        return settled
-
-
-def _least(directions: Matrix, ends: tuple[float, float]) -> Vector:
-    """Returns the least z.x that outcomes in a range allow, for each direction z."""
-    low, high = ends
-    least: Vector = low * np.maximum(directions, 0.0).sum(axis=1) + high * np.minimum(directions, 0.0).sum(axis=1)
-    return least
+        scale = rows.scales(size)
+        pay = -scale * rows.slack
+        for panel, group, h in zip(self._panels, rows.groups, rows.rows, strict=True):
+            ahead = scale[:, None] * (h @ panel.outcomes - (h * rows.lam[:, rows.columns(group)]).sum(axis=1)[:, None])
+            if self.outlook.ends is None:
+                noise = (scale[:, None] * h) ** 2 @ self.problem.sigma[panel.arms] ** 2
+                pay += ahead.sum(axis=1) - 0.5 * panel.draws.size * noise  # (18.3)
+            else:
+                pay += np.log1p(ahead).sum(axis=1)  # (18.2)
+        return pay
