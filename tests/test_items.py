@@ -6,7 +6,7 @@ import json
 import math
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -26,7 +26,8 @@ def table(n_arms: int = 4, n_items: int = N, gap: float = 0.15, seed: int = 0) -
     """Outcomes in [0, 1] of items that are as hard for all arms; arm 1 is the best, and arm 0 is second."""
     rng = np.random.default_rng(seed)
     merit = -gap * np.r_[1.0, 0.0, 2.0 + np.arange(n_arms - 2)]
-    return np.clip(0.75 + merit[:, None] + 0.2 * rng.random(n_items) + 0.1 * rng.random((n_arms, n_items)), 0, 1)
+    free: Matrix = 0.75 + merit[:, None] + 0.2 * rng.random(n_items) + 0.1 * rng.random((n_arms, n_items))
+    return np.clip(free, 0, 1)
 
 
 def clicks(outcomes: Matrix, seed: int = 0) -> Matrix:
@@ -109,7 +110,10 @@ def test_other_forms_of_items_are_refused_in_one_sentence(value: Any, message: s
     [
         (lambda: sb.Items.listed(0), "`n` must be"),
         (lambda: sb.Items.listed(True), "`n` must be"),
-        (lambda: sb.Problem(EDGELESS, 1.0, items=300), "`items` must be Items.fresh() or Items.listed(n), got 300"),
+        (
+            lambda: sb.Problem(EDGELESS, 1.0, items=cast(Any, 300)),
+            "`items` must be Items.fresh() or Items.listed(n), got 300",
+        ),
         (
             lambda: sb.Problem(EDGELESS, 1.0, items=sb.Items.listed(9)),
             "`items` must be Items.fresh() where outcomes have no range, got a list of 9 items; use Problem.bounded",
@@ -197,9 +201,11 @@ def test_pending_pairs_are_not_handed_out_twice() -> None:
 def test_second_results_and_results_not_asked_for_count_as_trials_and_change_nothing_else(items: sb.Items) -> None:
     policy, outcomes = race(items=items, tolerance=0.02), entries(table(gap=0.06))
     state = on(policy, policy.init(seed=3), outcomes, steps=4)
-    again = (int(state.blocks[0].arms[0]), int(state.blocks[0].items[0]))  # it may have a result or not
+    tried = state.blocks[0].items
+    assert tried is not None
+    again = (int(state.blocks[0].arms[0]), int(tried[0]))  # it may have a result or not
     plain = policy.tell(state, [again[0]], [0.5], items=[again[1]])
-    later = int(np.setdiff1d(np.arange(N), plain.blocks[0].items)[-1])
+    later = int(np.setdiff1d(np.arange(N), tried)[-1])
     other = policy.tell(plain, [again[0], 2], [0.9, 0.1], items=[again[1], later])
     assert other.samples == plain.samples + 2
     plain, other = (on(policy, each, outcomes) for each in (plain, other))
@@ -294,7 +300,8 @@ def bumpy(mu: list[float]) -> Outcomes:
     def outcomes(arms: Indices, items: Indices) -> Vector:
         effect = [10 * np.random.default_rng((1, item)).standard_normal() for item in items.tolist()]
         noise = [np.random.default_rng((2, *pair)).standard_normal() for pair in zip(arms, items, strict=True)]
-        return np.array(mu)[arms] + np.array(effect) + 0.3 * np.array(noise)
+        answer: Vector = np.array(mu)[arms] + np.array(effect) + 0.3 * np.array(noise)
+        return answer
 
     return outcomes
 
