@@ -88,7 +88,7 @@ def test_a_block_that_waited_only_for_a_void_one_closes_and_the_study_goes_on(st
 
 @ON_SQLITE
 def test_two_closings_after_one_result_are_both_kept(storage: str) -> None:
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(7)
     with sb.Study.create("twice", INSTANCE, 1e-9, storage) as study:
         go_on(study, rng, 20)
         first, void, ahead = study.ask(100), study.ask(100), study.ask(100)

@@ -386,10 +386,10 @@ class Policy:
 
         The accounts against new arms start at 1, the others go on. Eliminated arms stay out, since an arm that is
         better is still there. Bets on open blocks do not change. Of the open blocks, those whose numbers are in `kept`
-        stay open (all if it is None); the results of the others only inform. Which arms join, and when, may depend on
-        seen results but not on sealed ones. The best arm is eliminated with probability at most delta if this choice
-        does not depend on results at all, and otherwise at most delta for each arm that was best at some time
-        (theory 12.16, 12.17).
+        stay open (all if it is None; with a list, none after the first that does not, since its items are tried in
+        their order); the results of the others only inform. Which arms join, and when, may depend on seen results but
+        not on sealed ones. The best arm is eliminated with probability at most delta if this choice does not depend on
+        results at all, and otherwise at most delta for each arm that was best at some time (theory 12.16, 12.17).
         """
         return self.after_join(state, kept)[0]
 
@@ -402,6 +402,8 @@ class Policy:
         if any(verdict.doubted or not verdict.consistent for verdict in state.verdicts):
             raise InvalidInput("the data contradict the hypotheses, so no arm can join; start a new run")
         blocks = tuple(block for block in state.blocks if kept is None or block.number in kept)
+        if state.order is not None:
+            blocks = tuple(block for block, own in zip(blocks, state.blocks, strict=False) if block is own)
         state = replace(
             state.keeping(blocks, problem.n_arms),
             data=state.data.padded(problem.n_arms),

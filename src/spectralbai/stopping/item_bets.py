@@ -72,8 +72,12 @@ class ItemTable(BetTable):
 
     @cached_property
     def _panels(self) -> list[Panel]:
-        """The items that are bet on; trials of arms that catch up on earlier items are not."""
-        return [panel for panel in panels(self.block) if panel.draws[0] >= self.block.drawn]
+        """The items that are bet on; trials of arms that catch up on earlier items are not, and neither are those of a
+        single arm whose outcomes have no range, since it has no other that cancels the effect of the item."""
+        least = 1 if self._ends is not None else 2
+        return [
+            panel for panel in panels(self.block) if panel.draws[0] >= self.block.drawn and panel.arms.size >= least
+        ]
 
     def _item_by_item(self, bets: Comparisons, size: Vector) -> Vector:
         """Returns the log payoffs if every item was tried with the same arms: each item is then fair by itself (18.2),
