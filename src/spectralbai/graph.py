@@ -232,12 +232,7 @@ class Graph:
     @cached_property
     def laplacian(self) -> sparse.csr_array:
         """The Laplacian diag(W 1) - W, sparse."""
-        a, b = self.pairs.T
-        w = self.weights
-        rows, columns = np.concatenate([a, b, a, b]), np.concatenate([b, a, a, b])
-        laplacian = sparse.csr_array(
-            (np.concatenate([-w, -w, w, w]), (rows, columns)), shape=(self.n_arms, self.n_arms)
-        )
+        laplacian = laplacian_of(self.n_arms, self.pairs, self.weights)
         laplacian.data.setflags(write=False)
         return laplacian
 
@@ -318,16 +313,7 @@ class Categories(Graph):
         number_of: dict[str, int] = {}
         of_arm = np.array([number_of.setdefault(str(label), len(number_of)) for label in labels], dtype=np.intp)
         of_arm.setflags(write=False)
-        for name, value in (
-            ("n_arms", n_arms),
-            ("categories", tuple(number_of)),
-            ("of_arm", of_arm),
-            ("weight", weight),
-        ):
-            object.__setattr__(self, name, value)
-
-    def __post_init__(self) -> None:
-        pass
+        vars(self).update(n_arms=n_arms, categories=tuple(number_of), of_arm=of_arm, weight=weight)
 
     @cached_property
     def components(self) -> Indices:
@@ -379,6 +365,13 @@ class Categories(Graph):
 
     def as_dict(self) -> dict[str, Any]:
         return {"categories": [self.categories[c] for c in self.of_arm.tolist()], "category_weight": self.weight}
+
+
+def laplacian_of(n: int, pairs: Indices, w: Vector) -> sparse.csr_array:
+    """Returns the Laplacian of n vertices with edges of weights `w` between these pairs, sparse."""
+    a, b = pairs.T
+    rows, columns = np.concatenate([a, b, a, b]), np.concatenate([b, a, a, b])
+    return sparse.csr_array((np.concatenate([-w, -w, w, w]), (rows, columns)), shape=(n, n))
 
 
 def number_by_first(labels: Indices) -> Indices:

@@ -103,7 +103,7 @@ def _search(
     while True:
         iteration += 1
         f = closest.value / scale
-        if not f.min() > 0:  # no more progress in floating point: return the best found, with its bounds
+        if not f.min() > 0:  # no more progress in floating point: return the best one, with its bounds
             break
         total = float(noise @ point.u)
         value = float(closest.value.min() / total) * (1 - n * 1e-16)

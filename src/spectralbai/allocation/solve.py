@@ -65,7 +65,7 @@ LEAST_LEAD = 1e-75
 EQUAL = 1e-13
 """Relative difference, of the size of rounding errors, up to which the tolerance counts as the largest difference that
 smooth means can reach (theory 3.9)."""
-MANY_ARMS = 500
+BY_CATEGORY_ABOVE = 500
 """With more arms in categories than this, the solver works by category; with fewer, matrices take seconds at most."""
 
 
@@ -133,7 +133,7 @@ def _solve_answers(problem: Problem, mu: Vector, tol: float, solver: Solver, sta
     right = np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9))
     right = right[right != best]
     upper, iterations = found.upper, found.iterations
-    if problem.n_arms > MANY_ARMS and solver.by_category:
+    if problem.n_arms > BY_CATEGORY_ABOVE and solver.by_category:
         right = right[np.argsort(-mu[right], kind="stable")]
         upper = max(upper, shift_bound(problem, mu, right[MOST_ANSWERS:]))
         right = right[:MOST_ANSWERS]
@@ -152,7 +152,7 @@ def _chosen(problem: Problem, solver: str | Solver) -> Solver:
     chosen = SOLVERS[solver] if isinstance(solver, str) else solver
     if chosen is None:
         gaussian = "closed-form" if problem.unstructured else "interior-point"
-        if problem.n_arms > MANY_ARMS and Catalogue.of(problem) is not None:
+        if problem.n_arms > BY_CATEGORY_ABOVE and Catalogue.of(problem) is not None:
             gaussian = "catalogue"
         chosen = SOLVERS["binary" if problem.noise.divergence == "binary" else gaussian]
         assert chosen is not None

@@ -17,8 +17,8 @@ from spectralbai.arrays import Indices, Vector
 from spectralbai.graph import Categories
 from spectralbai.problem import Problem
 
-MANY_ARMS = 200
-"""Without a graph, closed forms are used for more arms than this; with fewer, results stay as they were."""
+LARGEST_IN_MATRICES = 200
+"""Without a graph, closed forms replace matrices for more arms than this; with fewer, results stay as they were."""
 ROOT_STEPS = 100
 """Limit on the steps of a root search; Newton's method needs about six."""
 ROOMS = (1e-200, 1e200)
@@ -62,7 +62,7 @@ class Catalogue:
         """Returns the catalogue of a problem; None if its graph needs matrices."""
         graph = problem.graph
         if problem.unstructured:
-            if problem.n_arms <= MANY_ARMS and not isinstance(graph, Categories):
+            if problem.n_arms <= LARGEST_IN_MATRICES and not isinstance(graph, Categories):
                 return None
             return cls(np.arange(problem.n_arms), np.ones(problem.n_arms), np.zeros(problem.n_arms))
         if not isinstance(graph, Categories) or not (problem.by_component or graph.n_components == 1):

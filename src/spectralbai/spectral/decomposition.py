@@ -105,21 +105,9 @@ class Decomposition:
         to = self.components
         question = Question(int(to.position[best]), radii, tolerance, to.ordered(means))
         guesses = np.zeros((means.size, 2)) if start is None else to.ordered(start)
-        found = secular.respond_all(question, self.factors, guesses)
-        return Responses(
-            decomposition=self,
-            means=means,
-            best=best,
-            radii=radii,
-            tolerance=tolerance,
-            gamma=to.restored(found.gamma),
-            nu=to.restored(found.nu),
-            coef=to.restored(found.coef),
-            gap=to.restored(found.gap, axes=2),
-            cost=to.restored(found.cost),
-            misfit=found.misfit,
-            rests=found.rests,
-        )
+        gamma, nu, coef, gap, cost, misfit, rests = secular.respond_all(question, self.factors, guesses)
+        gamma, nu, coef, gap, cost = (*map(to.restored, (gamma, nu, coef)), to.restored(gap, axes=2), to.restored(cost))
+        return Responses(self, means, best, radii, tolerance, gamma, nu, coef, gap, cost, misfit, rests)
 
 
 @dataclass(frozen=True, eq=False)

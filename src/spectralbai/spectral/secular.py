@@ -123,20 +123,30 @@ def secular(gamma: float, span: Span, offset: float) -> tuple[float, float, floa
 
 
 @njit
-def next_price(gamma: float, low: float, high: float, smooth: float, slope: float, R: float, zero: bool) -> float:
-    """Returns the price to try next, between `low` and `high`, where S at `gamma` is `smooth` with derivative `slope`.
+def next_price(
+    gamma: float, low: float, high: float, smooth: float, slope: float, R: float, zero: bool
+) -> tuple[float, float, float]:
+    """Returns (price, low, high): the price to try next, and a narrower bracket of the root, where S at `gamma` is
+    `smooth` with derivative `slope`. The price is `gamma` itself once it is accurate.
 
     It is a step of Newton's method on 1/sqrt(S) - 1/sqrt(R), which is nearly linear in gamma (theory 3.8); if that
     leaves the bracket, a price inside, or 0 if `zero` says that it was not tried yet.
     """
+    if smooth > R:
+        low = gamma
+    else:
+        high = gamma
+    if abs(smooth - R) <= 4e-15 * R or high <= low * (1.0 + 4e-16):
+        return gamma, low, high
     guess = gamma + 2.0 * smooth * (np.sqrt(smooth / R) - 1.0) / -slope if slope < 0.0 else np.nan
-    if low < guess < high:
-        return guess
-    if low == 0.0 and zero:
-        return 0.0
-    if np.isinf(high):
-        return max(low * 16.0, np.finfo(np.float64).tiny)
-    return float(np.sqrt(low) * np.sqrt(high)) if low > 0.0 else high / 16.0
+    if not low < guess < high:
+        if low == 0.0 and zero:
+            guess = 0.0
+        elif np.isinf(high):
+            guess = max(low * 16.0, np.finfo(np.float64).tiny)
+        else:
+            guess = float(np.sqrt(low) * np.sqrt(high)) if low > 0.0 else high / 16.0
+    return guess, low, high
 
 
 @njit
@@ -165,13 +175,7 @@ def solve_secular(start: float, span: Span, offset: float) -> tuple[float, float
                 if 0.0 < guess < high:
                     gamma = guess
             continue
-        if smooth > R:
-            low = gamma
-        else:
-            high = gamma
-        if abs(smooth - R) <= 4e-15 * R or high <= low * (1.0 + 4e-16):
-            break
-        guess = next_price(gamma, low, high, smooth, slope, R, not tried_zero)
+        guess, low, high = next_price(gamma, low, high, smooth, slope, R, not tried_zero)
         if guess == gamma:
             break
         gamma = guess
@@ -259,24 +263,15 @@ def move(span: Span, nu: float, start: float) -> tuple[float, float, float]:
 
     1/sqrt(S) is concave in gamma here, so all Newton iterates after the first are on the left of the root.
     """
-    R, y, theta, rough, q, coef = span
+    R = span.R
     low, high = 0.0, np.inf
     gamma = start if np.isfinite(start) else 0.0
+    along = gain = 0.0
     for _ in range(ROOT_STEPS):
-        smooth = 0.0
-        slope = 0.0
-        free = 0.0  # q' L^-1 q over coordinates without weight; at gamma = 0 these would go to infinity
-        for j in range(1, y.size):
-            den = theta[j] + 2.0 * gamma * rough[j]
-            if den > 0.0:
-                coef[j] = (y[j] - nu * q[j]) / den
-                push = rough[j] * coef[j]
-                smooth += push * coef[j]
-                slope -= 4.0 * push * push / den
-            else:
-                free += q[j] * q[j] / rough[j]
+        along, gain, smooth, slope, free = _moved(span, nu, gamma)
         if R == 0.0:
             gamma = np.inf if smooth > 0.0 or free > 0.0 else 0.0
+            along, gain, _, _, _ = _moved(span, nu, gamma)
             break
         if free > 0.0:
             # Without the factor 1 - 1e-12, the coordinates without weight alone have S = R at this price. All together
@@ -285,37 +280,35 @@ def move(span: Span, nu: float, start: float) -> tuple[float, float, float]:
             continue
         if smooth <= R and gamma == 0.0:
             break
-        if smooth > R:
-            low = gamma
-        else:
-            high = gamma
-        if abs(smooth - R) <= 4e-15 * R or high <= low * (1.0 + 4e-16):
-            break
-        guess = next_price(gamma, low, high, smooth, slope, R, gamma > 0.0)
+        guess, low, high = next_price(gamma, low, high, smooth, slope, R, gamma > 0.0)
         if guess == gamma:
             break
         gamma = guess
-    along, gain = _moved(span, nu, gamma)
     return gamma, along, gain
 
 
 @njit
-def _moved(span: Span, nu: float, gamma: float) -> tuple[float, float]:
-    """Returns (q.coef, -d(q.coef)/dnu) of the minimiser at its price `gamma`, its coordinates in `coef`."""
+def _moved(span: Span, nu: float, gamma: float) -> tuple[float, float, float, float, float]:
+    """Returns (q.coef, -d(q.coef)/dnu, S, dS/dgamma, free) of the minimiser at its price `gamma`, its coordinates in
+    `coef`; `free` is q' L^-1 q over coordinates without weight, which at gamma = 0 would go to infinity."""
     _, y, theta, rough, q, coef = span
-    along = gain = cross = bend = 0.0
+    along = gain = smooth = cross = bend = free = 0.0
     for j in range(y.size):
         den = theta[j] + (2.0 * gamma * rough[j] if rough[j] > 0.0 else 0.0)  # gamma may be inf
-        coef[j] = (y[j] - nu * q[j]) / den if den > 0.0 else 0.0
         if den > 0.0:
+            coef[j] = (y[j] - nu * q[j]) / den
             push = rough[j] * coef[j]
             along += q[j] * coef[j]
             gain += q[j] * q[j] / den
+            smooth += push * coef[j]
             cross += q[j] * push / den
             bend += push * push / den
+        else:
+            coef[j] = 0.0
+            free += q[j] * q[j] / rough[j] if rough[j] > 0.0 else 0.0
     if gamma > 0.0 and bend > 0.0:
         gain = max(gain - cross * cross / bend, q[0] * q[0] / theta[0])
-    return along, gain
+    return along, gain, smooth, -4.0 * bend, free
 
 
 @njit
@@ -349,8 +342,8 @@ def meet(
 
     low, high = 0.0, lead / (home.q[0] ** 2 / home.theta[0] + away.q[0] ** 2 / away.theta[0]) * (1.0 + 1e-12)
     gamma_home, gamma_away = max(start[0], rests[0]), max(start[1], rests[1])
-    along_home, gain_home = _pressed(home, gamma_home)
-    along_away, gain_away = _pressed(away, gamma_away)
+    along_home, gain_home, _, _, _ = _moved(home, 0.0, gamma_home)
+    along_away, gain_away, _, _, _ = _moved(away, 0.0, gamma_away)
     guess = (offset + along_home + along_away) / (gain_home + gain_away)
     nu = guess if 0.0 < guess < high else high
     for _ in range(ROOT_STEPS):
@@ -371,18 +364,6 @@ def meet(
         else:
             nu = np.sqrt(low) * np.sqrt(high) if low > 0.0 else high / 16.0
     return gamma_home, gamma_away, nu
-
-
-@njit
-def _pressed(span: Span, gamma: float) -> tuple[float, float]:
-    """Returns (q.coef at nu = 0, q' M^-1 q) at a given price of smoothness, the two parts of (3.5)."""
-    along = gain = 0.0
-    for j in range(span.y.size):
-        den = span.theta[j] + (2.0 * gamma * span.rough[j] if span.rough[j] > 0.0 else 0.0)  # gamma may be inf
-        if den > 0.0:
-            along += span.q[j] * span.y[j] / den
-            gain += span.q[j] * span.q[j] / den
-    return along, gain
 
 
 @njit
