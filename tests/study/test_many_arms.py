@@ -17,7 +17,7 @@ import pytest
 import spectralbai as sb
 from spectralbai.cli.study import common as printing
 from spectralbai.cli.tables import print_plain
-from spectralbai.instances.generators import catalogue
+from spectralbai.instances import catalogue
 from spectralbai.report.by_category import most_lacking, summarised
 from spectralbai.report.status import MANY_ARMS, TOP
 from spectralbai.report.tables import TextTable
