@@ -33,19 +33,19 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def check_keys(
-    place: str, found: Mapping[Any, Any], known: Iterable[str], required: Iterable[str], others: Iterable[str] = ()
+    place: str, document: Mapping[Any, Any], known: Iterable[str], required: Iterable[str], others: Iterable[str] = ()
 ) -> None:
     """Raises InvalidInput if an object in a file has a key that is not in `known`, or lacks one in `required`.
 
     `others` are keys that were read before; a message lists them too.
     """
     known = tuple(known)
-    for key in found:
+    for key in document:
         if key not in known:
             remedy = did_you_mean(str(key), known, f"remove it; the keys are {', '.join((*others, *known))}")
             raise InvalidInput(f'{place} has the unknown key "{key}"; {remedy}')
     for key in required:
-        if key not in found:
+        if key not in document:
             raise InvalidInput(f'{place} lacks the key "{key}"; add it')
 
 

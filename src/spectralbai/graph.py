@@ -33,7 +33,7 @@ def check_edges(
     For the messages, `place` says where edge number i was found, and `arm_is` how an arm is called.
     """
     weight_of: dict[tuple[int, int], float] = {}
-    found: dict[tuple[int, int], int] = {}
+    place_of: dict[tuple[int, int], int] = {}
     for position, edge in enumerate(edges):
         here = place(position)
         if isinstance(edge, np.ndarray):
@@ -56,12 +56,12 @@ def check_edges(
             raise InvalidInput(
                 f"{here} must join two different arms, got {arm_is(a)} and {arm_is(b)}; remove the self-loop"
             )
-        if (a, b) in found:
+        if (a, b) in place_of:
             raise InvalidInput(
-                f"{here} must be new, got {arm_is(a)} and {arm_is(b)} again, as in {place(found[a, b])}; give each "
+                f"{here} must be new, got {arm_is(a)} and {arm_is(b)} again, as in {place(place_of[a, b])}; give each "
                 "edge once, in one direction"
             )
-        found[a, b] = position
+        place_of[a, b] = position
         rule = "a finite non-negative number"
         weight_of[a, b] = check_number(
             f"weight of {here}", edge[2] if len(edge) == 3 else 1.0, rule, low=0.0, strict=False
@@ -121,9 +121,9 @@ class Graph:
         if not isinstance(edges, Iterable):
             raise InvalidInput(f"`edges` must be a list of (a, b, weight), got {edges!r}")
         weight_of = check_edges(n_arms, edges, "edge {}".format)
-        kept = sorted(pair for pair, weight in weight_of.items() if weight > 0)
-        pairs = np.array(kept, dtype=np.intp).reshape(-1, 2)
-        return cls(n_arms, pairs, np.array([weight_of[pair] for pair in kept], dtype=np.float64))
+        joined = sorted(pair for pair, weight in weight_of.items() if weight > 0)
+        pairs = np.array(joined, dtype=np.intp).reshape(-1, 2)
+        return cls(n_arms, pairs, np.array([weight_of[pair] for pair in joined], dtype=np.float64))
 
     @classmethod
     def from_weights(cls, weights: ArrayLike | sparse.sparray | sparse.spmatrix) -> Graph:

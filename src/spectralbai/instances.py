@@ -163,7 +163,8 @@ def with_keywords_of(shared: Callable[..., Instance]) -> Callable[[F], F]:
 
     def spelled_out(generator: F) -> F:
         *own, _ = inspect.signature(generator).parameters.values()
-        passed_on = (each for each in inspect.signature(shared).parameters.values() if each.kind is each.KEYWORD_ONLY)
+        _, *keywords = inspect.signature(shared).parameters.values()
+        passed_on = (keyword for keyword in keywords if keyword.kind is keyword.KEYWORD_ONLY)
         shown: Any = generator
         shown.__signature__ = inspect.Signature([*own, *passed_on], return_annotation="Instance")
         return generator
@@ -302,8 +303,8 @@ def stochastic_block(
 
     def joined(rng: np.random.Generator) -> Graph:
         a, b = np.triu_indices(n_arms, k=1)
-        kept = rng.random(a.size) < np.where(a // size == b // size, p_inside, p_across)
-        return Graph.from_edges(n_arms, list(zip(a[kept].tolist(), b[kept].tolist(), strict=True)))
+        drawn = rng.random(a.size) < np.where(a // size == b // size, p_inside, p_across)
+        return Graph.from_edges(n_arms, list(zip(a[drawn].tolist(), b[drawn].tolist(), strict=True)))
 
     block = np.arange(n_arms) // size
     return smooth_instance(joined, None, lambda _, rng: clustered_signal(block, levels, spread, rng), **signal)

@@ -20,6 +20,7 @@ from spectralbai.allocation.interior_point import BOUNDARY, central, newton_step
 from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.graph import laplacian_of
 from spectralbai.responder import Responder
+from spectralbai.spectral import Components
 
 INSIDE = 1e-9
 """During the search, rates of 0 and 1 are moved inside by this part of the smallest other rate; not in the bounds."""
@@ -50,7 +51,7 @@ class BinaryResponses(NamedTuple):
 def binary(responder: Responder, tol: float, max_iterations: int, start: Vector | None, enough: float) -> Certified:
     """Returns an allocation with certified bounds of 1/T* for relative entropy (theory 15.2)."""
     game = BinaryGame.of(responder)
-    omega = opening_allocation(responder) if start is None else 0.9 * start + 0.1 / start.size
+    omega = opening_allocation(responder, start)
     responses = game.respond(omega)
     best_omega, lower, upper = omega, -math.inf, math.inf
     cost = relative_entropy(game.inside, responses.lam) @ omega
@@ -122,9 +123,8 @@ class BinaryGame:
     bent: Indices
     """For each challenger the rows of `parts` that it moves: the only one, or those of the best arm's component and of
     the challenger's component, (n_challengers, 1 or 2)."""
+    components: Components
     laplacian: Matrix
-    pairs: Indices
-    weights: Vector
     slater: Matrix
     """For each challenger, means inside (0, 1) that satisfy both constraints with room to spare."""
 
@@ -133,7 +133,7 @@ class BinaryGame:
         assert responder.noise.outcome_range is not None
         low, high = responder.noise.outcome_range
         rates = np.clip((responder.mu - low) / (high - low), 0.0, 1.0)
-        near, far = (INSIDE * float(each[each > 0].min(initial=1.0)) for each in (rates, 1 - rates))
+        near, far = (INSIDE * float(numbers[numbers > 0].min(initial=1.0)) for numbers in (rates, 1 - rates))
         to = responder.components
         laplacian = laplacian_of(rates.size, to.pairs, to.weights).toarray()
         radii = responder.radii / (high - low) ** 2
@@ -159,9 +159,8 @@ class BinaryGame:
             tolerance=tolerance,
             challengers=challengers,
             bent=bent,
+            components=to,
             laplacian=laplacian,
-            pairs=to.pairs,
-            weights=to.weights,
             slater=slater,
         )
 
@@ -175,8 +174,8 @@ class BinaryGame:
 
     def _smoothness(self, lam: Matrix) -> Matrix:
         """Returns S(lam) of each row, one column for each of `radii`: sums of squares, free of cancellation."""
-        across = lam[:, self.pairs[:, 0]] - lam[:, self.pairs[:, 1]]
-        return np.asarray((across**2) @ (self.weights * self.parts[:, self.pairs[:, 0]]).T)
+        a, b = self.components.pairs.T
+        return np.asarray((lam[:, a] - lam[:, b]) ** 2 @ (self.components.weights * self.parts[:, a]).T)
 
     def _moved(self, every: Indices) -> tuple[Matrix, Matrix]:
         """Returns (R, parts) of the smoothness constraints of some challengers: (n, 1 or 2) and (n, 1 or 2, n_arms)."""
@@ -186,8 +185,8 @@ class BinaryGame:
         """Returns the best responses to a positive allocation (theory 15.3)."""
         size = max(1, LARGEST_STACK // omega.size**2)
         groups = np.split(self._rows, range(size, self.challengers.size, size))
-        found = [self._respond(omega, rows, start) for rows in groups]
-        return BinaryResponses(omega, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        blocks = [self._respond(omega, rows, start) for rows in groups]
+        return BinaryResponses(omega, *(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
     def _respond(self, omega: Vector, every: Indices, start: BinaryResponses | None) -> tuple[Matrix, Matrix, Matrix]:
         """Returns (lam, multipliers, slacks) of some of the challengers; lam stays inside its constraints."""
@@ -325,16 +324,16 @@ class BinaryGame:
         A computed alternative may violate its constraints by rounding errors. It is then moved towards one that
         satisfies them with room to spare. Rows that still violate them are nan.
         """
-        found = np.full_like(lam, np.nan)
+        alternatives = np.full_like(lam, np.nan)
         for margin in (1e9 * MARGIN, 1e6 * MARGIN, 1e3 * MARGIN, MARGIN):
             moved = lam + self._correction(lam, margin)[:, None] * (self.slater - lam)
-            good = (
+            inside = (
                 (self._smoothness(moved) * (1 + MARGIN) <= self.radii).all(axis=1)
                 & (-self._behind(moved) * (1 - MARGIN) >= self.tolerance)
                 & ((moved > 0) & (moved < 1)).all(axis=1)
             )
-            found[good] = moved[good]
-        return found
+            alternatives[inside] = moved[inside]
+        return alternatives
 
     def _correction(self, lam: Matrix, margin: float) -> Vector:
         """Returns how far to go towards the inner points so that both constraints hold, with room for rounding."""
@@ -379,23 +378,23 @@ def _solve_small(matrices: NDArray[Any], sides: Matrix) -> Matrix:
     errors. If its matrix is singular for this reason, slightly larger diagonals give a step that is good enough.
     """
     try:
-        found: Matrix = np.linalg.solve(matrices, sides[:, :, None])[:, :, 0]
+        solutions: Matrix = np.linalg.solve(matrices, sides[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:
         every = np.arange(sides.shape[1])
         matrices[:, every, every] *= 1 + 1e-12
-        found = np.linalg.solve(matrices, sides[:, :, None])[:, :, 0]
-    return found
+        solutions = np.linalg.solve(matrices, sides[:, :, None])[:, :, 0]
+    return solutions
 
 
 def _first_root(slack: Matrix, slope: Matrix, curved: Matrix) -> Matrix:
     """Returns the positive root t of slack + slope t - curved t^2, for slack > 0 and curved >= 0; inf if none."""
     root = np.sqrt(slope**2 + 4 * curved * slack)
-    found = np.full_like(slack, np.inf)
+    first = np.full_like(slack, np.inf)
     # Both formulas give the same number; the one that adds numbers of the same sign is accurate.
     down = slope < 0
-    np.divide(2 * slack, root - slope, out=found, where=down)
-    np.divide(root + slope, 2 * curved, out=found, where=~down & (curved > 0))
-    return found
+    np.divide(2 * slack, root - slope, out=first, where=down)
+    np.divide(root + slope, 2 * curved, out=first, where=~down & (curved > 0))
+    return first
 
 
 def _longest(x: Matrix, dx: NDArray[Any]) -> Vector:

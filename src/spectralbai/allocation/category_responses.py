@@ -209,9 +209,9 @@ def respond(layout: Layout, u: Vector, push: Vector, there: Matrix, home: Matrix
             and (inside or other.spread <= room[category[i]] * (1.0 - 0.1 * INSIDE))
         )
         pushes[row] = s
-        for part in range(9):
-            ours[row, part] = here[part]
-            theirs[row, part] = other[part]
+        for column in range(9):
+            ours[row, column] = here[column]
+            theirs[row, column] = other[column]
     return Alternatives(pushes, theirs, ours, value, feasible)
 
 

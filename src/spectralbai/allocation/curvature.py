@@ -48,9 +48,9 @@ def curvature(
                 if hat > 0.0:
                     share[count] = np.sqrt(hat * p[i]) * e[i, low:high]
                     count += 1
-            block, part = basis[low:high, low:high].copy(), share[:count].copy()
+            block, scaled = basis[low:high, low:high].copy(), share[:count].copy()
             inverse = (block / (theta[low:high] + 2.0 * nodes[k] * rough[low:high])) @ block.T
-            hessian[low:high, low:high] += inverse * (part.T @ part)
+            hessian[low:high, low:high] += inverse * (scaled.T @ scaled)
 
     fixed = _fixed(p, e, question, factors, responses)
     left: Matrix = hessian - fixed.T @ fixed

@@ -77,11 +77,11 @@ def interior_point(
     `start` is a guess of the allocation. The search also ends once `upper` is at most `enough`: the caller knows a
     better value then.
     """
-    first = None if start is None else responder.respond(0.9 * start + 0.1 / start.size)
+    first = responder.respond(opening_allocation(responder, start))
     # The search gets a smaller gap, because the certificate adds an allowance for rounding errors.
-    found = search(responder, max(0.99 * tol - 4 * MARGIN, 0.0), max_iterations, first, enough)
-    upper = certified_upper(feasible_gradients(found.highest), found.mixture[found.highest.challengers])
-    return Certified(found.best.omega, certified_lower(found.best), upper, found.iterations)
+    result = search(responder, max(0.99 * tol - 4 * MARGIN, 0.0), max_iterations, first, enough)
+    upper = certified_upper(feasible_gradients(result.highest), result.mixture[result.highest.challengers])
+    return Certified(result.best.omega, certified_lower(result.best), upper, result.iterations)
 
 
 def opening(responder: Responder) -> Responses:
@@ -89,9 +89,11 @@ def opening(responder: Responder) -> Responses:
     return responder.respond(opening_allocation(responder))
 
 
-def opening_allocation(responder: Responder) -> Vector:
-    """Returns the allocation from which a search without a guess starts: half to the best arm, the rest equally."""
+def opening_allocation(responder: Responder, guess: Vector | None = None) -> Vector:
+    """Returns the allocation from which a search starts: near a guess, or half to the best arm and the rest equally."""
     n_arms = responder.mu.size
+    if guess is not None:
+        return 0.9 * guess + 0.1 / n_arms
     omega = np.full(n_arms, 0.5 / (n_arms - 1))
     omega[responder.best] = 0.5
     return omega

@@ -237,26 +237,6 @@ def project(radii: Vector, mu: Vector, factors: Factors) -> Vector:
 
 
 @njit
-def misfit(radii: Vector, mu: Vector, factors: Factors) -> float:
-    """Returns the least cost of means with S <= R."""
-    y = centre_means(mu, factors)[2]
-    return _coordinate_cost(y, factors.theta, rest(radii, y, factors)[1])
-
-
-@njit
-def roughness(radii: Vector, mu: Vector, factors: Factors) -> Vector:
-    """Returns the least S of means at cost 0: of all components together, or of each, according to `radii`."""
-    _, _, theta, rough, offsets, _ = factors
-    y = centre_means(mu, factors)[2]
-    smooth = np.zeros(radii.size)
-    whole = Span(radii[0], y, theta, rough, np.zeros(mu.size), np.zeros(mu.size))
-    for c in range(radii.size):
-        low, high = (0, mu.size) if radii.size == 1 else (offsets[c], offsets[c + 1])
-        smooth[c] = secular(0.0, _within(whole, radii[c], low, high), -1.0)[0]
-    return smooth
-
-
-@njit
 def move(span: Span, nu: float, start: float) -> tuple[float, float, float]:
     """Returns (gamma, q.coef, -d(q.coef)/dnu) of the minimiser of cost + nu q.coef with S <= R, its coordinates in
     `coef` (theory 16.3, 16.4); nu > 0, and `start` is a guess of gamma.
@@ -472,13 +452,3 @@ def _gaps(centred: Vector, coef: Matrix, basis: Matrix, offsets: Indices) -> Mat
             moved = coef[:, low:high].copy() @ basis[low:high, low:high].copy().T
             gap[:, low:high] = centred[low:high] - moved
     return gap
-
-
-@njit
-def _coordinate_cost(y: Vector, theta: Vector, coef: Vector) -> float:
-    """Returns 1/2 sum_a u_a (mu_a - lam_a)^2 from coordinates."""
-    cost = 0.0
-    for j in range(y.size):
-        if theta[j] > 0.0:
-            cost += 0.5 * theta[j] * (coef[j] - y[j] / theta[j]) ** 2
-    return cost
