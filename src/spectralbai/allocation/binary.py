@@ -227,14 +227,14 @@ class BinaryGame:
             live = live[going]
         return lam, y, s
 
-    def _normals(self, bend: Matrix, parts: NDArray[Any], arms: Indices) -> NDArray[Any]:
+    def _normals(self, bend: Matrix, parts: Matrix, arms: Indices) -> Matrix:
         """Returns the normals of the constraints of each row as columns, where `bend` is the gradient of S."""
         ahead = np.zeros((*bend.shape, 1))
         ahead[:, self.best] = 1
         ahead[np.arange(arms.size), arms] = -1
         return np.concatenate([bend[:, :, None] * np.swapaxes(parts, 1, 2), ahead], axis=2)
 
-    def _matrix(self, root: Matrix, multipliers: Matrix, parts: NDArray[Any]) -> NDArray[Any]:
+    def _matrix(self, root: Matrix, multipliers: Matrix, parts: Matrix) -> Matrix:
         """Returns diag(root^2) plus the second derivatives of S times their multipliers, both divided by root on both
         sides, for each row."""
         stiff, arms = (multipliers[:, :-1, None] * parts).sum(axis=1), np.arange(root.shape[1])
@@ -243,14 +243,7 @@ class BinaryGame:
         return np.asarray(matrix)
 
     def _newton(
-        self,
-        omega: Vector,
-        x: Matrix,
-        price: Matrix,
-        slack: Matrix,
-        parts: NDArray[Any],
-        residual: Matrix,
-        normals: NDArray[Any],
+        self, omega: Vector, x: Matrix, price: Matrix, slack: Matrix, parts: Matrix, residual: Matrix, normals: Matrix
     ) -> tuple[Matrix, Matrix]:
         """Returns (lam, multipliers) after a predictor-corrector step from (x, price)."""
         n_bounds = price.shape[1]
