@@ -216,23 +216,26 @@ class BinaryGame:
             slack = np.maximum(slack, least[live])  # rounding errors could make them 0 or negative
             if iteration == 0:
                 y[live] = np.maximum(y[live], (cost if start is None else WARM * cost)[:, None] / slack)
-            price, normals = y[live], self._normals(2 * bend, curved, arm)
-            residual = slope + (normals @ price[:, :, None])[:, :, 0]
+            price, sides = y[live], self._sides(2 * bend, curved, arm)
+            residual = slope + (sides[:, :, 1:] @ price[:, :, None])[:, :, 0]
+            sides[:, :, 0] = -residual
             s[live] = slack
             error = (np.abs(residual) * np.minimum(x, 1 - x)).sum(axis=1) + (price * slack).sum(axis=1)
             going = error > ACCURACY * cost
             if not going.any():
                 break
-            lam[live], y[live] = self._newton(omega, x, price, slack, curved, residual, normals)
+            lam[live], y[live] = self._newton(omega, x, price, slack, curved, sides)
             live = live[going]
         return lam, y, s
 
-    def _normals(self, bend: Matrix, parts: Matrix, arms: Indices) -> Matrix:
-        """Returns the normals of the constraints of each row as columns, where `bend` is the gradient of S."""
-        ahead = np.zeros((*bend.shape, 1))
-        ahead[:, self.best] = 1
-        ahead[np.arange(arms.size), arms] = -1
-        return np.concatenate([bend[:, :, None] * np.swapaxes(parts, 1, 2), ahead], axis=2)
+    def _sides(self, bend: Matrix, parts: Matrix, arms: Indices) -> Matrix:
+        """Returns the normals of the constraints of each row as columns, after a column of zeros; `bend` is the
+        gradient of S."""
+        sides = np.zeros((*bend.shape, parts.shape[1] + 2))
+        sides[:, :, 1:-1] = np.swapaxes(bend[:, None, :] * parts, 1, 2)
+        sides[:, self.best, -1] = 1
+        sides[np.arange(arms.size), arms, -1] = -1
+        return sides
 
     def _matrix(self, root: Matrix, multipliers: Matrix, parts: Matrix) -> Matrix:
         """Returns diag(root^2) plus the second derivatives of S times their multipliers, both divided by root on both
@@ -243,14 +246,14 @@ class BinaryGame:
         return np.asarray(matrix)
 
     def _newton(
-        self, omega: Vector, x: Matrix, price: Matrix, slack: Matrix, parts: Matrix, residual: Matrix, normals: Matrix
+        self, omega: Vector, x: Matrix, price: Matrix, slack: Matrix, parts: Matrix, sides: Matrix
     ) -> tuple[Matrix, Matrix]:
-        """Returns (lam, multipliers) after a predictor-corrector step from (x, price)."""
-        n_bounds = price.shape[1]
+        """Returns (lam, multipliers) after a predictor-corrector step from (x, price); `sides` holds minus the
+        residual, and the normals of the constraints."""
+        n_bounds, residual, normals = price.shape[1], -sides[:, :, 0], sides[:, :, 1:]
         # Damped near 0 and 1.
         root = np.sqrt(np.maximum(_second(omega, self.inside, x), np.maximum(residual / x, -residual / (1 - x))))
-        sides = np.concatenate([-residual[:, :, None], normals], axis=2) / root[:, :, None]
-        solved = np.linalg.solve(self._matrix(root, price, parts), sides) / root[:, :, None]
+        solved = np.linalg.solve(self._matrix(root, price, parts), sides / root[:, :, None]) / root[:, :, None]
         inner = np.swapaxes(normals, 1, 2) @ solved  # (2, 3) or (3, 4) for each row
         small = inner[:, :, 1:].copy()
         small[:, np.arange(n_bounds), np.arange(n_bounds)] += slack / price
@@ -285,7 +288,7 @@ class BinaryGame:
             _, parts = self._moved(rows)
             root = np.sqrt(_second(omega, self.inside, x))
             inverse = np.linalg.inv(self._matrix(root, y, parts))
-            normals = self._normals(2 * x @ self.laplacian, parts, self.challengers[rows]) / root[:, :, None]
+            normals = self._sides(2 * x @ self.laplacian, parts, self.challengers[rows])[:, :, 1:] / root[:, :, None]
             moved = inverse @ normals
             small = np.swapaxes(normals, 1, 2) @ moved
             small[:, np.arange(y.shape[1]), np.arange(y.shape[1])] += s / y
