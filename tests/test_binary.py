@@ -238,7 +238,7 @@ def test_every_alternative_behind_the_upper_bound_satisfies_its_constraints_exac
     for row, i in zip(lam, game.challengers, strict=True):
         exact = [Fraction(x) for x in row.tolist()]
         for R, part in zip(game.radii.tolist(), game.parts.tolist(), strict=False):
-            edges = zip(game.pairs.tolist(), game.weights.tolist(), strict=True)
+            edges = zip(game.components.pairs.tolist(), game.components.weights.tolist(), strict=True)
             own = (Fraction(w) * (exact[a] - exact[b]) ** 2 for (a, b), w in edges if part[a])
             assert sum(own, Fraction(0)) <= Fraction(R)
         assert exact[i] >= exact[game.best] + Fraction(game.tolerance)

@@ -6,7 +6,7 @@ from threading import Event
 
 import pytest
 
-from spectralbai.patience import within
+from spectralbai.threads import within
 
 
 def test_what_is_done_in_time_is_returned() -> None:

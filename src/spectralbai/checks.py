@@ -33,19 +33,19 @@ def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
 
 
 def check_keys(
-    place: str, found: Mapping[Any, Any], known: Iterable[str], required: Iterable[str], others: Iterable[str] = ()
+    place: str, document: Mapping[Any, Any], known: Iterable[str], required: Iterable[str], others: Iterable[str] = ()
 ) -> None:
     """Raises InvalidInput if an object in a file has a key that is not in `known`, or lacks one in `required`.
 
     `others` are keys that were read before; a message lists them too.
     """
     known = tuple(known)
-    for key in found:
+    for key in document:
         if key not in known:
             remedy = did_you_mean(str(key), known, f"remove it; the keys are {', '.join((*others, *known))}")
             raise InvalidInput(f'{place} has the unknown key "{key}"; {remedy}')
     for key in required:
-        if key not in found:
+        if key not in document:
             raise InvalidInput(f'{place} lacks the key "{key}"; add it')
 
 
@@ -60,8 +60,11 @@ def check_kind(name: str, value: Any, known: Mapping[str, T]) -> T:
     return known[kind]
 
 
-def check_number(name: str, value: Any, rule: str, *, low: float, strict: bool, allow_inf: bool = False) -> float:
-    """Returns `value` as a float above `low` (strictly or not); `rule` is the end of "`name` must be ..."."""
+def check_number(
+    name: str, value: Any, rule: str, *, low: float, high: float | None = None, strict: bool, allow_inf: bool = False
+) -> float:
+    """Returns `value` as a float above `low`, and below `high` if that is given, strictly or not; `rule` is the end of
+    "`name` must be ..."."""
     if isinstance(value, bool) or not isinstance(value, (int, float, Real)):
         raise InvalidInput(f"{subject(name)} must be {rule}, got {reprlib.repr(value)}; give a number")
     try:
@@ -69,6 +72,8 @@ def check_number(name: str, value: Any, rule: str, *, low: float, strict: bool, 
     except OverflowError:  # an int too large for a float
         number = -math.inf if value < 0 else math.inf
     in_range = number > low if strict else number >= low
+    if high is not None:
+        in_range &= number < high if strict else number <= high
     if not in_range or (math.isinf(number) and not allow_inf):
         raise InvalidInput(f"{subject(name)} must be {rule}, got {number if math.isinf(number) else value}")
     return number
@@ -111,10 +116,7 @@ def check_ends(low: Any, high: Any, names: tuple[str, str] = ("low", "high")) ->
 
 def check_share(name: str, value: Any, rule: str) -> float:
     """Returns `value` as a float in (0, 1); `rule` is the end of "`name` must be ..."."""
-    share = check_number(name, value, rule, low=0.0, strict=True)
-    if share >= 1:
-        raise InvalidInput(f"{subject(name)} must be {rule}, got {value!r}")
-    return share
+    return check_number(name, value, rule, low=0.0, high=1.0, strict=True)
 
 
 def check_delta(delta: Any) -> float:

@@ -49,10 +49,10 @@ def estimate(problem: Problem, counts: ArrayLike, means: ArrayLike) -> Vector:
     if Catalogue.of(problem) is None and not problem.unstructured:
         to = Components.from_problem(problem)
         large = to.sizes.max() > LARGE and not ((counts > 0).all() and problem.smooth(mu_hat))
-        found = project_sparsely(to, counts / problem.sigma**2, mu_hat, to.radii) if large else None
-        if found is not None:
-            found.setflags(write=False)
-            return found
+        closest = project_sparsely(to, counts / problem.sigma**2, mu_hat, to.radii) if large else None
+        if closest is not None:
+            closest.setflags(write=False)
+            return closest
     return closest_smooth(problem, counts, mu_hat, lambda: decompose(problem, counts))
 
 

@@ -33,7 +33,7 @@ def check_edges(
     For the messages, `place` says where edge number i was found, and `arm_is` how an arm is called.
     """
     weight_of: dict[tuple[int, int], float] = {}
-    found: dict[tuple[int, int], int] = {}
+    place_of: dict[tuple[int, int], int] = {}
     for position, edge in enumerate(edges):
         here = place(position)
         if isinstance(edge, np.ndarray):
@@ -56,12 +56,12 @@ def check_edges(
             raise InvalidInput(
                 f"{here} must join two different arms, got {arm_is(a)} and {arm_is(b)}; remove the self-loop"
             )
-        if (a, b) in found:
+        if (a, b) in place_of:
             raise InvalidInput(
-                f"{here} must be new, got {arm_is(a)} and {arm_is(b)} again, as in {place(found[a, b])}; give each "
+                f"{here} must be new, got {arm_is(a)} and {arm_is(b)} again, as in {place(place_of[a, b])}; give each "
                 "edge once, in one direction"
             )
-        found[a, b] = position
+        place_of[a, b] = position
         rule = "a finite non-negative number"
         weight_of[a, b] = check_number(
             f"weight of {here}", edge[2] if len(edge) == 3 else 1.0, rule, low=0.0, strict=False
@@ -121,9 +121,9 @@ class Graph:
         if not isinstance(edges, Iterable):
             raise InvalidInput(f"`edges` must be a list of (a, b, weight), got {edges!r}")
         weight_of = check_edges(n_arms, edges, "edge {}".format)
-        kept = sorted(pair for pair, weight in weight_of.items() if weight > 0)
-        pairs = np.array(kept, dtype=np.intp).reshape(-1, 2)
-        return cls(n_arms, pairs, np.array([weight_of[pair] for pair in kept], dtype=np.float64))
+        joined = sorted(pair for pair, weight in weight_of.items() if weight > 0)
+        pairs = np.array(joined, dtype=np.intp).reshape(-1, 2)
+        return cls(n_arms, pairs, np.array([weight_of[pair] for pair in joined], dtype=np.float64))
 
     @classmethod
     def from_weights(cls, weights: ArrayLike | sparse.sparray | sparse.spmatrix) -> Graph:
@@ -232,12 +232,7 @@ class Graph:
     @cached_property
     def laplacian(self) -> sparse.csr_array:
         """The Laplacian diag(W 1) - W, sparse."""
-        a, b = self.pairs.T
-        w = self.weights
-        rows, columns = np.concatenate([a, b, a, b]), np.concatenate([b, a, a, b])
-        laplacian = sparse.csr_array(
-            (np.concatenate([-w, -w, w, w]), (rows, columns)), shape=(self.n_arms, self.n_arms)
-        )
+        laplacian = laplacian_of(self.n_arms, self.pairs, self.weights)
         laplacian.data.setflags(write=False)
         return laplacian
 
@@ -318,16 +313,7 @@ class Categories(Graph):
         number_of: dict[str, int] = {}
         of_arm = np.array([number_of.setdefault(str(label), len(number_of)) for label in labels], dtype=np.intp)
         of_arm.setflags(write=False)
-        for name, value in (
-            ("n_arms", n_arms),
-            ("categories", tuple(number_of)),
-            ("of_arm", of_arm),
-            ("weight", weight),
-        ):
-            object.__setattr__(self, name, value)
-
-    def __post_init__(self) -> None:
-        pass
+        vars(self).update(n_arms=n_arms, categories=tuple(number_of), of_arm=of_arm, weight=weight)
 
     @cached_property
     def components(self) -> Indices:
@@ -379,6 +365,13 @@ class Categories(Graph):
 
     def as_dict(self) -> dict[str, Any]:
         return {"categories": [self.categories[c] for c in self.of_arm.tolist()], "category_weight": self.weight}
+
+
+def laplacian_of(n: int, pairs: Indices, w: Vector) -> sparse.csr_array:
+    """Returns the Laplacian of n vertices with edges of weights `w` between these pairs, sparse."""
+    a, b = pairs.T
+    rows, columns = np.concatenate([a, b, a, b]), np.concatenate([b, a, a, b])
+    return sparse.csr_array((np.concatenate([-w, -w, w, w]), (rows, columns)), shape=(n, n))
 
 
 def number_by_first(labels: Indices) -> Indices:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from scipy.sparse import csc_array, diags_array
+from scipy.sparse import diags_array
 from scipy.sparse.linalg import eigsh
 
 from spectralbai.arrays import Indices, Matrix
-from spectralbai.graph import Categories, Graph
+from spectralbai.graph import Categories, Graph, laplacian_of
 
 SMALL = 100
 """Components of up to so many arms start on a circle and have time to unfold; larger ones start unfolded."""
@@ -93,11 +93,8 @@ def _start(n: int, first: Indices, second: Indices) -> Matrix:
     circle = np.column_stack([np.cos(angle), np.sin(angle)])
     if n <= SMALL:
         return circle
-    ones = np.ones(first.size)
-    joined = csc_array((ones, (first, second)), shape=(n, n))
-    joined = joined + joined.T
-    degrees = diags_array(joined.sum(1), format="csc")
-    laplacian = (degrees - joined).tocsc()
+    laplacian = laplacian_of(n, np.column_stack([first, second]), np.ones(first.size)).tocsc()
+    degrees = diags_array(laplacian.diagonal(), format="csc")
     values, vectors = eigsh(laplacian, 3, degrees, sigma=-1e-3, v0=1 + 0.1 * circle[:, 0])
     smooth = vectors[:, np.argsort(values)[1:]]
     start: Matrix = smooth / np.abs(smooth).max(0) + 0.1 * circle

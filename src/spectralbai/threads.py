@@ -1,15 +1,17 @@
-"""Threads: BLAS on one of them, and a lock for those of one process."""
+"""Threads: BLAS on one of them, a lock for those of one process, and work that is not waited for."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache
-from threading import Lock
-from typing import Any
+from threading import Lock, Thread
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+T = TypeVar("T")
 _controller = cache(ThreadpoolController)  # cached, because finding the libraries takes milliseconds
 
 
@@ -33,3 +35,29 @@ class ProcessLock:
         if process != os.getpid():
             process, lock = self._own = os.getpid(), Lock()
         return lock
+
+
+def within(seconds: float, work: Callable[[], T]) -> T | None:
+    """Returns what `work` returns, or None after so many seconds; the work then goes on in its thread.
+
+    An error of the work is raised if it comes in time; a later one is reported as those of threads are.
+    """
+    results: list[T] = []
+    errors: list[BaseException] = []
+    waiting = True
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:
+            if not waiting:
+                raise
+            errors.append(error)
+
+    thread = Thread(target=run)
+    thread.start()
+    thread.join(max(seconds, 0.0))
+    waiting = False
+    if errors:
+        raise errors[0]
+    return results[0] if results else None

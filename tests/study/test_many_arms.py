@@ -17,12 +17,12 @@ import pytest
 import spectralbai as sb
 from spectralbai.cli.study import common as printing
 from spectralbai.cli.tables import print_plain
-from spectralbai.instances.generators import catalogue
+from spectralbai.instances import catalogue
 from spectralbai.report.by_category import most_lacking, summarised
 from spectralbai.report.status import MANY_ARMS, TOP
 from spectralbai.report.tables import TextTable
 from spectralbai.study import ArmStatus, Status
-from spectralbai.text.html import PAGE_ROWS, SCRIPT, paged
+from spectralbai.text.html import PAGE_ROWS, paged, script
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NASTY = "</script><b>x</b>"
@@ -311,7 +311,7 @@ def test_the_page_turns_and_searches(tmp_path: Path) -> None:
     steps = "".join(f'find("");choose("all");{each}look();\n' for each, *_ in CASES)
     end = 'document.body.innerHTML = ""; document.body.textContent = "seen" + JSON.stringify(seen);</script>'
     page = tmp_path / "page.html"
-    page.write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{table}{SCRIPT}{ACTS}{steps}{end}", "utf-8")
+    page.write_text(f"<!DOCTYPE html><meta charset=utf-8><body>{table}{script()}{ACTS}{steps}{end}", "utf-8")
     command = [str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}"]
     done = subprocess.run([*command, "--dump-dom", f"file://{page}"], capture_output=True, text=True, timeout=120)
     found = re.search(r"seen(\[\[.*?\]\])", done.stdout)

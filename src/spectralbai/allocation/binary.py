@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spectralbai.allocation.certificate import MARGIN, Certified, certified_upper
-from spectralbai.allocation.interior_point import BOUNDARY, Iterate, newton_step, opening_allocation
+from spectralbai.allocation.interior_point import BOUNDARY, central, newton_step, opening_allocation
 from spectralbai.arrays import Indices, Matrix, Vector
+from spectralbai.graph import laplacian_of
 from spectralbai.responder import Responder
+from spectralbai.spectral import Components
 
 INSIDE = 1e-9
 """During the search, rates of 0 and 1 are moved inside by this part of the smallest other rate; not in the bounds."""
@@ -49,19 +51,14 @@ class BinaryResponses(NamedTuple):
 def binary(responder: Responder, tol: float, max_iterations: int, start: Vector | None, enough: float) -> Certified:
     """Returns an allocation with certified bounds of 1/T* for relative entropy (theory 15.2)."""
     game = BinaryGame.of(responder)
-    omega = opening_allocation(responder) if start is None else 0.9 * start + 0.1 / start.size
+    omega = opening_allocation(responder, start)
     responses = game.respond(omega)
     best_omega, lower, upper = omega, -math.inf, math.inf
-    point, scale = None, 1.0
+    cost = relative_entropy(game.inside, responses.lam) @ omega
+    scale, point = float(cost.min()), central(omega, cost)
     for iteration in range(1, max_iterations + 1):
         gradient = relative_entropy(game.inside, responses.lam)
         cost = gradient @ responses.omega
-        if point is None:  # on the central path: p_i w_i and omega_a z_a all equal, and sum(p) = 1
-            scale = float(cost.min())
-            reciprocal = scale / cost
-            s = 1.3 * float(reciprocal.max())
-            level = 1 / float((1 / (s - reciprocal)).sum())
-            point = Iterate(omega, s, s - reciprocal, level / (s - reciprocal), level / omega, math.nan)
         value = game.certified_lower(responses)
         if value > lower:
             best_omega, lower = responses.omega, value
@@ -74,7 +71,7 @@ def binary(responder: Responder, tol: float, max_iterations: int, start: Vector 
             hessian = game.curvature(responses, point.p * (scale / cost) ** 2)
             point = newton_step(point, cost / scale, gradient / scale, hessian / scale)
             responses = game.respond(point.omega, responses)
-        except np.linalg.LinAlgError:  # no more progress in floating point: return the best found, with its bounds
+        except np.linalg.LinAlgError:  # no more progress in floating point: return the best one, with its bounds
             break
     return Certified(best_omega, lower, upper, iteration)
 
@@ -104,6 +101,11 @@ def _slope(p: Vector, q: Matrix) -> Matrix:
     return (q - p) / (q * (1 - q))
 
 
+def _second(omega: Vector, p: Vector, q: Matrix) -> Matrix:
+    """Returns omega times the second derivative of kl(p, q) in q."""
+    return omega * (p / q**2 + (1 - p) / (1 - q) ** 2)
+
+
 @dataclass(frozen=True, eq=False)
 class BinaryGame:
     """The problem of one best arm in units of the range: outcomes 0 and 1, rates in [0, 1]."""
@@ -121,9 +123,8 @@ class BinaryGame:
     bent: Indices
     """For each challenger the rows of `parts` that it moves: the only one, or those of the best arm's component and of
     the challenger's component, (n_challengers, 1 or 2)."""
+    components: Components
     laplacian: Matrix
-    pairs: Indices
-    weights: Vector
     slater: Matrix
     """For each challenger, means inside (0, 1) that satisfy both constraints with room to spare."""
 
@@ -132,9 +133,9 @@ class BinaryGame:
         assert responder.noise.outcome_range is not None
         low, high = responder.noise.outcome_range
         rates = np.clip((responder.mu - low) / (high - low), 0.0, 1.0)
-        near, far = (INSIDE * float(each[each > 0].min(initial=1.0)) for each in (rates, 1 - rates))
+        near, far = (INSIDE * float(numbers[numbers > 0].min(initial=1.0)) for numbers in (rates, 1 - rates))
         to = responder.components
-        laplacian = (to.incidence.T * to.weights) @ to.incidence.toarray()
+        laplacian = laplacian_of(rates.size, to.pairs, to.weights).toarray()
         radii = responder.radii / (high - low) ** 2
         tolerance = responder.tolerance / (high - low)
         challengers = responder.respond(np.ones(rates.size)).challengers
@@ -158,9 +159,8 @@ class BinaryGame:
             tolerance=tolerance,
             challengers=challengers,
             bent=bent,
+            components=to,
             laplacian=laplacian,
-            pairs=to.pairs,
-            weights=to.weights,
             slater=slater,
         )
 
@@ -174,8 +174,8 @@ class BinaryGame:
 
     def _smoothness(self, lam: Matrix) -> Matrix:
         """Returns S(lam) of each row, one column for each of `radii`: sums of squares, free of cancellation."""
-        across = lam[:, self.pairs[:, 0]] - lam[:, self.pairs[:, 1]]
-        return np.asarray((across**2) @ (self.weights * self.parts[:, self.pairs[:, 0]]).T)
+        a, b = self.components.pairs.T
+        return np.asarray((lam[:, a] - lam[:, b]) ** 2 @ (self.components.weights * self.parts[:, a]).T)
 
     def _moved(self, every: Indices) -> tuple[Matrix, Matrix]:
         """Returns (R, parts) of the smoothness constraints of some challengers: (n, 1 or 2) and (n, 1 or 2, n_arms)."""
@@ -185,15 +185,14 @@ class BinaryGame:
         """Returns the best responses to a positive allocation (theory 15.3)."""
         size = max(1, LARGEST_STACK // omega.size**2)
         groups = np.split(self._rows, range(size, self.challengers.size, size))
-        found = [self._respond(omega, rows, start) for rows in groups]
-        return BinaryResponses(omega, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+        blocks = [self._respond(omega, rows, start) for rows in groups]
+        return BinaryResponses(omega, *(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
 
     def _respond(self, omega: Vector, every: Indices, start: BinaryResponses | None) -> tuple[Matrix, Matrix, Matrix]:
         """Returns (lam, multipliers, slacks) of some of the challengers; lam stays inside its constraints."""
-        p, best, n_arms = self.inside, self.best, omega.size
+        p, best = self.inside, self.best
         arms = self.challengers[every]
         radii, parts = self._moved(every)
-        n_bent = radii.shape[1]
         # If each component has an R, components that the challenger does not move stay at the rates, which are smooth.
         slater = np.where(parts.any(axis=1), self.slater[every], p)
         lead = p[best] - p[arms] + self.tolerance
@@ -201,52 +200,60 @@ class BinaryGame:
             room = slater[np.arange(arms.size), arms] - slater[:, best] - self.tolerance
             share = np.clip(lead / (lead + room), EPSILON, 1.0)
             share += share * (1 - share) / 2
-            lam, y = p + share[:, None] * (slater - p), np.zeros((arms.size, n_bent + 1))
+            lam, y = p + share[:, None] * (slater - p), np.zeros((arms.size, radii.shape[1] + 1))
         else:
             lam, y = start.lam[every] + WARM * (slater - start.lam[every]), start.multipliers[every].copy()
         s, least = np.empty_like(y), EPSILON * np.concatenate([radii, np.abs(lead)[:, None]], axis=1)
         live = np.arange(arms.size)
         for iteration in range(MOST_STEPS):
-            x, arm, here, part = lam[live], arms[live], np.arange(live.size), parts[live]
+            x, arm, curved = lam[live], arms[live], parts[live]
             level_free = x - x[:, [best]]
             slope, bend = omega * _slope(p, x), level_free @ self.laplacian
             cost = (omega * relative_entropy(p, x)).sum(axis=1)
-            smooth = ((level_free * bend)[:, None, :] * part).sum(axis=2)
-            ahead_by = x[here, arm] - x[:, best] - self.tolerance
+            smooth = ((level_free * bend)[:, None, :] * curved).sum(axis=2)
+            ahead_by = x[np.arange(live.size), arm] - x[:, best] - self.tolerance
             slack = np.concatenate([radii[live] - smooth, ahead_by[:, None]], axis=1)
             slack = np.maximum(slack, least[live])  # rounding errors could make them 0 or negative
             if iteration == 0:
                 y[live] = np.maximum(y[live], (cost if start is None else WARM * cost)[:, None] / slack)
-            price = y[live]
-            sides = np.zeros((live.size, n_arms, n_bent + 2))  # minus the residual, and the normals of the constraints
-            normals = sides[:, :, 1:]
-            normals[:, :, :-1] = np.swapaxes(2 * bend[:, None, :] * part, 1, 2)
-            normals[:, best, -1] = 1
-            normals[here, arm, -1] = -1
-            residual = slope + (normals @ price[:, :, None])[:, :, 0]
+            price, sides = y[live], self._sides(2 * bend, curved, arm)
+            residual = slope + (sides[:, :, 1:] @ price[:, :, None])[:, :, 0]
             sides[:, :, 0] = -residual
             s[live] = slack
             error = (np.abs(residual) * np.minimum(x, 1 - x)).sum(axis=1) + (price * slack).sum(axis=1)
             going = error > ACCURACY * cost
             if not going.any():
                 break
-            lam[live], y[live] = self._newton(omega, x, price, slack, part, sides)
+            lam[live], y[live] = self._newton(omega, x, price, slack, curved, sides)
             live = live[going]
         return lam, y, s
 
+    def _sides(self, bend: Matrix, parts: Matrix, arms: Indices) -> Matrix:
+        """Returns the normals of the constraints of each row as columns, after a column of zeros; `bend` is the
+        gradient of S."""
+        sides = np.zeros((*bend.shape, parts.shape[1] + 2))
+        sides[:, :, 1:-1] = np.swapaxes(bend[:, None, :] * parts, 1, 2)
+        sides[:, self.best, -1] = 1
+        sides[np.arange(arms.size), arms, -1] = -1
+        return sides
+
+    def _matrix(self, root: Matrix, multipliers: Matrix, parts: Matrix) -> Matrix:
+        """Returns diag(root^2) plus the second derivatives of S times their multipliers, both divided by root on both
+        sides, for each row."""
+        stiff, arms = (multipliers[:, :-1, None] * parts).sum(axis=1), np.arange(root.shape[1])
+        matrix = 2 * stiff[:, :, None] * self.laplacian / (root[:, :, None] * root[:, None, :])
+        matrix[:, arms, arms] += 1
+        return np.asarray(matrix)
+
     def _newton(
-        self, omega: Vector, x: Matrix, price: Matrix, slack: Matrix, part: Matrix, sides: Matrix
+        self, omega: Vector, x: Matrix, price: Matrix, slack: Matrix, parts: Matrix, sides: Matrix
     ) -> tuple[Matrix, Matrix]:
         """Returns (lam, multipliers) after a predictor-corrector step from (x, price); `sides` holds minus the
         residual, and the normals of the constraints."""
-        p, n_arms, n_bounds = self.inside, omega.size, price.shape[1]
-        residual, normals = -sides[:, :, 0], sides[:, :, 1:]
-        second = omega * (p / x**2 + (1 - p) / (1 - x) ** 2)
-        root = np.sqrt(np.maximum(second, np.maximum(residual / x, -residual / (1 - x))))  # damped near 0 and 1
-        stiff = (price[:, :-1, None] * part).sum(axis=1)
-        matrix = 2 * stiff[:, :, None] * self.laplacian / (root[:, :, None] * root[:, None, :])
-        matrix[:, np.arange(n_arms), np.arange(n_arms)] += 1
-        solved = np.linalg.solve(matrix, sides / root[:, :, None]) / root[:, :, None]
+        n_bounds, residual, normals = price.shape[1], -sides[:, :, 0], sides[:, :, 1:]
+        # Damped near 0 and 1.
+        root = np.sqrt(np.maximum(_second(omega, self.inside, x), np.maximum(residual / x, -residual / (1 - x))))
+        solved = np.linalg.solve(self._matrix(root, price, parts), sides / root[:, :, None]) / root[:, :, None]
         inner = np.swapaxes(normals, 1, 2) @ solved  # (2, 3) or (3, 4) for each row
         small = inner[:, :, 1:].copy()
         small[:, np.arange(n_bounds), np.arange(n_bounds)] += slack / price
@@ -256,7 +263,7 @@ class BinaryGame:
             dy = _solve_small(small, inner[:, :, 0] + target / price - slack)
             dx = solved[:, :, 0] - (solved[:, :, 1:] @ dy[:, :, None])[:, :, 0]
             ds = -(np.swapaxes(normals, 1, 2) @ dx[:, :, None])[:, :, 0]
-            curved = np.maximum((((dx @ self.laplacian) * dx)[:, None, :] * part).sum(axis=2), 0.0)
+            curved = np.maximum((((dx @ self.laplacian) * dx)[:, None, :] * parts).sum(axis=2), 0.0)
             if corrector == 0:
                 step = np.minimum(np.minimum(_longest(price, dy), _longest(slack, ds)), 1.0)[:, None]
                 ahead = ((price + step * dy) * (slack + step * ds)).sum(axis=1) / n_bounds
@@ -279,20 +286,12 @@ class BinaryGame:
         for rows in np.split(self._rows, range(size, self.challengers.size, size)):
             x, y, s = lam[rows], multipliers[rows], slacks[rows]
             _, parts = self._moved(rows)
-            n_bent = parts.shape[1]
-            root = np.sqrt(omega * (self.inside / x**2 + (1 - self.inside) / (1 - x) ** 2))
-            stiff = (y[:, :-1, None] * parts).sum(axis=1)
-            matrix = 2 * stiff[:, :, None] * self.laplacian / (root[:, :, None] * root[:, None, :])
-            matrix[:, np.arange(n_arms), np.arange(n_arms)] += 1
-            inverse = np.linalg.inv(matrix)
-            normals = np.zeros((rows.size, n_arms, n_bent + 1))
-            normals[:, :, :-1] = np.swapaxes((2 * x @ self.laplacian)[:, None, :] * parts, 1, 2)
-            normals[:, self.best, -1] = 1
-            normals[np.arange(rows.size), self.challengers[rows], -1] = -1
-            normals /= root[:, :, None]
+            root = np.sqrt(_second(omega, self.inside, x))
+            inverse = np.linalg.inv(self._matrix(root, y, parts))
+            normals = self._sides(2 * x @ self.laplacian, parts, self.challengers[rows])[:, :, 1:] / root[:, :, None]
             moved = inverse @ normals
             small = np.swapaxes(normals, 1, 2) @ moved
-            small[:, np.arange(n_bent + 1), np.arange(n_bent + 1)] += s / y
+            small[:, np.arange(y.shape[1]), np.arange(y.shape[1])] += s / y
             inverse -= moved @ np.linalg.solve(small, np.swapaxes(moved, 1, 2))
             lever = _slope(self.inside, x) / root
             hessian += np.einsum("i,ia,iab,ib->ab", p[rows], lever, inverse, lever, optimize=True)
@@ -321,16 +320,16 @@ class BinaryGame:
         A computed alternative may violate its constraints by rounding errors. It is then moved towards one that
         satisfies them with room to spare. Rows that still violate them are nan.
         """
-        found = np.full_like(lam, np.nan)
+        alternatives = np.full_like(lam, np.nan)
         for margin in (1e9 * MARGIN, 1e6 * MARGIN, 1e3 * MARGIN, MARGIN):
             moved = lam + self._correction(lam, margin)[:, None] * (self.slater - lam)
-            good = (
+            inside = (
                 (self._smoothness(moved) * (1 + MARGIN) <= self.radii).all(axis=1)
                 & (-self._behind(moved) * (1 - MARGIN) >= self.tolerance)
                 & ((moved > 0) & (moved < 1)).all(axis=1)
             )
-            found[good] = moved[good]
-        return found
+            alternatives[inside] = moved[inside]
+        return alternatives
 
     def _correction(self, lam: Matrix, margin: float) -> Vector:
         """Returns how far to go towards the inner points so that both constraints hold, with room for rounding."""
@@ -375,23 +374,23 @@ def _solve_small(matrices: NDArray[Any], sides: Matrix) -> Matrix:
     errors. If its matrix is singular for this reason, slightly larger diagonals give a step that is good enough.
     """
     try:
-        found: Matrix = np.linalg.solve(matrices, sides[:, :, None])[:, :, 0]
+        solutions: Matrix = np.linalg.solve(matrices, sides[:, :, None])[:, :, 0]
     except np.linalg.LinAlgError:
         every = np.arange(sides.shape[1])
         matrices[:, every, every] *= 1 + 1e-12
-        found = np.linalg.solve(matrices, sides[:, :, None])[:, :, 0]
-    return found
+        solutions = np.linalg.solve(matrices, sides[:, :, None])[:, :, 0]
+    return solutions
 
 
 def _first_root(slack: Matrix, slope: Matrix, curved: Matrix) -> Matrix:
     """Returns the positive root t of slack + slope t - curved t^2, for slack > 0 and curved >= 0; inf if none."""
     root = np.sqrt(slope**2 + 4 * curved * slack)
-    found = np.full_like(slack, np.inf)
+    first = np.full_like(slack, np.inf)
     # Both formulas give the same number; the one that adds numbers of the same sign is accurate.
     down = slope < 0
-    np.divide(2 * slack, root - slope, out=found, where=down)
-    np.divide(root + slope, 2 * curved, out=found, where=~down & (curved > 0))
-    return found
+    np.divide(2 * slack, root - slope, out=first, where=down)
+    np.divide(root + slope, 2 * curved, out=first, where=~down & (curved > 0))
+    return first
 
 
 def _longest(x: Matrix, dx: NDArray[Any]) -> Vector:

@@ -7,7 +7,7 @@ import math
 from numpy.typing import ArrayLike
 
 from spectralbai.allocation.catalogue import entropy_bound
-from spectralbai.allocation.solve import MANY_ARMS, solve_allocation
+from spectralbai.allocation.solve import BY_CATEGORY_ABOVE, solve_allocation
 from spectralbai.checks import check_delta
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
@@ -50,7 +50,7 @@ def lower_bound(problem: Problem, mu: ArrayLike, delta: float) -> float:
 def bounded_by_entropy(problem: Problem) -> bool:
     """Returns whether the bound comes from `entropy_bound`: for many arms in categories with binary outcomes, because
     their allocation would take too long."""
-    many = problem.noise.divergence == "binary" and problem.n_arms > MANY_ARMS and problem.tolerance == 0
+    many = problem.noise.divergence == "binary" and problem.n_arms > BY_CATEGORY_ABOVE and problem.tolerance == 0
     return many and not problem.rigid and Catalogue.of(problem) is not None
 
 

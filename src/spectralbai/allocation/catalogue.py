@@ -18,7 +18,7 @@ from spectralbai.allocation.category_responses import Alternatives, Layout, entr
 from spectralbai.allocation.category_system import System
 from spectralbai.allocation.certificate import MARGIN, Certified
 from spectralbai.allocation.closed_form import balance_leads
-from spectralbai.allocation.interior_point import BOUNDARY, RESIDUAL_SHARE, longest
+from spectralbai.allocation.interior_point import BOUNDARY, RESIDUAL_SHARE, longest, opening_allocation
 from spectralbai.arrays import Indices, Vector
 from spectralbai.noise import SubGaussian
 from spectralbai.problem import Problem
@@ -61,15 +61,15 @@ def catalogue(
     responder: Responder, tol: float, max_iterations: int, start: Vector | None = None, enough: float = 0.0
 ) -> Certified:
     """Returns an allocation with certified bounds of 1/T*, a relative `tol` apart unless it stops early."""
-    found = responder.catalogue
-    assert found is not None, "solve_allocation takes this solver for catalogues only"
-    widest = 2 * float(found.room[found.of_arm[responder.best]])
+    categories = responder.catalogue
+    assert categories is not None, "solve_allocation takes this solver for catalogues only"
+    widest = 2 * float(categories.room[categories.of_arm[responder.best]])
     if not widest * (1 - EDGE) <= responder.tolerance**2 < widest:
         return _search(responder, tol, max_iterations, start, enough)[0]
     # Arms of the best arm's category can beat it by the tolerance, but only by a margin as small as rounding errors. So
     # the upper bound is computed without them, and the lower bound with all arms and a slightly smaller tolerance.
     upper = math.inf
-    if found.n_categories > 1:
+    if categories.n_categories > 1:
         upper = _search(responder, tol, max_iterations, start, enough)[0].upper
     easier = responder.tolerating(math.sqrt(widest * (1 - 2 * EDGE)))
     return _search(easier, tol, max_iterations, start, enough)[0]._replace(upper=upper)
@@ -86,12 +86,7 @@ def _search(
     zeros = np.zeros((rivals.size, 9))
     if layout.offsets.size == n + 1:
         return _alone(order, layout, noise)
-    if start is None:
-        omega = np.full(n, 0.5 / (n - 1))
-        omega[layout.best] = 0.5
-    else:
-        omega = 0.9 * start[order] + 0.1 / n
-    u = 1.3 * omega / noise
+    u = 1.3 * opening_allocation(responder, start)[order] / noise
     closest = respond(layout, u, np.zeros(rivals.size), zeros, zeros)
     scale = float(closest.value.min()) / 1.3  # values are in units of this
     # Start on the central path: p_i w_i and u_a z_a all equal, and stationary on average.
@@ -103,7 +98,7 @@ def _search(
     while True:
         iteration += 1
         f = closest.value / scale
-        if not f.min() > 0:  # no more progress in floating point: return the best found, with its bounds
+        if not f.min() > 0:  # no more progress in floating point: return the best one, with its bounds
             break
         total = float(noise @ point.u)
         value = float(closest.value.min() / total) * (1 - n * 1e-16)
@@ -137,8 +132,8 @@ def _alone(order: Indices, layout: Layout, noise: Vector) -> tuple[Certified, We
     share = np.empty(order.size)
     share[order] = omega / omega.sum()
     lower = float(closest.value.min() / omega.sum()) * (1 - order.size * 1e-16)
-    found = Certified(share, lower, _ceiling(layout, u, closest, weights, noise), 1)
-    return found, WeightedAlternatives(order, layout, u, closest, weights)
+    certified = Certified(share, lower, _ceiling(layout, u, closest, weights, noise), 1)
+    return certified, WeightedAlternatives(order, layout, u, closest, weights)
 
 
 def _ceiling(layout: Layout, u: Vector, closest: Alternatives, weights: Vector, noise: Vector) -> float:
@@ -173,28 +168,30 @@ def entropy_bound(problem: Problem, mu: Vector) -> float:
 
 def layout_of(responder: Responder) -> tuple[Indices, Layout]:
     """Returns the arms in a new order and their layout: home first, then categories of one arm, then the others."""
-    found = responder.catalogue
-    assert found is not None, "there are catalogues only"
-    of_arm, home = found.of_arm, int(found.of_arm[responder.best])
-    rank = np.lexsort((np.arange(found.n_categories), found.sizes > 1, np.arange(found.n_categories) != home))
+    categories = responder.catalogue
+    assert categories is not None, "there are catalogues only"
+    of_arm, every = categories.of_arm, np.arange(categories.n_categories)
+    home = int(of_arm[responder.best])
+    rank = np.lexsort((every, categories.sizes > 1, every != home))
     place = np.empty(rank.size, dtype=np.intp)
     place[rank] = np.arange(rank.size)
     order = np.argsort(place[of_arm], kind="stable")
     category = place[of_arm][order]
     best = int(np.flatnonzero(order == responder.best)[0])
     can_win = np.arange(order.size) != best
-    if responder.tolerance > 0 and responder.tolerance**2 >= 2 * found.room[home] * (1 - EDGE):
+    if responder.tolerance > 0 and responder.tolerance**2 >= 2 * categories.room[home] * (1 - EDGE):
         can_win &= category != 0
-    offsets = np.concatenate([[0], np.cumsum(found.sizes[rank])]).astype(np.intp)
+    offsets = np.concatenate([[0], np.cumsum(categories.sizes[rank])]).astype(np.intp)
     mu = responder.mu[order] - responder.mu[responder.best]
-    return order, Layout(mu, best, responder.tolerance, offsets, category, found.room[rank], np.flatnonzero(can_win))
+    room, rivals = categories.room[rank], np.flatnonzero(can_win)
+    return order, Layout(mu, best, responder.tolerance, offsets, category, room, rivals)
 
 
 def _step(layout: Layout, point: Point, closest: Alternatives, scale: float, noise: Vector, least: float) -> Point:
     """Returns the next point: Mehrotra's predictor and corrector (17.13-17.15)."""
     u, w, p, z = point
     f = closest.value / scale
-    slope, bend = (each / scale for each in pooled(layout, u, closest, p / f**2))
+    slope, bend = (total / scale for total in pooled(layout, u, closest, p / f**2))
     steep = (2 * p / f**3 + p / w / f**4) / scale**2
     system = System(layout, u, closest, z / u + bend, p / f**2 / scale, steep)
     size = u.size + w.size
@@ -227,17 +224,17 @@ def shift_bound(problem: Problem, mu: Vector, answers: Indices) -> float:
     category raised by another, which keeps the smoothness. This costs at most
     lead^2 / (2 (sigma_answer + sigma_other)^2) with the least sigmas of the two categories.
     """
-    found = Catalogue.of(problem)
-    assert found is not None
+    categories = Catalogue.of(problem)
+    assert categories is not None
     if not answers.size:
         return 0.0
-    top, least = np.full(found.n_categories, -np.inf), np.full(found.n_categories, np.inf)
-    np.maximum.at(top, found.of_arm, mu)
-    np.minimum.at(least, found.of_arm, problem.sigma)
+    top, least = np.full(categories.n_categories, -np.inf), np.full(categories.n_categories, np.inf)
+    np.maximum.at(top, categories.of_arm, mu)
+    np.minimum.at(least, categories.of_arm, problem.sigma)
     first, second = np.argsort(-top)[:2] if top.size > 1 else (0, 0)
     if first == second:
         return math.inf
-    home = found.of_arm[answers]
+    home = categories.of_arm[answers]
     other = np.where(home == first, second, first)
     lead = mu[answers] - top[other] + problem.tolerance
     return float((lead**2 / (2 * (least[home] + least[other]) ** 2)).max() * (1 + MARGIN))

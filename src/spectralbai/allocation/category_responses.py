@@ -209,26 +209,33 @@ def respond(layout: Layout, u: Vector, push: Vector, there: Matrix, home: Matrix
             and (inside or other.spread <= room[category[i]] * (1.0 - 0.1 * INSIDE))
         )
         pushes[row] = s
-        for part in range(9):
-            ours[row, part] = here[part]
-            theirs[row, part] = other[part]
+        for column in range(9):
+            ours[row, column] = here[column]
+            theirs[row, column] = other[column]
     return Alternatives(pushes, theirs, ours, value, feasible)
+
+
+@njit
+def _moved(layout: Layout, closest: Alternatives, row: int, side: int) -> tuple[int, int, float, float]:
+    """Returns (first, end, k, x): the arms that an alternative moves on one side, and their price and level. Side 0 is
+    home; side 1 is the challenger's category, and empty if that is home."""
+    c = layout.category[layout.rivals[row]] if side == 1 else 0
+    if side == 1 and c == 0:
+        return 0, 0, 0.0, 0.0
+    moved = closest.there if side == 1 else closest.home
+    return layout.offsets[c], layout.offsets[c + 1], moved[row, 0], moved[row, 1]
 
 
 @njit
 def pooled(layout: Layout, u: Vector, closest: Alternatives, weights: Vector) -> tuple[Vector, Vector]:
     """Returns sum_i weights_i d^i, times the variances, and the diagonal of -sum_i weights_i L_uu (2.5, 17.12)."""
-    mu, best, _, offsets, category, _, rivals = layout
+    mu, best, rivals = layout.mu, layout.best, layout.rivals
     slope, bend = np.zeros(u.size), np.zeros(u.size)
     for row in range(rivals.size):
         i, s = rivals[row], closest.push[row]
         for side in range(2):
-            c = 0 if side == 0 else category[i]
-            if side == 1 and c == 0:
-                break
-            k = closest.home[row, 0] if side == 0 else closest.there[row, 0]
-            x = closest.home[row, 1] if side == 0 else closest.there[row, 1]
-            for a in range(offsets[c], offsets[c + 1]):
+            first, end, k, x = _moved(layout, closest, row, side)
+            for a in range(first, end):
                 if k == 0.0 and a != i and a != best:
                     continue
                 r = 1.0 / (u[a] + k)
@@ -252,7 +259,7 @@ def entropies(
     The alternatives are in units of the outcomes, `width` times those of rates. Those with a rate that is not between 0
     and 1 are left out.
     """
-    mu, best, _, offsets, category, _, rivals = layout
+    mu, best, rivals = layout.mu, layout.best, layout.rivals
     slope, total = np.zeros(u.size), 0.0
     entropy = np.zeros(u.size)
     for row in range(rivals.size):
@@ -261,12 +268,8 @@ def entropies(
         i, s = rivals[row], closest.push[row]
         allowed = True
         for side in range(2):
-            c = 0 if side == 0 else category[i]
-            if side == 1 and c == 0:
-                break
-            k = closest.home[row, 0] if side == 0 else closest.there[row, 0]
-            x = closest.home[row, 1] if side == 0 else closest.there[row, 1]
-            for a in range(offsets[c], offsets[c + 1]):
+            first, end, k, x = _moved(layout, closest, row, side)
+            for a in range(first, end):
                 fall = k * (mu[a] - x)
                 if a == i:
                     fall -= s
@@ -280,8 +283,7 @@ def entropies(
                     )
         if allowed:
             total += weights[row]
-            slope[: offsets[1]] += weights[row] * entropy[: offsets[1]]
-            if category[i] != 0:
-                low, high = offsets[category[i]], offsets[category[i] + 1]
-                slope[low:high] += weights[row] * entropy[low:high]
+            for side in range(2):
+                first, end, _, _ = _moved(layout, closest, row, side)
+                slope[first:end] += weights[row] * entropy[first:end]
     return slope, total

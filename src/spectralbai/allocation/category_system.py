@@ -59,14 +59,14 @@ class _Shared(NamedTuple):
         rise = chebyshev.chebval(at, chebyshev.chebder(np.eye(n))).T * (tight / (half * k))[:, None]
         spanned = np.hstack([shapes, shapes * apart, shapes * apart**2]) / units[:, None]
         left, sizes, right = np.linalg.svd(spanned, full_matrices=False)
-        kept = sizes > ACCURACY**2 * sizes[0]
+        large = sizes > ACCURACY**2 * sizes[0]
         coefficients = (
             np.hstack([x * fit, -fit, np.zeros_like(fit)]),
             np.hstack([x**2 * rise, -2 * x * rise, rise]) / 2,
             np.hstack([x**2 * fit, -2 * x * fit, fit]) / 2,
         )
-        turned = right[kept].T * sizes[kept]
-        return cls(left[:, kept] * units[:, None], np.stack([each @ turned for each in coefficients], axis=2))
+        turned = right[large].T * sizes[large]
+        return cls(left[:, large] * units[:, None], np.stack([rows @ turned for rows in coefficients], axis=2))
 
 
 def _own(u: Vector | float, mu: Vector | float, side: Matrix, push: Vector, sign: float) -> tuple[Vector, ...]:
@@ -94,7 +94,7 @@ def _second(closest: Alternatives) -> Matrix:
     return matrix
 
 
-class _Part(NamedTuple):
+class _Group(NamedTuple):
     """The arms of a block, their challengers, and the directions that these share."""
 
     arms: slice
@@ -117,14 +117,14 @@ class _Block:
     t = B' du and q, the force along B, solve a small system (17.15).
     """
 
-    def __init__(self, part: _Part, inverse: Vector, along: Matrix, left: Matrix, extra: Matrix | float = 0.0) -> None:
+    def __init__(self, own: _Group, inverse: Vector, along: Matrix, left: Matrix, extra: Matrix | float = 0.0) -> None:
         """Prepares the small system. `inverse` is E, `left` (challengers, 6, 6) is M~, and `along` (challengers, 6) is
         M~ o / D. `extra` is the curvature that other blocks add along B."""
-        self.part, self.inverse = part, inverse
-        basis, r = part.basis, part.basis.shape[1]
-        both = np.concatenate([part.shared, part.home], axis=1)
+        self.group, self.inverse = own, inverse
+        basis, r = own.basis, own.basis.shape[1]
+        both = np.concatenate([own.shared, own.home], axis=1)
         rates = np.zeros((inverse.size, both.shape[1]))
-        rates[part.challengers] = np.einsum("ngv,nv->ng", both, along)
+        rates[own.challengers] = np.einsum("ngv,nv->ng", both, along)
         curvature = np.tensordot(both @ left, both, ((0, 2), (0, 2)))
         rate, self.rate_home = rates[:, :r], rates[:, r:]
         scaled = self.inverse[:, None] * basis
@@ -177,7 +177,7 @@ class System:
         if shared.full:
             home[np.arange(mates), rivals[:mates]] += own[:mates] / np.sqrt(diagonal[rivals[:mates]])[:, None]
             own[:mates] = 0.0
-        parts = []
+        groups = []
         alone = int((np.diff(layout.offsets[1:]) == 1).sum())
         starts = np.concatenate([[end] * (alone > 0), layout.offsets[1 + alone :]]).astype(np.intp)
         for low, high in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
@@ -190,9 +190,9 @@ class System:
                 here = np.arange(k.size)
                 coefficients[here, here] += own[rows] / np.sqrt(diagonal[arms])[:, None]
                 own[rows] = 0.0
-            parts.append(_Part(arms, rows, rivals[rows] - low, there.basis, coefficients, home[rows]))
+            groups.append(_Group(arms, rows, rivals[rows] - low, there.basis, coefficients, home[rows]))
         basis, nothing = np.hstack([shared.basis, unit]), np.zeros((mates, 0, 6))
-        last = _Part(slice(end), slice(mates), rivals[:mates], basis, home[:mates], nothing)
+        last = _Group(slice(end), slice(mates), rivals[:mates], basis, home[:mates], nothing)
         self.rivals, self.own, self.home, self.diagonal = rivals, own, home, diagonal
 
         second = np.zeros((n, 6, 6))
@@ -204,7 +204,7 @@ class System:
         along = np.einsum("nvw,nw->nv", left, own) / free[:, None]
         inverse = 1 / diagonal
         inverse[rivals] = 1 / (free + np.einsum("nv,nvw,nw->n", own, self.middle, own))
-        self.away = [_Block(part, inverse[part.arms], along[part.rows], left[part.rows]) for part in parts]
+        self.away = [_Block(group, inverse[group.arms], along[group.rows], left[group.rows]) for group in groups]
         curvature = sum((block.curvature for block in self.away), start=0.0)
         self.at_home = _Block(last, inverse[:end], along[:mates], left[:mates], curvature)
 
@@ -218,11 +218,11 @@ class System:
     def _solve(self, rhs: Vector) -> Vector:
         q = np.zeros(self.home.shape[1])
         for block in self.away:
-            q += block.pull_home(rhs[block.part.arms])
-        du, home = np.empty(rhs.size), self.at_home.part.arms
+            q += block.pull_home(rhs[block.group.arms])
+        du, home = np.empty(rhs.size), self.at_home.group.arms
         du[home], t = self.at_home.solve(rhs[home], np.zeros(0), q)
         for block in self.away:
-            du[block.part.arms], _ = block.solve(rhs[block.part.arms], t)
+            du[block.group.arms], _ = block.solve(rhs[block.group.arms], t)
         return du
 
     def product(self, du: Vector) -> Vector:
@@ -240,21 +240,21 @@ class System:
 
     def _along(self, du: Vector) -> Matrix:
         """Returns (L_yu, L_u) du of each challenger."""
-        at_home = self.at_home.part
+        at_home = self.at_home.group
         change: Matrix = self.own * du[self.rivals][:, None]
         change += np.einsum("nhv,h->nv", self.home, at_home.basis.T @ du[at_home.arms])
-        for part in (block.part for block in self.away):
-            change[part.rows] += np.einsum("nrv,r->nv", part.shared, part.basis.T @ du[part.arms])
+        for group in (block.group for block in self.away):
+            change[group.rows] += np.einsum("nrv,r->nv", group.shared, group.basis.T @ du[group.arms])
         return change
 
     def _back(self, weights: Matrix) -> Vector:
         """Returns sum_i (L_uy, L_u) weights_i."""
-        at_home = self.at_home.part
+        at_home = self.at_home.group
         total = np.zeros(self.diagonal.size)
         total[self.rivals] = (self.own * weights).sum(axis=1)
         total[at_home.arms] += at_home.basis @ np.einsum("nhv,nv->h", self.home, weights)
-        for part in (block.part for block in self.away):
-            total[part.arms] += part.basis @ np.einsum("nrv,nv->r", part.shared, weights[part.rows])
+        for group in (block.group for block in self.away):
+            total[group.arms] += group.basis @ np.einsum("nrv,nv->r", group.shared, weights[group.rows])
         return total
 
 

@@ -42,9 +42,9 @@ def certified_lower(responses: Responses) -> float:
     residual[:, best] += nu
     residual[here, rows] -= nu
     den = decomposition.theta + 2 * responses.at_coordinates(gamma) * decomposition.rough
-    seen = np.divide((residual @ decomposition.basis) ** 2, den, out=np.zeros_like(den), where=den > 0).sum(axis=1)
+    lost = np.divide((residual @ decomposition.basis) ** 2, den, out=np.zeros_like(den), where=den > 0).sum(axis=1)
     cost = responses.cost[rows]
-    value = cost + (gamma * (smooth - radii)).sum(axis=1) + nu * (moved + lead) - seen
+    value = cost + (gamma * (smooth - radii)).sum(axis=1) + nu * (moved + lead) - lost
     terms = cost + (gamma * (smooth + radii)).sum(axis=1) + nu * (np.abs(moved) + np.abs(lead))
     return float((value - MARGIN * terms).min())
 

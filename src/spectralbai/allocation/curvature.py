@@ -13,7 +13,9 @@ NODE_RATIO = 2.0
 
 
 @njit
-def curvature(p: Vector, ratio: float, question: Question, sigma: Vector, factors: Factors, found: Answers) -> Matrix:
+def curvature(
+    p: Vector, ratio: float, question: Question, sigma: Vector, factors: Factors, responses: Answers
+) -> Matrix:
     """Returns -sum_i p_i Hess f_i at the allocation of `factors` (theory 5.6); every weight must be positive.
 
     Challengers differ in gamma, and a matrix product for each would take most of the solver's time. M(gamma)^-1 is
@@ -23,14 +25,14 @@ def curvature(p: Vector, ratio: float, question: Question, sigma: Vector, factor
     """
     u, basis, theta, rough, offsets, component = factors
     shared = question.radii.size == 1
-    e = found.gap / sigma**2
+    e = responses.gap / sigma**2
     hessian = np.zeros((p.size, p.size))
 
     for c in range(offsets.size - 1):
         low, high = offsets[c], offsets[c + 1]
         if c == 0 or not shared:  # the challengers that move the component, and their prices in it
             every = shared or c == component[question.best]
-            first, last, price = (0, p.size, found.gamma[:, 0]) if every else (low, high, found.gamma[:, 1])
+            first, last, price = (0, p.size, responses.gamma[:, 0]) if every else (low, high, responses.gamma[:, 1])
             live = first + np.flatnonzero(p[first:last] > 0.0)
             nodes = _nodes(price[live], price[first:last].max(), ratio)
         for i in live:
@@ -46,33 +48,30 @@ def curvature(p: Vector, ratio: float, question: Question, sigma: Vector, factor
                 if hat > 0.0:
                     share[count] = np.sqrt(hat * p[i]) * e[i, low:high]
                     count += 1
-            block, part = basis[low:high, low:high].copy(), share[:count].copy()
+            block, scaled = basis[low:high, low:high].copy(), share[:count].copy()
             inverse = (block / (theta[low:high] + 2.0 * nodes[k] * rough[low:high])) @ block.T
-            hessian[low:high, low:high] += inverse * (part.T @ part)
+            hessian[low:high, low:high] += inverse * (scaled.T @ scaled)
 
-    fixed = _fixed(p, e, question, factors, found)
+    fixed = _fixed(p, e, question, factors, responses)
     left: Matrix = hessian - fixed.T @ fixed
     return left
 
 
 @njit
-def _fixed(p: Vector, e: Matrix, question: Question, factors: Factors, found: Answers) -> Matrix:
+def _fixed(p: Vector, e: Matrix, question: Question, factors: Factors, responses: Answers) -> Matrix:
     """Returns, as rows, the directions in which the constraints do not let lam move, scaled for the Hessian."""
     basis, offsets = factors.basis, factors.offsets
     rows = np.flatnonzero(p > 0.0)  # skipping the other arms pays only if there are many of them
     if 4 * rows.size > 3 * p.size:
         rows = np.arange(p.size)
-    if question.radii.size == 1:
-        directions = _held(rows, p, question.best, factors, found)
-    else:
-        directions = _held_apart(rows, p, question.best, factors, found)
-    each = directions.shape[0] // max(rows.size, 1)
+    directions = _held(rows, p, question, factors, responses)
+    per_row = directions.shape[0] // max(rows.size, 1)
     fixed = np.empty(directions.shape)
     for c in range(offsets.size - 1):
         low, high = offsets[c], offsets[c + 1]
         moved = directions[:, low:high].copy() @ basis[low:high, low:high].copy().T
         for row in range(directions.shape[0]):
-            i = rows[row // each]
+            i = rows[row // per_row]
             fixed[row, low:high] = moved[row] * e[i, low:high] * np.sqrt(max(p[i], 0.0))
     return fixed
 
@@ -105,70 +104,44 @@ def _nodes(prices: Vector, largest: float, ratio: float) -> Vector:
 
 
 @njit
-def _held(rows: Indices, p: Vector, best: int, factors: Factors, found: Answers) -> Matrix:
-    """Returns M^-1 G of each row, G = [e_best - e_i, L lam] made orthonormal for M^-1, in coordinates."""
-    basis, theta, rough = factors.basis, factors.theta, factors.rough
-    directions = np.zeros((2 * rows.size, p.size))
-    for row in range(rows.size):
-        i = rows[row]
-        if p[i] <= 0.0:
-            continue
-        price = found.gamma[i, 0]
-        g11 = g12 = g22 = 0.0
-        for j in range(p.size):
-            den = theta[j] + 2.0 * price * rough[j]
-            q = basis[best, j] - basis[i, j] if found.nu[i] > 0.0 else 0.0
-            bend = rough[j] * found.coef[i, j] if price > 0.0 else 0.0
-            g11 += q * q / den
-            g12 += q * bend / den
-            g22 += bend * bend / den
-        slope = g12 / g11 if g11 > 0.0 else 0.0
-        rest = g22 - slope * g12
-        for j in range(p.size):
-            den = theta[j] + 2.0 * price * rough[j]
-            q = basis[best, j] - basis[i, j] if found.nu[i] > 0.0 else 0.0
-            bend = rough[j] * found.coef[i, j] if price > 0.0 else 0.0
-            if g11 > 0.0:
-                directions[2 * row, j] = q / (den * np.sqrt(g11))
-            if rest > 1e-10 * g22:
-                directions[2 * row + 1, j] = (bend - slope * q) / (den * np.sqrt(rest))
-    return directions
-
-
-@njit
-def _held_apart(rows: Indices, p: Vector, best: int, factors: Factors, found: Answers) -> Matrix:
-    """Returns M^-1 G of each row if each component has an R: G = [L lam in the best arm's component, L lam in the
-    challenger's, e_best - e_i], made orthonormal for M^-1 (theory 16.7). The first two are already orthogonal."""
+def _held(rows: Indices, p: Vector, question: Question, factors: Factors, responses: Answers) -> Matrix:
+    """Returns M^-1 G of each row in coordinates, two or three directions a row: G = [L lam, e_best - e_i], made
+    orthonormal for M^-1. If each component has an R, there is an L lam in the best arm's component and one in the
+    challenger's (theory 16.7), which are orthogonal."""
+    best, radii, _, _ = question
     _, basis, theta, rough, offsets, component = factors
-    directions = np.zeros((3 * rows.size, p.size))
+    shared = radii.size == 1
+    last = 1 if shared else 2
+    directions = np.zeros(((last + 1) * rows.size, p.size))
     for row in range(rows.size):
         i = rows[row]
         if p[i] <= 0.0:
             continue
-        last = directions[3 * row + 2]
+        held = directions[(last + 1) * row : (last + 1) * (row + 1)]
         whole = rest = 0.0  # q' M^-1 q, and what is left of it
-        for side in range(1 if component[i] == component[best] else 2):
+        for side in range(1 if shared or component[i] == component[best] else 2):
             c = component[i] if side == 1 else component[best]
-            price = found.gamma[i, side]
+            low, high = (0, p.size) if shared else (offsets[c], offsets[c + 1])
+            price = responses.gamma[i, side]
             cross = bent = 0.0
-            for j in range(offsets[c], offsets[c + 1]):
+            for j in range(low, high):
                 den = theta[j] + 2.0 * price * rough[j]
-                q = basis[best, j] - basis[i, j] if found.nu[i] > 0.0 else 0.0
-                bend = rough[j] * found.coef[i, j] if price > 0.0 else 0.0
+                q = basis[best, j] - basis[i, j] if responses.nu[i] > 0.0 else 0.0
+                bend = rough[j] * responses.coef[i, j] if price > 0.0 else 0.0
                 whole += q * q / den
                 cross += q * bend / den
                 bent += bend * bend / den
             slope = cross / bent if bent > 0.0 else 0.0
-            for j in range(offsets[c], offsets[c + 1]):
+            for j in range(low, high):
                 den = theta[j] + 2.0 * price * rough[j]
-                q = basis[best, j] - basis[i, j] if found.nu[i] > 0.0 else 0.0
-                bend = rough[j] * found.coef[i, j] if price > 0.0 else 0.0
+                q = basis[best, j] - basis[i, j] if responses.nu[i] > 0.0 else 0.0
+                bend = rough[j] * responses.coef[i, j] if price > 0.0 else 0.0
                 if bent > 0.0:
-                    directions[3 * row + side, j] = bend / (den * np.sqrt(bent))
-                last[j] = (q - slope * bend) / den
-                rest += last[j] ** 2 * den
+                    held[side, j] = bend / (den * np.sqrt(bent))
+                held[last, j] = (q - slope * bend) / den
+                rest += held[last, j] ** 2 * den
         if rest > 1e-10 * whole:
-            last /= np.sqrt(rest)
+            held[last] /= np.sqrt(rest)
         else:
-            last[:] = 0.0
+            held[last] = 0.0
     return directions

@@ -30,12 +30,12 @@ def improve(responder: Responder, needs: Vector, omega: Vector, steps: int) -> t
     """
     value = 0.0
     for _ in range(steps):
-        found = responder.respond(omega)
-        rows = found.challengers
+        responses = responder.respond(omega)
+        rows = responses.challengers
         rows = rows[needs[rows] > 0]
         if not rows.size:
             break
-        slopes = (needs[rows] / found.cost[rows] ** 2)[:, None] * omega**2 * found.gradient[rows]
+        slopes = (needs[rows] / responses.cost[rows] ** 2)[:, None] * omega**2 * responses.gradient[rows]
         omega, largest = balance_rows(slopes)
         omega = np.maximum(omega, LEAST)
         omega /= omega.sum()

@@ -46,6 +46,16 @@ class Iterate(NamedTuple):
     """Multiplier of sum(omega) = 1."""
 
 
+def central(omega: Vector, cost: Vector) -> Iterate:
+    """Returns the point of the central path at an allocation with these values f_i, in units of the least one: p_i w_i
+    and omega_a z_a are all equal, and sum(p) = 1."""
+    reciprocal = cost.min() / cost
+    s = 1.3 * float(reciprocal.max())
+    w = s - reciprocal
+    level = 1 / (1 / w).sum()
+    return Iterate(omega, s, w, level / w, level / omega, np.nan)
+
+
 class Found(NamedTuple):
     """The best allocation and the least upper bound that a search found, without allowance for rounding."""
 
@@ -67,11 +77,11 @@ def interior_point(
     `start` is a guess of the allocation. The search also ends once `upper` is at most `enough`: the caller knows a
     better value then.
     """
-    first = None if start is None else responder.respond(0.9 * start + 0.1 / start.size)
+    first = responder.respond(opening_allocation(responder, start))
     # The search gets a smaller gap, because the certificate adds an allowance for rounding errors.
-    found = search(responder, max(0.99 * tol - 4 * MARGIN, 0.0), max_iterations, first, enough)
-    upper = certified_upper(feasible_gradients(found.highest), found.mixture[found.highest.challengers])
-    return Certified(found.best.omega, certified_lower(found.best), upper, found.iterations)
+    result = search(responder, max(0.99 * tol - 4 * MARGIN, 0.0), max_iterations, first, enough)
+    upper = certified_upper(feasible_gradients(result.highest), result.mixture[result.highest.challengers])
+    return Certified(result.best.omega, certified_lower(result.best), upper, result.iterations)
 
 
 def opening(responder: Responder) -> Responses:
@@ -79,9 +89,11 @@ def opening(responder: Responder) -> Responses:
     return responder.respond(opening_allocation(responder))
 
 
-def opening_allocation(responder: Responder) -> Vector:
-    """Returns the allocation from which a search without a guess starts: half to the best arm, the rest equally."""
+def opening_allocation(responder: Responder, guess: Vector | None = None) -> Vector:
+    """Returns the allocation from which a search starts: near a guess, or half to the best arm and the rest equally."""
     n_arms = responder.mu.size
+    if guess is not None:
+        return 0.9 * guess + 0.1 / n_arms
     omega = np.full(n_arms, 0.5 / (n_arms - 1))
     omega[responder.best] = 0.5
     return omega
@@ -107,16 +119,9 @@ def search(
     rows = rows[needs[rows] > 0]
     need = needs[rows]
     cost = responses.cost[rows] / need
-    scale = float(cost.min())
-    # Start on the central path: p_i w_i and omega_a z_a all equal, and sum(p) = 1.
-    reciprocal = scale / cost
-    s = 1.3 * reciprocal.max()
-    w = s - reciprocal
-    level = 1 / (1 / w).sum()
-    answered = _Answered.of(responses)
-    point = Iterate(answered.omega, s, w, level / w, level / answered.omega, np.nan)
+    game, answered = _Game.of(responder, rows, need, float(cost.min())), _Answered.of(responses)
     best, highest, mixture, ceiling, iterations = _iterate(
-        _Game.of(responder, rows, need, scale), point, answered, (tol, enough), max_iterations
+        game, central(answered.omega, cost), answered, (tol, enough), max_iterations
     )
     weights = np.zeros(responder.mu.size)
     weights[rows] = mixture
@@ -148,17 +153,19 @@ class _Answered(NamedTuple):
 
     omega: Vector
     factors: Factors
-    found: Answers
+    answers: Answers
 
     @classmethod
-    def of(cls, seen: Responses) -> _Answered:
-        found = Answers(seen.gamma, seen.nu, seen.coef, seen.gap, seen.cost, seen.misfit, seen.rests)
-        return cls(seen.omega, seen.decomposition.factors, found)
+    def of(cls, responses: Responses) -> _Answered:
+        answers = Answers(*(getattr(responses, name) for name in Answers._fields))
+        return cls(responses.omega, responses.decomposition.factors, answers)
 
     def responses(self, responder: Responder) -> Responses:
         """Returns these best responses, which are those of the responder, as an object."""
         decomposition = Decomposition(responder.components, self.omega, responder.sigma, self.factors.u, self.factors)
-        return Responses(decomposition, responder.mu, responder.best, responder.radii, responder.tolerance, *self.found)
+        return Responses(
+            decomposition, responder.mu, responder.best, responder.radii, responder.tolerance, *self.answers
+        )
 
 
 @njit
@@ -175,7 +182,7 @@ def _iterate(
     iteration = 0
     while True:
         iteration += 1
-        cost, gradient = _values(game, answered.found)
+        cost, gradient = _values(game, answered.answers)
         if np.isinf(cost.max()):  # at the limit of the tolerance, rounding decides whether a challenger can win
             break
         if cost.min() >= best_value * (1.0 - SAME):
@@ -189,16 +196,16 @@ def _iterate(
             break
         try:
             point, answered = _step(point, answered, cost, gradient, game)
-        except Exception:  # no more progress in floating point: return the best found, with its bounds
+        except Exception:  # no more progress in floating point: return the best one, with its bounds
             break
     return best, highest, mixture, ceiling, iteration
 
 
 @njit
-def _values(game: _Game, found: Answers) -> tuple[Vector, Matrix]:
+def _values(game: _Game, answers: Answers) -> tuple[Vector, Matrix]:
     """Returns the values f_i / needs_i of the challengers that count, and their gradients."""
-    apart = found.gap[game.rows] / game.sigma
-    return found.cost[game.rows] / game.need, 0.5 * (apart * apart) / game.need.reshape(-1, 1)
+    apart = answers.gap[game.rows] / game.sigma
+    return answers.cost[game.rows] / game.need, 0.5 * (apart * apart) / game.need.reshape(-1, 1)
 
 
 @njit
@@ -206,14 +213,14 @@ def _step(
     point: Iterate, answered: _Answered, cost: Vector, gradient: Matrix, game: _Game
 ) -> tuple[Iterate, _Answered]:
     """Returns the next iterate, and the best responses to its allocation."""
-    before, found = answered.factors, answered.found
+    before, answers = answered.factors, answered.answers
     p, ratio = np.zeros(game.sigma.size), game.scale / cost
     p[game.rows] = point.p * (ratio * ratio) / game.need
-    hessian = curvature(p, NODE_RATIO, game.question, game.sigma, before, found)
+    hessian = curvature(p, NODE_RATIO, game.question, game.sigma, before, answers)
     after = newton_step(point, cost / game.scale, gradient / game.scale, hessian / game.scale)
     u = after.omega / game.sigma**2
     factors = Factors(u, *diagonalise(u, game.edges), before.offsets, before.component)
-    return after, _Answered(after.omega, factors, respond_all(game.question, factors, found.gamma))
+    return after, _Answered(after.omega, factors, respond_all(game.question, factors, answers.gamma))
 
 
 @njit

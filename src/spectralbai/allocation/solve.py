@@ -65,7 +65,7 @@ LEAST_LEAD = 1e-75
 EQUAL = 1e-13
 """Relative difference, of the size of rounding errors, up to which the tolerance counts as the largest difference that
 smooth means can reach (theory 3.9)."""
-MANY_ARMS = 500
+BY_CATEGORY_ABOVE = 500
 """With more arms in categories than this, the solver works by category; with fewer, matrices take seconds at most."""
 
 
@@ -127,24 +127,24 @@ def _solve_answers(problem: Problem, mu: Vector, tol: float, solver: Solver, sta
             f"`mu` must have a best arm that leads by {LEAST_LEAD:g} sigma or more, tolerance included, got {lead:g} "
             f"at arm {best}; squares of less are too small for floating-point arithmetic"
         )
-    answer, found = best, _solve_for(problem, mu, best, tol, solver, start, enough=0.0)
+    answer, solution = best, _solve_for(problem, mu, best, tol, solver, start, enough=0.0)
     # With a tolerance other answers are right too, and one of them may be easier to prove.
     # An answer exactly at the limit of the tolerance never is.
     right = np.flatnonzero(mu - mu[best] > -problem.tolerance * (1 - 1e-9))
     right = right[right != best]
-    upper, iterations = found.upper, found.iterations
-    if problem.n_arms > MANY_ARMS and solver.by_category:
+    upper, iterations = solution.upper, solution.iterations
+    if problem.n_arms > BY_CATEGORY_ABOVE and solver.by_category:
         right = right[np.argsort(-mu[right], kind="stable")]
         upper = max(upper, shift_bound(problem, mu, right[MOST_ANSWERS:]))
         right = right[:MOST_ANSWERS]
     for other in right.tolist():
-        rival = _solve_for(problem, mu, other, tol, solver, start, enough=found.lower)
+        rival = _solve_for(problem, mu, other, tol, solver, start, enough=solution.lower)
         upper, iterations = max(upper, rival.upper), iterations + rival.iterations
-        if rival.lower > found.lower:
-            answer, found = other, rival
-    found.omega.setflags(write=False)
-    status: AllocationStatus = "certified" if upper <= found.lower * (1 + tol) else "unfinished"
-    return Allocation(found.omega, answer, found.lower, upper, iterations, status, solver.name)
+        if rival.lower > solution.lower:
+            answer, solution = other, rival
+    solution.omega.setflags(write=False)
+    status: AllocationStatus = "certified" if upper <= solution.lower * (1 + tol) else "unfinished"
+    return Allocation(solution.omega, answer, solution.lower, upper, iterations, status, solver.name)
 
 
 def _chosen(problem: Problem, solver: str | Solver) -> Solver:
@@ -152,7 +152,7 @@ def _chosen(problem: Problem, solver: str | Solver) -> Solver:
     chosen = SOLVERS[solver] if isinstance(solver, str) else solver
     if chosen is None:
         gaussian = "closed-form" if problem.unstructured else "interior-point"
-        if problem.n_arms > MANY_ARMS and Catalogue.of(problem) is not None:
+        if problem.n_arms > BY_CATEGORY_ABOVE and Catalogue.of(problem) is not None:
             gaussian = "catalogue"
         chosen = SOLVERS["binary" if problem.noise.divergence == "binary" else gaussian]
         assert chosen is not None
@@ -185,12 +185,12 @@ def _solve_for(
                 "by more than the tolerance: every trial would be wasted; lower the tolerance or raise R"
             )
         if solver.by_category:
-            found = solver.method(responder, tol, limit, start, enough)
+            solution = solver.method(responder, tol, limit, start, enough)
         else:
             guess = None if start is None else responder.components.ordered(start)
-            found = solver.method(responder.renumbered(), tol, limit, guess, enough)
-            found = found._replace(omega=responder.components.restored(found.omega))
-    return found._replace(lower=max(found.lower, 0.0))
+            solution = solver.method(responder.renumbered(), tol, limit, guess, enough)
+            solution = solution._replace(omega=responder.components.restored(solution.omega))
+    return solution._replace(lower=max(solution.lower, 0.0))
 
 
 def _without_doubtful(responder: Responder) -> Responder:
@@ -199,7 +199,7 @@ def _without_doubtful(responder: Responder) -> Responder:
     Whether such a challenger can win would depend on rounding errors, which differ from one allocation to the next. It
     counts as one that cannot, as it does when the race decides.
     """
-    less, more = (responder.tolerating(responder.tolerance * (1 + part)) for part in (-EQUAL, EQUAL))
+    less, more = (responder.tolerating(responder.tolerance * (1 + change)) for change in (-EQUAL, EQUAL))
     every = np.ones(responder.mu.size)
     doubtful = less.respond(every).challengers.size > more.respond(every).challengers.size
     return more if doubtful else responder
@@ -221,7 +221,7 @@ def _solve_quotient(
         )
     if graph.n_components == 1:
         raise InvalidInput("`R` = 0 on a connected graph makes all means equal, so every answer is right; raise R")
-    kept = np.concatenate(
+    pulled = np.concatenate(
         [
             [min(arms, key=lambda a: problem.sigma[a])] if tied[c] else arms
             for c in range(graph.n_components)
@@ -230,23 +230,23 @@ def _solve_quotient(
     )
     noise = problem.noise
     if noise.divergence == "gaussian":
-        noise = SubGaussian.of(problem.sigma[kept], kept.size)
-    rest = _kept_part(graph, kept, tied)
+        noise = SubGaussian.of(problem.sigma[pulled], pulled.size)
+    rest = _graph_of(graph, pulled, tied)
     R = np.where(tied, 0.0, problem.radii) if (rest.sizes > 1).any() else math.inf
     quotient = Problem(rest, R, tolerance=problem.tolerance, noise=noise)
-    small = solve_allocation(quotient, mu[kept], tol, solver, max_iterations)
+    small = solve_allocation(quotient, mu[pulled], tol, solver, max_iterations)
     omega = np.zeros(problem.n_arms)
-    omega[kept] = small.omega
+    omega[pulled] = small.omega
     omega.setflags(write=False)
-    return replace(small, omega=omega, best=int(kept[small.best]))
+    return replace(small, omega=omega, best=int(pulled[small.best]))
 
 
-def _kept_part(graph: Graph, kept: Indices, tied: Mask) -> Graph:
-    """Returns the graph of the arms that are kept, one of each component in `tied`."""
+def _graph_of(graph: Graph, pulled: Indices, tied: Mask) -> Graph:
+    """Returns the graph of the arms that are pulled, one of each component in `tied`."""
     if isinstance(graph, Categories):  # whose edges may be too many to list
-        return Categories(graph.components[kept].astype(str).tolist(), graph.weight)
+        return Categories(graph.components[pulled].astype(str).tolist(), graph.weight)
     place = np.full(graph.n_arms, -1)
-    place[kept] = np.arange(kept.size)
+    place[pulled] = np.arange(pulled.size)
     loose = ~tied[graph.components[graph.pairs[:, 0]]]
     edges = zip(place[graph.pairs[loose]].tolist(), graph.weights[loose].tolist(), strict=True)
-    return Graph.from_edges(kept.size, [(a, b, w) for (a, b), w in edges])
+    return Graph.from_edges(pulled.size, [(a, b, w) for (a, b), w in edges])

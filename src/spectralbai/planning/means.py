@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from spectralbai.arrays import Vector
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
-from spectralbai.instances.signals import smooth
+from spectralbai.instances import smooth_signal
 from spectralbai.noise import SubGaussian
 from spectralbai.planning.pilot import MANY_ARMS, Pilot
 from spectralbai.problem import Problem
@@ -102,7 +102,7 @@ def _random_signals(problem: Problem, seed: int) -> tuple[Vector, ...]:
     signals = []
     for k in range(min(SIGNALS, max(MOST_MEANS // problem.n_arms, 2))):
         rng = np.random.default_rng((seed, k))
-        mu = smooth(graph, rng)
+        mu = smooth_signal(graph, rng)
         rough = problem.roughness(mu)
         scale = np.sqrt(np.divide(problem.radii, rough, out=np.zeros_like(rough), where=rough > 0))
         mu = mu * (scale[graph.components] if problem.by_component else scale) * (1 - 1e-9)

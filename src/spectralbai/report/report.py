@@ -24,7 +24,7 @@ from spectralbai.report.statement import Statement
 from spectralbai.report.status import MANY_ARMS, ArmStatus, Status
 from spectralbai.report.tables import TextTable, arms_of, categories_of, comparisons_of
 from spectralbai.software import software
-from spectralbai.text.html import SCRIPT, paged, pairs, paragraph, table
+from spectralbai.text.html import paged, pairs, paragraph, script, table
 from spectralbai.text.wording import MOST_NAMED, as_time, in_words
 from spectralbai.verdict import Verdict
 
@@ -147,7 +147,7 @@ class Report:
             definition=escape(json.dumps(self._definition(), indent=1, ensure_ascii=False)),
             whole="The study (JSON)" if self._many else "The study in full (JSON)",
             time=escape(status.time),
-            script=SCRIPT if self._many else "",
+            script=script() if self._many else "",
         )
 
     @property

@@ -5,8 +5,7 @@ from __future__ import annotations
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple
 
-from spectralbai.patience import within
-from spectralbai.threads import ProcessLock, one_thread
+from spectralbai.threads import ProcessLock, one_thread, within
 
 if TYPE_CHECKING:
     from spectralbai.arrays import Vector

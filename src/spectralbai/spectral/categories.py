@@ -17,8 +17,8 @@ from spectralbai.arrays import Indices, Vector
 from spectralbai.graph import Categories
 from spectralbai.problem import Problem
 
-MANY_ARMS = 200
-"""Without a graph, closed forms are used for more arms than this; with fewer, results stay as they were."""
+LARGEST_IN_MATRICES = 200
+"""Without a graph, closed forms replace matrices for more arms than this; with fewer, results stay as they were."""
 ROOT_STEPS = 100
 """Limit on the steps of a root search; Newton's method needs about six."""
 ROOMS = (1e-200, 1e200)
@@ -62,7 +62,7 @@ class Catalogue:
         """Returns the catalogue of a problem; None if its graph needs matrices."""
         graph = problem.graph
         if problem.unstructured:
-            if problem.n_arms <= MANY_ARMS and not isinstance(graph, Categories):
+            if problem.n_arms <= LARGEST_IN_MATRICES and not isinstance(graph, Categories):
                 return None
             return cls(np.arange(problem.n_arms), np.ones(problem.n_arms), np.zeros(problem.n_arms))
         if not isinstance(graph, Categories) or not (problem.by_component or graph.n_components == 1):
@@ -85,10 +85,10 @@ class Catalogue:
 
     def spread(self, u: Vector, means: Vector) -> Vector:
         """Returns, per category, the least sum of (lam_a - mean)^2 over means equal to `means` where u > 0."""
-        seen = (u > 0).astype(np.float64)
-        number = self.total(seen)
-        level = np.divide(self.total(seen * means), number, out=np.zeros_like(number), where=number > 0)
-        return self.total(seen * (means - level[self.of_arm]) ** 2)
+        observed = (u > 0).astype(np.float64)
+        number = self.total(observed)
+        level = np.divide(self.total(observed * means), number, out=np.zeros_like(number), where=number > 0)
+        return self.total(observed * (means - level[self.of_arm]) ** 2)
 
     def project(self, u: Vector, means: Vector, room: Vector) -> Vector:
         """Returns the closest means with at most this `room`, for weights `u`; arms without results get the mean of
@@ -97,8 +97,8 @@ class Catalogue:
         lam_a = x + d_a (means_a - x) with d_a = u_a / (u_a + k), x the mean of the means weighted by d, and k the root
         of sum_a d_a^2 (means_a - x)^2 = room (theory 17.3); k = 0 if the means already fit in the room.
         """
-        seen = np.flatnonzero(u > 0)
-        c, weights, values = self.of_arm[seen], u[seen], means[seen]
+        observed = np.flatnonzero(u > 0)
+        c, weights, values = self.of_arm[observed], u[observed], means[observed]
         first = np.full(self.n_categories, np.nan)
         first[c] = values
         values = values - first[c]  # so that a large common level costs no accuracy
@@ -106,7 +106,7 @@ class Catalogue:
         shrink = weights / (weights + k[c])
         level = np.bincount(c, shrink * values, room.size) / np.maximum(np.bincount(c, shrink, room.size), 1e-300)
         lam: Vector = (level + first)[self.of_arm]
-        lam[seen] = np.where(k[c] > 0, level[c] + shrink * (values - level[c]), values) + first[c]
+        lam[observed] = np.where(k[c] > 0, level[c] + shrink * (values - level[c]), values) + first[c]
         return lam
 
     @cached_property
@@ -174,20 +174,20 @@ class Catalogue:
         centre = self.total(share * nu)
         home = of_arm[leader]
         value, lead, variance, own, mixture = np.zeros((5, nu.size))
-        found = Duels(value, lead, variance, own, mixture, margin)
-        for part in MIXTURES if tolerance == 0 else MIXTURES[:1]:
-            if heavy[home] == 0 or (v[leader] == 0 and part < 1) or (part > 0 and share[leader] == 1):
+        duels = Duels(value, lead, variance, own, mixture, margin)
+        for mixed in MIXTURES if tolerance == 0 else MIXTURES[:1]:
+            if heavy[home] == 0 or (v[leader] == 0 and mixed < 1) or (mixed > 0 and share[leader] == 1):
                 continue
-            top = (1 - part) * nu[leader] + part * centre[home] + tolerance
+            top = (1 - mixed) * nu[leader] + mixed * centre[home] + tolerance
             noise = 1 / heavy[home]
-            if part < 1:
-                noise += (1 - part) ** 2 * (1 / v[leader] - 1 / heavy[home])
+            if mixed < 1:
+                noise += (1 - mixed) ** 2 * (1 / v[leader] - 1 / heavy[home])
             with np.errstate(divide="ignore", invalid="ignore"):
                 far = top - centre[of_arm] - margin  # the lead if only the category represents the arm
                 near = top - nu  # the lead if only the arm does
                 at_home = of_arm == home
                 a0 = np.where(at_home, noise - together, noise + together)
-                a1 = np.where(at_home, (1 - part) * together, 0.0)
+                a1 = np.where(at_home, (1 - mixed) * together, 0.0)
                 a2 = alone - together
                 best = ((near - far) * a0 - far * a1) / (far * a2 - (near - far) * a1)
                 for tried in (np.zeros(nu.size), np.ones(nu.size), np.where((best > 0) & (best < 1), best, 0.0)):
@@ -196,12 +196,12 @@ class Catalogue:
                     usable = (heavy[of_arm] > 0) & ((tried == 0) | (v > 0)) & (ahead > 0) & (spread > 0)
                     worth = np.where(usable, ahead**2 / (2 * spread), 0.0)
                     better = worth > value
-                    for kept, new in ((value, worth), (lead, ahead), (variance, spread), (own, tried)):
-                        kept[better] = new[better]
-                    mixture[better] = part
+                    for most, these in ((value, worth), (lead, ahead), (variance, spread), (own, tried)):
+                        most[better] = these[better]
+                    mixture[better] = mixed
         value[leader] = lead[leader] = 0.0
         variance[value == 0] = 1.0
-        return found
+        return duels
 
 
 def _prices(c: Indices, u: Vector, values: Vector, room: Vector) -> Vector:

@@ -92,11 +92,24 @@ class Decomposition:
 
     def misfit(self, means: Vector, radii: Vector) -> float:
         """Returns the least cost of means with S <= R (theory 6.1)."""
-        return float(secular.misfit(radii, self.components.ordered(means), self.factors))
+        _, y = self.coordinates(means)
+        coef = secular.rest(radii, y, self.factors)[1]
+        return float(0.5 * self.theta @ (coef - self._per_weight(y)) ** 2)
 
     def roughness(self, means: Vector, radii: Vector) -> Vector:
         """Returns, for each of `radii`, the least S of means at cost 0: S(means) if every arm has weight."""
-        return secular.roughness(radii, self.components.ordered(means), self.factors)
+        return self.smoothness(self._per_weight(self.coordinates(means)[1]), radii)
+
+    def smoothness(self, coef: Matrix, radii: Vector) -> Matrix:
+        """Returns S of means with these coordinates, along the last axis: one number for each of `radii`."""
+        squares = coef**2 * self.rough
+        if radii.size == 1:
+            return np.asarray(squares.sum(axis=-1, keepdims=True))
+        return np.asarray(np.add.reduceat(squares, self.components.offsets[:-1], axis=-1))
+
+    def _per_weight(self, y: Vector) -> Vector:
+        """Returns the coordinates of the means from `y` of `coordinates`; 0 where the weight is 0."""
+        return np.divide(y, self.theta, out=np.zeros_like(y), where=self.theta > 0)
 
     def respond(
         self, means: Vector, best: int, radii: Vector, tolerance: float, start: Matrix | None = None
@@ -105,21 +118,9 @@ class Decomposition:
         to = self.components
         question = Question(int(to.position[best]), radii, tolerance, to.ordered(means))
         guesses = np.zeros((means.size, 2)) if start is None else to.ordered(start)
-        found = secular.respond_all(question, self.factors, guesses)
-        return Responses(
-            decomposition=self,
-            means=means,
-            best=best,
-            radii=radii,
-            tolerance=tolerance,
-            gamma=to.restored(found.gamma),
-            nu=to.restored(found.nu),
-            coef=to.restored(found.coef),
-            gap=to.restored(found.gap, axes=2),
-            cost=to.restored(found.cost),
-            misfit=found.misfit,
-            rests=found.rests,
-        )
+        gamma, nu, coef, gap, cost, misfit, rests = secular.respond_all(question, self.factors, guesses)
+        gamma, nu, coef, gap, cost = (*map(to.restored, (gamma, nu, coef)), to.restored(gap, axes=2), to.restored(cost))
+        return Responses(self, means, best, radii, tolerance, gamma, nu, coef, gap, cost, misfit, rests)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,11 +183,7 @@ class Responses:
     @property
     def smoothness(self) -> Matrix:
         """S of the alternatives, from their coordinates: one row per challenger, one column for each of `radii`."""
-        rough, offsets = self.decomposition.rough, self.decomposition.components.offsets
-        if self.radii.size == 1:
-            return ((self.coef**2) @ rough)[:, None]
-        smooth: Matrix = np.add.reduceat(self.coef**2 * rough, offsets[:-1], axis=1)
-        return smooth
+        return self.decomposition.smoothness(self.coef, self.radii)
 
     def at_coordinates(self, values: Matrix) -> Matrix:
         """Returns `values`, with a column per entry of `radii`, with a column per coordinate, or one for all."""

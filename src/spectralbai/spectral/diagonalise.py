@@ -85,7 +85,8 @@ def _block(u: Vector, total: float, dead: bool, ends: Indices, weights: Vector) 
     `total` is then the number of arms instead of the sum of u."""
     size = u.size
     gram = _gram(u, total, dead, ends, weights)
-    reflected = _deflated(np.linalg.cholesky(gram), total)
+    factor = np.linalg.cholesky(gram)
+    reflected = deflated(factor, invert_lower(factor), total)
     weighted = reflected if dead else np.sqrt(u).reshape(-1, 1) * reflected
     zeros = size - np.count_nonzero(u)
     # The eigenvectors of reflected' diag(u) reflected would not do: values of theta below the rounding error of the
@@ -125,11 +126,10 @@ def _gram(u: Vector, total: float, dead: bool, ends: Indices, weights: Vector) -
 
 
 @njit
-def _deflated(factor: Matrix, total: float) -> Matrix:
-    """Returns the transpose of C^-1 for D = C C', with C'1, the eigenvector of C^-1 diag(u) C^-T for theta = 1, removed
-    by a Householder reflection: (size, size - 1)."""
+def deflated(factor: Matrix, inverse: Matrix, total: float) -> Matrix:
+    """Returns the transpose of `inverse`, C^-1 for D = C C', with C'1, the eigenvector of C^-1 diag(u) C^-T for
+    theta = 1, removed by a Householder reflection: (size, size - 1)."""
     size = factor.shape[0]
-    inverse = invert_lower(factor)
     normal = np.zeros(size)
     for a in range(size):
         for j in range(a + 1):

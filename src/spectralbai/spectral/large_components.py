@@ -13,7 +13,8 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 
 from spectralbai.arrays import Indices, Matrix, Vector
-from spectralbai.spectral.diagonalise import Edges, diagonalise
+from spectralbai.graph import laplacian_of
+from spectralbai.spectral.diagonalise import Edges, deflated, diagonalise
 
 LARGE = 512
 """Components with more arms than this are treated here."""
@@ -30,12 +31,12 @@ def diagonalise_all(u: Vector, edges: Edges) -> tuple[Matrix, Vector, Vector]:
     basis, theta, rough = np.zeros((u.size, u.size)), np.zeros(u.size), np.zeros(u.size)
     for c, size in enumerate(sizes.tolist()):
         inside, own = slice(offsets[c], offsets[c + 1]), slice(edge_offsets[c], edge_offsets[c + 1])
-        part = ends[own] - offsets[c], weights[own]
+        edges_inside = ends[own] - offsets[c], weights[own]
         if size > LARGE and _alike(u[inside]):
-            found = _diagonalise_large(u[inside], *part)
+            block = _diagonalise_large(u[inside], *edges_inside)
         else:
-            found = diagonalise(u[inside], Edges(np.array([0, size]), *part, np.array([0, part[1].size])))
-        basis[inside, inside], theta[inside], rough[inside] = found
+            block = diagonalise(u[inside], Edges(np.array([0, size]), *edges_inside, np.array([0, weights[own].size])))
+        basis[inside, inside], theta[inside], rough[inside] = block
     return basis, theta, rough
 
 
@@ -65,19 +66,16 @@ def _diagonalise_large(u: Vector, ends: Indices, weights: Vector) -> tuple[Matri
     gram = reduced * (total / np.trace(reduced))
     gram.flat[:: n + 1] += heavy_u
     factor = cholesky(gram, lower=True)
-    inverse_of_gram = dtrtri(factor, lower=1)[0]
-    # Deflate C'1, the eigenvector of C^-1 diag(u) C^-T for theta = 1, by a Householder reflection.
-    normal = factor.sum(axis=0) / np.sqrt(total)
-    normal[0] += 1.0 if normal[0] >= 0 else -1.0
-    reflected = (inverse_of_gram - np.outer(2 / (normal @ normal) * normal, normal @ inverse_of_gram))[1:].T
+    inverse_of_factor = dtrtri(factor, lower=1)[0]
+    reflected = deflated(np.ascontiguousarray(factor), np.ascontiguousarray(inverse_of_factor), total)
     block = reflected @ np.linalg.eigh((reflected.T * heavy_u) @ reflected)[1]
     basis[heavy, 1:n] = block
     basis[light, 1:n] = -(inverse.T @ (across @ block))
     # As sums of positive terms, theta and rough keep their relative accuracy even near 0.
     theta[1:n] = heavy_u @ block**2
     rough[1:n] = sum(
-        part @ (basis[a[k], 1:n] - basis[b[k], 1:n]) ** 2
-        for k, part in ((slice(low, low + size), weights[low : low + size]) for low in range(0, weights.size, size))
+        weights[k] @ (basis[a[k], 1:n] - basis[b[k], 1:n]) ** 2
+        for k in (slice(low, low + size) for low in range(0, weights.size, size))
     )
     return basis, theta, rough
 
@@ -87,10 +85,7 @@ def _reduced(
 ) -> tuple[Matrix, Matrix, Matrix]:
     """Returns the Laplacian of the graph reduced to the positions `heavy`, the inverse C^-1 of the Cholesky factor of
     the block of L of the others, `light`, and C^-1 times the block between the two."""
-    laplacian = np.zeros((size, size))
-    a, b = ends.T
-    laplacian[a, b] = laplacian[b, a] = -weights
-    np.fill_diagonal(laplacian, -laplacian.sum(axis=0))
+    laplacian = laplacian_of(size, ends, weights).toarray()
     reduced, across = laplacian[np.ix_(heavy, heavy)], laplacian[np.ix_(light, heavy)]
     inverse = np.zeros((0, 0))
     if light.size:

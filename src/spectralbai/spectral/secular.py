@@ -123,20 +123,30 @@ def secular(gamma: float, span: Span, offset: float) -> tuple[float, float, floa
 
 
 @njit
-def next_price(gamma: float, low: float, high: float, smooth: float, slope: float, R: float, zero: bool) -> float:
-    """Returns the price to try next, between `low` and `high`, where S at `gamma` is `smooth` with derivative `slope`.
+def next_price(
+    gamma: float, low: float, high: float, smooth: float, slope: float, R: float, zero: bool
+) -> tuple[float, float, float]:
+    """Returns (price, low, high): the price to try next, and a narrower bracket of the root, where S at `gamma` is
+    `smooth` with derivative `slope`. The price is `gamma` itself once it is accurate.
 
     It is a step of Newton's method on 1/sqrt(S) - 1/sqrt(R), which is nearly linear in gamma (theory 3.8); if that
     leaves the bracket, a price inside, or 0 if `zero` says that it was not tried yet.
     """
+    if smooth > R:
+        low = gamma
+    else:
+        high = gamma
+    if abs(smooth - R) <= 4e-15 * R or high <= low * (1.0 + 4e-16):
+        return gamma, low, high
     guess = gamma + 2.0 * smooth * (np.sqrt(smooth / R) - 1.0) / -slope if slope < 0.0 else np.nan
-    if low < guess < high:
-        return guess
-    if low == 0.0 and zero:
-        return 0.0
-    if np.isinf(high):
-        return max(low * 16.0, np.finfo(np.float64).tiny)
-    return float(np.sqrt(low) * np.sqrt(high)) if low > 0.0 else high / 16.0
+    if not low < guess < high:
+        if low == 0.0 and zero:
+            guess = 0.0
+        elif np.isinf(high):
+            guess = max(low * 16.0, np.finfo(np.float64).tiny)
+        else:
+            guess = float(np.sqrt(low) * np.sqrt(high)) if low > 0.0 else high / 16.0
+    return guess, low, high
 
 
 @njit
@@ -165,13 +175,7 @@ def solve_secular(start: float, span: Span, offset: float) -> tuple[float, float
                 if 0.0 < guess < high:
                     gamma = guess
             continue
-        if smooth > R:
-            low = gamma
-        else:
-            high = gamma
-        if abs(smooth - R) <= 4e-15 * R or high <= low * (1.0 + 4e-16):
-            break
-        guess = next_price(gamma, low, high, smooth, slope, R, not tried_zero)
+        guess, low, high = next_price(gamma, low, high, smooth, slope, R, not tried_zero)
         if guess == gamma:
             break
         gamma = guess
@@ -233,50 +237,21 @@ def project(radii: Vector, mu: Vector, factors: Factors) -> Vector:
 
 
 @njit
-def misfit(radii: Vector, mu: Vector, factors: Factors) -> float:
-    """Returns the least cost of means with S <= R."""
-    y = centre_means(mu, factors)[2]
-    return _coordinate_cost(y, factors.theta, rest(radii, y, factors)[1])
-
-
-@njit
-def roughness(radii: Vector, mu: Vector, factors: Factors) -> Vector:
-    """Returns the least S of means at cost 0: of all components together, or of each, according to `radii`."""
-    _, _, theta, rough, offsets, _ = factors
-    y = centre_means(mu, factors)[2]
-    smooth = np.zeros(radii.size)
-    whole = Span(radii[0], y, theta, rough, np.zeros(mu.size), np.zeros(mu.size))
-    for c in range(radii.size):
-        low, high = (0, mu.size) if radii.size == 1 else (offsets[c], offsets[c + 1])
-        smooth[c] = secular(0.0, _within(whole, radii[c], low, high), -1.0)[0]
-    return smooth
-
-
-@njit
 def move(span: Span, nu: float, start: float) -> tuple[float, float, float]:
     """Returns (gamma, q.coef, -d(q.coef)/dnu) of the minimiser of cost + nu q.coef with S <= R, its coordinates in
     `coef` (theory 16.3, 16.4); nu > 0, and `start` is a guess of gamma.
 
     1/sqrt(S) is concave in gamma here, so all Newton iterates after the first are on the left of the root.
     """
-    R, y, theta, rough, q, coef = span
+    R = span.R
     low, high = 0.0, np.inf
     gamma = start if np.isfinite(start) else 0.0
+    along = gain = 0.0
     for _ in range(ROOT_STEPS):
-        smooth = 0.0
-        slope = 0.0
-        free = 0.0  # q' L^-1 q over coordinates without weight; at gamma = 0 these would go to infinity
-        for j in range(1, y.size):
-            den = theta[j] + 2.0 * gamma * rough[j]
-            if den > 0.0:
-                coef[j] = (y[j] - nu * q[j]) / den
-                push = rough[j] * coef[j]
-                smooth += push * coef[j]
-                slope -= 4.0 * push * push / den
-            else:
-                free += q[j] * q[j] / rough[j]
+        along, gain, smooth, slope, free = _moved(span, nu, gamma)
         if R == 0.0:
             gamma = np.inf if smooth > 0.0 or free > 0.0 else 0.0
+            along, gain, _, _, _ = _moved(span, nu, gamma)
             break
         if free > 0.0:
             # Without the factor 1 - 1e-12, the coordinates without weight alone have S = R at this price. All together
@@ -285,37 +260,35 @@ def move(span: Span, nu: float, start: float) -> tuple[float, float, float]:
             continue
         if smooth <= R and gamma == 0.0:
             break
-        if smooth > R:
-            low = gamma
-        else:
-            high = gamma
-        if abs(smooth - R) <= 4e-15 * R or high <= low * (1.0 + 4e-16):
-            break
-        guess = next_price(gamma, low, high, smooth, slope, R, gamma > 0.0)
+        guess, low, high = next_price(gamma, low, high, smooth, slope, R, gamma > 0.0)
         if guess == gamma:
             break
         gamma = guess
-    along, gain = _moved(span, nu, gamma)
     return gamma, along, gain
 
 
 @njit
-def _moved(span: Span, nu: float, gamma: float) -> tuple[float, float]:
-    """Returns (q.coef, -d(q.coef)/dnu) of the minimiser at its price `gamma`, its coordinates in `coef`."""
+def _moved(span: Span, nu: float, gamma: float) -> tuple[float, float, float, float, float]:
+    """Returns (q.coef, -d(q.coef)/dnu, S, dS/dgamma, free) of the minimiser at its price `gamma`, its coordinates in
+    `coef`; `free` is q' L^-1 q over coordinates without weight, which at gamma = 0 would go to infinity."""
     _, y, theta, rough, q, coef = span
-    along = gain = cross = bend = 0.0
+    along = gain = smooth = cross = bend = free = 0.0
     for j in range(y.size):
         den = theta[j] + (2.0 * gamma * rough[j] if rough[j] > 0.0 else 0.0)  # gamma may be inf
-        coef[j] = (y[j] - nu * q[j]) / den if den > 0.0 else 0.0
         if den > 0.0:
+            coef[j] = (y[j] - nu * q[j]) / den
             push = rough[j] * coef[j]
             along += q[j] * coef[j]
             gain += q[j] * q[j] / den
+            smooth += push * coef[j]
             cross += q[j] * push / den
             bend += push * push / den
+        else:
+            coef[j] = 0.0
+            free += q[j] * q[j] / rough[j] if rough[j] > 0.0 else 0.0
     if gamma > 0.0 and bend > 0.0:
         gain = max(gain - cross * cross / bend, q[0] * q[0] / theta[0])
-    return along, gain
+    return along, gain, smooth, -4.0 * bend, free
 
 
 @njit
@@ -349,8 +322,8 @@ def meet(
 
     low, high = 0.0, lead / (home.q[0] ** 2 / home.theta[0] + away.q[0] ** 2 / away.theta[0]) * (1.0 + 1e-12)
     gamma_home, gamma_away = max(start[0], rests[0]), max(start[1], rests[1])
-    along_home, gain_home = _pressed(home, gamma_home)
-    along_away, gain_away = _pressed(away, gamma_away)
+    along_home, gain_home, _, _, _ = _moved(home, 0.0, gamma_home)
+    along_away, gain_away, _, _, _ = _moved(away, 0.0, gamma_away)
     guess = (offset + along_home + along_away) / (gain_home + gain_away)
     nu = guess if 0.0 < guess < high else high
     for _ in range(ROOT_STEPS):
@@ -371,18 +344,6 @@ def meet(
         else:
             nu = np.sqrt(low) * np.sqrt(high) if low > 0.0 else high / 16.0
     return gamma_home, gamma_away, nu
-
-
-@njit
-def _pressed(span: Span, gamma: float) -> tuple[float, float]:
-    """Returns (q.coef at nu = 0, q' M^-1 q) at a given price of smoothness, the two parts of (3.5)."""
-    along = gain = 0.0
-    for j in range(span.y.size):
-        den = span.theta[j] + (2.0 * gamma * span.rough[j] if span.rough[j] > 0.0 else 0.0)  # gamma may be inf
-        if den > 0.0:
-            along += span.q[j] * span.y[j] / den
-            gain += span.q[j] * span.q[j] / den
-    return along, gain
 
 
 @njit
@@ -491,13 +452,3 @@ def _gaps(centred: Vector, coef: Matrix, basis: Matrix, offsets: Indices) -> Mat
             moved = coef[:, low:high].copy() @ basis[low:high, low:high].copy().T
             gap[:, low:high] = centred[low:high] - moved
     return gap
-
-
-@njit
-def _coordinate_cost(y: Vector, theta: Vector, coef: Vector) -> float:
-    """Returns 1/2 sum_a u_a (mu_a - lam_a)^2 from coordinates."""
-    cost = 0.0
-    for j in range(y.size):
-        if theta[j] > 0.0:
-            cost += 0.5 * theta[j] * (coef[j] - y[j] / theta[j]) ** 2
-    return cost

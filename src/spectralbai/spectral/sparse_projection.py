@@ -11,6 +11,7 @@ from scipy import sparse
 from scipy.sparse.linalg import SuperLU, splu
 
 from spectralbai.arrays import Vector
+from spectralbai.graph import laplacian_of
 from spectralbai.spectral.components import Components
 
 MOST_EDGES = 20
@@ -35,20 +36,19 @@ def project_sparsely(to: Components, u: Vector, means: Vector, radii: Vector) ->
         return None
     if joined.min() < LEVEL * joined.max():
         return None
-    incidence = to.incidence
-    laplacian = (incidence.T @ (sparse.diags_array(to.weights) @ incidence)).tocsr()
+    laplacian = laplacian_of(u.size, to.pairs, to.weights)
     level = np.bincount(to.of_arm, u * means) / np.bincount(to.of_arm, u)
     shifted = means - level[to.of_arm]
-    found = np.empty_like(means)
+    lam = np.empty_like(means)
     groups = [np.arange(u.size)] if radii.size == 1 else [np.flatnonzero(to.of_arm == c) for c in range(radii.size)]
     for arms, R in zip(groups, radii.tolist(), strict=True):
-        part = _projected(laplacian[arms][:, arms].tocsc(), u[arms], shifted[arms], R)
-        if part is None:
+        closest = _projected(laplacian[arms][:, arms].tocsc(), u[arms], shifted[arms], R)
+        if closest is None:
             return None
         # Means that are smooth enough are returned exactly, without rounding errors.
-        kept = (u[arms] > 0) & (part == shifted[arms])
-        found[arms] = np.where(kept, means[arms], part + level[to.of_arm[arms]])
-    return found
+        unchanged = (u[arms] > 0) & (closest == shifted[arms])
+        lam[arms] = np.where(unchanged, means[arms], closest + level[to.of_arm[arms]])
+    return lam
 
 
 def _projected(laplacian: sparse.csc_array, u: Vector, means: Vector, R: float) -> Vector | None:

@@ -20,10 +20,9 @@ from spectralbai.errors import StorageError
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.events import Entry, Event
 from spectralbai.journal.fold import Fold, OnCheck
-from spectralbai.patience import within
 from spectralbai.study.ledger import Ledger, Standing, StoredState
 from spectralbai.study.storage import Storage
-from spectralbai.threads import ProcessLock, one_thread
+from spectralbai.threads import ProcessLock, one_thread, within
 
 if TYPE_CHECKING:
     from spectralbai.policy import State

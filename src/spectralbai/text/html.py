@@ -1,67 +1,28 @@
 """Tables as HTML, for pages and notebooks; all text is escaped.
 
-The only script is `SCRIPT`, which pages with long tables use.
+The only script is `script()`, which pages with long tables use.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from functools import cache
 from html import escape
+from pathlib import Path
 from typing import Any
 
 BOX = '<div class="box" style="overflow-x: auto">'
 """Starts a box in which content wider than the page can be scrolled."""
 PAGE_ROWS = 25
 """Number of rows that a long table shows at a time."""
-SCRIPT = """<script>
-for (const part of document.querySelectorAll(".paged")) {
-  const data = JSON.parse(part.querySelector("script").textContent);
-  const controls = part.querySelector(".controls"), body = part.querySelector("tbody");
-  const search = controls.querySelector("input"), kind = controls.querySelector("select");
-  const [back, next] = controls.querySelectorAll("button"), where = controls.querySelector(".where");
-  const cell = (column, row) => Array.isArray(column) ? column[row] : column.different[column.which[row]];
-  const first = data.columns[0], total = data.total;
-  const words = Array.from({length: total}, (_, row) => cell(first, row).toLowerCase());
-  const number = new Intl.NumberFormat("en");
-  let found = [], from = 0;
-  const show = () => {
-    const shown = found.slice(from, from + data.rows);
-    body.replaceChildren(...shown.map(row => {
-      const line = document.createElement("tr");
-      data.columns.forEach((column, place) => {
-        const here = document.createElement("td");
-        here.textContent = cell(column, row);
-        here.style.textAlign = place ? "right" : "left";
-        line.append(here);
-      });
-      return line;
-    }));
-    back.disabled = from === 0;
-    next.disabled = from + data.rows >= found.length;
-    where.textContent = found.length
-      ? `${number.format(from + 1)} to ${number.format(from + shown.length)} of ${number.format(found.length)}`
-      : "none found";
-  };
-  const look = () => {
-    const text = search.value.trim().toLowerCase(), chosen = kind ? kind.value : "";
-    found = [];
-    for (let row = 0; row < total; row++)
-      if ((chosen === "" || data.kinds.which[row] === +chosen) && words[row].includes(text)) found.push(row);
-    from = 0;
-    show();
-  };
-  const turn = step => { from += step * data.rows; show(); };
-  search.addEventListener("input", look);
-  if (kind) kind.addEventListener("change", look);
-  back.addEventListener("click", () => turn(-1));
-  next.addEventListener("click", () => turn(1));
-  controls.hidden = false;
-  look();
-}
-</script>
-"""
-"""Turns the pages of every `paged` table and searches in it; it must come after the last such table of a page."""
+
+
+@cache
+def script() -> str:
+    """Returns the script that turns the pages of every `paged` table and searches in it; it must come after the last
+    such table of a page."""
+    return f"<script>\n{Path(__file__).with_name('paged.js').read_text('utf-8')}</script>\n"
 
 
 def paragraph(text: str) -> str:
@@ -83,7 +44,7 @@ def paged(headings: Sequence[str], rows: Sequence[Sequence[str]], kinds: Sequenc
     """Returns a table of many rows that shows some rows at a time, with a search in the first column.
 
     `kinds` gives the kind of each row, so that the reader can select one kind; `kind_is` is the name of this choice.
-    The page contains all rows, as JSON that `SCRIPT` reads. If scripts do not run, only the first rows are shown.
+    The page contains all rows, as JSON that `script` reads. If scripts do not run, only the first rows are shown.
     """
     names = list(dict.fromkeys(kinds))
     choice = ""

@@ -1,28 +1,31 @@
-"""Generators of instances: a graph of a named topology and means on it, the same for the same seed.
+"""Generated instances: a graph of a named topology and means on it, the same for the same seed.
 
 Every generator takes `slack`, sigma and tolerance. The instance has R = slack S(mu), so with slack below 1 the
-hypothesis S(mu) <= R is false. A smooth signal ranges from 0 to 1, and `lead` is added to its best arm.
+hypothesis S(mu) <= R is false. A smooth signal ranges from 0 to 1, and `lead` is added to its best arm. The real
+networks are those that come with networkx.
 """
 
 from __future__ import annotations
 
 import inspect
 import itertools
+import math
 from collections.abc import Callable
 from typing import Any, TypedDict, TypeVar, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from spectralbai.arrays import Vector
+from spectralbai.arrays import Indices, Vector
 from spectralbai.checks import check_integer, check_number
-from spectralbai.errors import InvalidInput
+from spectralbai.errors import InvalidInput, SpectralBAIError
 from spectralbai.graph import Categories, Graph
 from spectralbai.instance import Instance
-from spectralbai.instances import signals
 from spectralbai.problem import Problem
 
 F = TypeVar("F", bound=Callable[..., Instance])
+MODES = 3
+"""Number of non-constant Laplacian eigenvectors that dominate a smooth signal."""
 
 
 class Shared(TypedDict, total=False):
@@ -49,10 +52,53 @@ class Clusters(Shared, total=False):
     best: float
 
 
+def smooth_signal(graph: Graph, rng: np.random.Generator) -> Vector:
+    """Returns a random combination of low-frequency Laplacian eigenvectors, scaled to [0, 1].
+
+    White noise is damped by exp(-theta / theta_m) along each eigenvector with eigenvalue theta, where theta_m is the
+    `MODES`-th eigenvalue above zero. This is a function of the Laplacian and so well defined even if eigenvalues are
+    repeated; a sum of the first eigenvectors would not be.
+    """
+    mu: Vector = rng.standard_normal(graph.n_arms)
+    if not isinstance(graph, Categories):  # inside a category all signals of one variance are equally smooth
+        theta, vectors = np.linalg.eigh(graph.laplacian.toarray())
+        cut = theta[min(graph.n_components + MODES, graph.n_arms) - 1]
+        damping = np.exp(-theta / cut) if graph.n_edges else np.ones(graph.n_arms)
+        mu = vectors @ (damping * (vectors.T @ mu))
+    scaled: Vector = (mu - mu.min()) / (mu.max() - mu.min())
+    return scaled
+
+
+def clustered_signal(cluster: Indices, levels: tuple[float, float], spread: float, rng: np.random.Generator) -> Vector:
+    """Returns a level per cluster, uniform in `levels`, plus `spread` times white noise per arm."""
+    low, high = _check_levels(levels)
+    spread = check_number("spread", spread, "a finite non-negative number", low=0.0, strict=False)
+    level = rng.uniform(low, high, size=int(cluster.max()) + 1)
+    mu: Vector = level[cluster] + spread * rng.standard_normal(cluster.size)
+    return mu
+
+
+def raise_best(mu: Vector, lead: float) -> Vector:
+    """Returns `mu` with `lead` added to its largest entry."""
+    lead = check_number("lead", lead, "a finite non-negative number", low=0.0, strict=False)
+    raised = mu.copy()
+    raised[np.argmax(mu)] += lead
+    return raised
+
+
+def _check_levels(levels: Any) -> tuple[float, float]:
+    if not isinstance(levels, tuple | list) or len(levels) != 2:
+        raise InvalidInput(f"`levels` must be (low, high), got {levels!r}")
+    low, high = (check_number("levels", level, "two finite numbers", low=-math.inf, strict=True) for level in levels)
+    if low > high:
+        raise InvalidInput(f"`levels` must be (low, high) with low <= high, got {levels!r}; swap them")
+    return low, high
+
+
 def smooth_instance(
     given: Graph | Callable[[np.random.Generator], Graph],
     labels: list[str] | None = None,
-    signal: Callable[[Graph, np.random.Generator], Vector] = signals.smooth,
+    signal: Callable[[Graph, np.random.Generator], Vector] = smooth_signal,
     *,
     lead: float = 0.05,
     slack: float = 1.5,
@@ -63,7 +109,7 @@ def smooth_instance(
     """Returns a smooth signal, or another one, on any graph, which may be random; `lead` is added to its best arm."""
     rng = _generator(seed)
     graph = given if isinstance(given, Graph) else given(rng)
-    return _instance(graph, signals.raise_best(signal(graph, rng), lead), slack, sigma, tolerance, labels)
+    return _instance(graph, raise_best(signal(graph, rng), lead), slack, sigma, tolerance, labels)
 
 
 def clustered_instance(
@@ -85,7 +131,7 @@ def clustered_instance(
         raise InvalidInput(f"`lone_best` must be True or False, got {lone_best!r}")
     graph, rng = graph_of(lone_best), _generator(seed)
     best = check_number("best", best, "a finite number", low=-np.inf, strict=True)
-    mu = signals.clustered(np.arange(graph.n_arms) // size, levels, spread, rng)
+    mu = clustered_signal(np.arange(graph.n_arms) // size, levels, spread, rng)
     arm = graph.n_arms - 1 if lone_best else int(rng.integers(graph.n_arms))
     highest = float(np.delete(mu, arm).max())
     if best <= highest:
@@ -117,7 +163,8 @@ def with_keywords_of(shared: Callable[..., Instance]) -> Callable[[F], F]:
 
     def spelled_out(generator: F) -> F:
         *own, _ = inspect.signature(generator).parameters.values()
-        passed_on = (each for each in inspect.signature(shared).parameters.values() if each.kind is each.KEYWORD_ONLY)
+        _, *keywords = inspect.signature(shared).parameters.values()
+        passed_on = (keyword for keyword in keywords if keyword.kind is keyword.KEYWORD_ONLY)
         shown: Any = generator
         shown.__signature__ = inspect.Signature([*own, *passed_on], return_annotation="Instance")
         return generator
@@ -131,9 +178,8 @@ def path(n_arms: int, **signal: Unpack[Signal]) -> Instance:
 
     Examples:
         >>> import spectralbai as sb
-        >>> instance = sb.instances.path(6)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (6, 5)
+        >>> sb.instances.path(6).problem.graph.n_edges
+        5
     """
     n_arms = check_integer("n_arms", n_arms, 2)
     return smooth_instance(Graph.from_edges(n_arms, itertools.pairwise(range(n_arms))), **signal)
@@ -145,9 +191,8 @@ def ring(n_arms: int, **signal: Unpack[Signal]) -> Instance:
 
     Examples:
         >>> import spectralbai as sb
-        >>> instance = sb.instances.ring(6)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (6, 6)
+        >>> sb.instances.ring(6).problem.graph.n_edges
+        6
     """
     n_arms = check_integer("n_arms", n_arms, 3)
     return smooth_instance(Graph.from_edges(n_arms, [(a, (a + 1) % n_arms) for a in range(n_arms)]), **signal)
@@ -159,9 +204,8 @@ def grid(rows: int, columns: int, **signal: Unpack[Signal]) -> Instance:
 
     Examples:
         >>> import spectralbai as sb
-        >>> instance = sb.instances.grid(3, 4)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (12, 17)
+        >>> sb.instances.grid(3, 4).problem.graph.n_edges
+        17
     """
     rows, columns = check_integer("rows", rows, 1), check_integer("columns", columns, 1)
     arms = np.arange(rows * columns).reshape(rows, columns)
@@ -176,9 +220,8 @@ def star(n_arms: int, **signal: Unpack[Signal]) -> Instance:
 
     Examples:
         >>> import spectralbai as sb
-        >>> instance = sb.instances.star(6)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (6, 5)
+        >>> sb.instances.star(6).problem.graph.n_edges
+        5
     """
     n_arms = check_integer("n_arms", n_arms, 2)
     return smooth_instance(Graph.from_edges(n_arms, [(0, a) for a in range(1, n_arms)]), **signal)
@@ -190,9 +233,8 @@ def complete(n_arms: int, **signal: Unpack[Signal]) -> Instance:
 
     Examples:
         >>> import spectralbai as sb
-        >>> instance = sb.instances.complete(5)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (5, 10)
+        >>> sb.instances.complete(5).problem.graph.n_edges
+        10
     """
     n_arms = check_integer("n_arms", n_arms, 2)
     return smooth_instance(Graph.from_edges(n_arms, itertools.combinations(range(n_arms), 2)), **signal)
@@ -207,9 +249,8 @@ def cliques(n_cliques: int, size: int, **clusters: Unpack[Clusters]) -> Instance
 
     Examples:
         >>> import spectralbai as sb
-        >>> instance = sb.instances.cliques(2, 5)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (11, 20)
+        >>> sb.instances.cliques(2, 5).problem.graph.n_edges
+        20
     """
     n_cliques, size = check_integer("n_cliques", n_cliques, 1), check_integer("size", size, 1)
     firsts = range(0, n_cliques * size, size)
@@ -226,9 +267,8 @@ def catalogue(n_categories: int, size: int, **clusters: Unpack[Clusters]) -> Ins
 
     Examples:
         >>> import spectralbai as sb
-        >>> instance = sb.instances.catalogue(20, 100)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (2001, 99000)
+        >>> sb.instances.catalogue(20, 100).problem.graph.n_edges
+        99000
     """
     n_categories, size = check_integer("n_categories", n_categories, 1), check_integer("size", size, 1)
     labels = [f"category {c}" for c in range(n_categories) for _ in range(size)]
@@ -253,20 +293,21 @@ def stochastic_block(
 
     Examples:
         >>> import spectralbai as sb
-        >>> instance = sb.instances.stochastic_block(2, 8, seed=1)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (16, 33)
+        >>> sb.instances.stochastic_block(2, 8, seed=1).problem.graph.n_edges
+        33
     """
     n_arms = check_integer("n_blocks", n_blocks, 1) * check_integer("size", size, 1)
-    p_inside, p_across = _check_probability("p_inside", p_inside), _check_probability("p_across", p_across)
+    rule = "a probability between 0 and 1"
+    p_inside = check_number("p_inside", p_inside, rule, low=0.0, high=1.0, strict=False)
+    p_across = check_number("p_across", p_across, rule, low=0.0, high=1.0, strict=False)
 
     def joined(rng: np.random.Generator) -> Graph:
         a, b = np.triu_indices(n_arms, k=1)
-        kept = rng.random(a.size) < np.where(a // size == b // size, p_inside, p_across)
-        return Graph.from_edges(n_arms, list(zip(a[kept].tolist(), b[kept].tolist(), strict=True)))
+        drawn = rng.random(a.size) < np.where(a // size == b // size, p_inside, p_across)
+        return Graph.from_edges(n_arms, list(zip(a[drawn].tolist(), b[drawn].tolist(), strict=True)))
 
     block = np.arange(n_arms) // size
-    return smooth_instance(joined, None, lambda _, rng: signals.clustered(block, levels, spread, rng), **signal)
+    return smooth_instance(joined, None, lambda _, rng: clustered_signal(block, levels, spread, rng), **signal)
 
 
 @with_keywords_of(smooth_instance)
@@ -275,9 +316,8 @@ def barabasi_albert(n_arms: int, attachments: int = 2, **signal: Unpack[Signal])
 
     Examples:
         >>> import spectralbai as sb
-        >>> instance = sb.instances.barabasi_albert(10)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (10, 16)
+        >>> sb.instances.barabasi_albert(10).problem.graph.n_edges
+        16
     """
     return smooth_instance(lambda rng: attached(n_arms, attachments, rng), **signal)
 
@@ -288,12 +328,59 @@ def nearest_neighbors(n_arms: int, neighbors: int = 5, **signal: Unpack[Signal])
 
     Examples:
         >>> import spectralbai as sb
-        >>> instance = sb.instances.nearest_neighbors(10, 3)
-        >>> instance.problem.n_arms, instance.problem.graph.n_edges
-        (10, 18)
+        >>> sb.instances.nearest_neighbors(10, 3).problem.graph.n_edges
+        18
     """
     n_arms = check_integer("n_arms", n_arms, 2)
     return smooth_instance(lambda rng: Graph.from_features(rng.random((n_arms, 2)), neighbors), **signal)
+
+
+@with_keywords_of(smooth_instance)
+def karate_club(**signal: Unpack[Signal]) -> Instance:
+    """Returns a smooth signal on Zachary's karate club: 34 members, weighted by how many contexts they met in.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> sb.instances.karate_club().problem.graph.n_edges
+        78
+    """
+    return _network("karate_club_graph", **signal)
+
+
+@with_keywords_of(smooth_instance)
+def les_miserables(**signal: Unpack[Signal]) -> Instance:
+    """Returns a smooth signal on the 77 characters of the novel, weighted by the scenes they share.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> sb.instances.les_miserables().problem.graph.n_edges
+        254
+    """
+    return _network("les_miserables_graph", **signal)
+
+
+@with_keywords_of(smooth_instance)
+def florentine_families(**signal: Unpack[Signal]) -> Instance:
+    """Returns a smooth signal on the marriages between 15 families of Florence.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> sb.instances.florentine_families().problem.graph.n_edges
+        20
+    """
+    return _network("florentine_families_graph", **signal)
+
+
+def _network(name: str, **signal: Unpack[Signal]) -> Instance:
+    try:
+        import networkx
+    except ModuleNotFoundError:
+        raise SpectralBAIError(
+            "this network needs networkx, which is not installed; run: pip install networkx"
+        ) from None
+    network: Any = getattr(networkx, name)()
+    labels = [str(node) for node in network.nodes]
+    return smooth_instance(Graph.from_networkx(network), labels, **signal)
 
 
 def attached(n_arms: int, attachments: int, rng: np.random.Generator) -> Graph:
@@ -312,9 +399,11 @@ def attached(n_arms: int, attachments: int, rng: np.random.Generator) -> Graph:
     return Graph.from_edges(n_arms, edges)
 
 
-def _check_probability(name: str, value: Any) -> float:
-    rule = "a probability between 0 and 1"
-    probability = check_number(name, value, rule, low=0.0, strict=False)
-    if probability > 1:
-        raise InvalidInput(f"`{name}` must be {rule}, got {value}")
-    return probability
+KINDS: dict[str, Callable[..., Instance]] = {
+    kind.__name__: kind
+    for kind in (
+        *(path, ring, grid, star, complete, cliques, catalogue, stochastic_block, barabasi_albert, nearest_neighbors),
+        *(karate_club, les_miserables, florentine_families),
+    )
+}
+"""The generators by name."""
