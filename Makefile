@@ -35,6 +35,7 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks.catalogue
 	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.service
+	$(BIN)/python -m benchmarks.tables
 
 verify: verify-risk verify-intervals verify-plans verify-kills verify-service
 
