@@ -1,18 +1,20 @@
 """Real tables of outcomes: twenty learners on data sets, and the settings of a support-vector machine on folds.
 
-`python -m benchmarks.tables` prints their sizes and what pairing is worth. What takes long is kept in `CACHE`: the
-learners are fetched by pip (70 MB, once), the support-vector machines are fitted (6,000 fits, some minutes, once).
+`python -m benchmarks.tables` prints their sizes and what pairing is worth; `--extract FOLDER` writes the extract that
+is in examples/ instead. What takes long is kept in `CACHE`: the learners are fetched by pip (70 MB, once), the
+support-vector machines are fitted (6,000 fits, some minutes, once).
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import io
 import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib.util import find_spec
 from multiprocessing import get_context
@@ -60,6 +62,23 @@ def lcdb() -> Benchmark:
 def module_of(learner: str) -> str:
     """Returns the module of scikit-learn that a learner of the database is in."""
     return "sklearn.svm" if learner.startswith("SVC_") else learner.rpartition(".")[0]
+
+
+def write_extract(folder: Path) -> None:
+    """Writes accuracies.csv and learners.csv: those splits of `lcdb` that have one of the first four outer seeds, which
+    choose the test data, and the first inner seed, 0. The rule does not look at outcomes."""
+    table = lcdb().table
+    seeds = [item.split(", ") for item in table.items]
+    picked = [j for j, (_, outer, inner) in enumerate(seeds) if int(outer) < 4 and inner == "0"]
+    names = [learner.rpartition(".")[2].removesuffix("Classifier") for learner in table.options]
+    rows = [
+        (name, f"{seeds[j][0]}-{seeds[j][1]}", f"{table.outcomes[a, j]:.4g}", seeds[j][0])
+        for a, name in enumerate(names)
+        for j in picked
+    ]
+    modules = [(name, module_of(learner)) for name, learner in zip(names, table.options, strict=True)]
+    _write_csv(folder / "accuracies.csv", [("learner", "split", "accuracy", "data set"), *rows])
+    _write_csv(folder / "learners.csv", [("learner", "module"), *modules])
 
 
 def svm_digits(jobs: int = 2) -> Benchmark:
@@ -120,10 +139,7 @@ def _fetch(file: Path) -> None:
         assert content is not None
         with io.TextIOWrapper(content, "utf-8", newline="") as lines:
             rows = [*_rows(lines)]
-    part = file.with_suffix(".part")
-    with part.open("w", encoding="utf-8", newline="") as text:
-        csv.writer(text).writerows(rows)
-    part.replace(file)
+    _write_csv(file, rows)
     archive.unlink()
     wanted.unlink()
 
@@ -136,6 +152,13 @@ def _rows(lines: Iterator[str]) -> Iterator[tuple[str, ...]]:
             yield row["learner"], item, row["score_test"], row["openmlid"]
 
 
+def _write_csv(file: Path, rows: Iterable[tuple[str, ...]]) -> None:
+    part = file.with_suffix(".part")
+    with part.open("w", encoding="utf-8", newline="") as text:
+        csv.writer(text, lineterminator="\n").writerows(rows)
+    part.replace(file)
+
+
 def _write(file: Path, values: Vector) -> None:
     part = file.with_suffix(".part.npy")
     np.save(part, values)
@@ -143,7 +166,13 @@ def _write(file: Path, values: Vector) -> None:
 
 
 def main() -> None:
-    """Prints the size of every table, and what pairing is worth."""
+    """Prints the size of every table, and what pairing is worth; or writes the extract."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--extract", metavar="FOLDER", type=Path)
+    folder = parser.parse_args().extract
+    if folder is not None:
+        write_extract(folder)
+        return
     for name, (table, graph) in (("Learners", lcdb()), ("Support-vector machines", svm_digits())):
         print(f"{name}: {table.described()}, {graph.n_edges} edges")
         for kind, each in (("items", table), ("clusters as items", table.by_cluster())):

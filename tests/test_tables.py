@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from spectralbai import InvalidInput, NotFound, Table
+from spectralbai.inputs.table import CsvTable, arms_from
 
 SCORES = [[0.9, 0.5, 0.7, 0.5], [0.8, 0.4, math.nan, 0.2], [0.1, 0.2, 0.3, 0.4]]
 TABLE = Table(SCORES, ["new", "old", "none"], ["q1", "q2", "q3", "q4"], ["x", "y", "x", "y"])
@@ -115,6 +116,20 @@ def test_what_a_table_cannot_tell_is_refused_with_the_reason() -> None:
         TABLE.by_cluster()
     with pytest.raises(InvalidInput, match="pairing needs two items with an outcome of every option, got 1"):
         _ = Table([[1, 2], [3, math.nan]]).pairing
+
+
+def test_the_extract_of_real_accuracies_is_a_complete_table() -> None:
+    examples = Path(__file__).parents[1] / "examples"
+    names = {"option": "learner", "item": "split", "outcome": "accuracy", "cluster": "data set"}
+    table = Table.from_csv(examples / "accuracies.csv", **names)
+    assert table.described() == "20 options on 236 items in 62 clusters"
+    assert table.outcomes.min() >= 0 and table.outcomes.max() <= 1
+    assert table.pairing.ratio == pytest.approx(0.0078, abs=1e-4)
+    assert all(item.startswith(f"{cluster}-") for item, cluster in zip(table.items, table.clusters or (), strict=True))
+    learners = CsvTable.from_text((examples / "learners.csv").read_text("utf-8"))
+    assert arms_from(learners) == table.options and len(set(learners.column("module"))) == 8
+    licence = (examples / "accuracies_LICENSE.txt").read_text("utf-8")
+    assert "MIT License" in licence and "Copyright (c) 2021 Felix Mohr" in licence
 
 
 def test_errors_name_the_file(tmp_path: Path) -> None:
