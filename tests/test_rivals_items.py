@@ -43,6 +43,11 @@ def test_a_rival_uses_the_trials_of_its_schedule(rival: Rival, trials: int, used
     assert rival(table(), ORDER, trials) == Choice(2, used)
 
 
+def test_halving_an_odd_number_of_options_keeps_the_larger_half() -> None:
+    outcomes = np.vstack([table(), np.full(50, 0.4)])
+    assert successive_halving(outcomes, ORDER, 120) == Choice(2, 8 * 5 + 13 * 3 + 20 * 2)
+
+
 @pytest.mark.parametrize(("rival", "size"), [(same_items, 20), (successive_halving, 10), (successive_rejects, 16)])
 def test_a_rival_compares_options_on_the_first_items_of_the_order(rival: Rival, size: int) -> None:
     """Option 0 is dropped first unless it has become better by then."""

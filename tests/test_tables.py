@@ -66,7 +66,7 @@ def shared(share: float) -> Table:
     ("table", "words"),
     [
         (shared(0.9), "tried on the same items, options need up to 10 times fewer trials."),
-        (shared(0.0), "it hardly matters whether options are tried on the same items."),
+        (shared(0.05), "it hardly matters whether options are tried on the same items."),
         (shared(-0.5), "better try options on different items."),
         (Table([[0.3, 0.9, 0.4], [0.1, 0.7, 0.2]]), "Their difference is the same on every item"),
         (Table([[1, 1], [0, 0]]), "Neither varies from item to item: one item tells them apart."),
