@@ -35,6 +35,8 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks.catalogue
 	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.service
+	$(BIN)/python -m benchmarks.tables
+	$(BIN)/python -m benchmarks.rivals_items
 
 verify: verify-risk verify-intervals verify-plans verify-kills verify-service
 

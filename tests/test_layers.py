@@ -47,6 +47,9 @@ LAYERS: list[dict[str, str]] = [
         "simulate": "one policy, one vector of means, one seed; and many, on an Executor",
     },
     {
+        "tables": "outcomes of options on items that are known: read, checked, and what pairing is worth",
+    },
+    {
         "policy": "a sampling rule and stopping rules behind init, ask, tell, verdict and estimates",
     },
     {
@@ -71,7 +74,7 @@ LAYERS: list[dict[str, str]] = [
     },
     {
         "instances": "generators of instances",
-        "inputs": "what people give as tables: features, past results, counts",
+        "inputs": "what people give as tables: features, past results, counts, outcomes on items",
     },
     {
         "instance": "problem, means and labels, and their JSON form",

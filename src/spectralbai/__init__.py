@@ -27,6 +27,7 @@ __all__ = [
     "StorageError",
     "Studies",
     "Study",
+    "Table",
     "__version__",
     "closest_alternative",
     "estimate",
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
     from spectralbai.problem import Problem
     from spectralbai.responder import Alternative, closest_alternative
     from spectralbai.study import Studies, Study
+    from spectralbai.tables import Table
 else:  # hidden from type checkers, which would otherwise accept any name
     _HOMES = {
         "allocation": ("Allocation", "lower_bound", "solve_allocation"),
@@ -67,6 +69,7 @@ else:  # hidden from type checkers, which would otherwise accept any name
         "problem": ("Problem",),
         "simulate": ("simulate",),
         "study": ("Studies", "Study"),
+        "tables": ("Table",),
     }
 
     def __getattr__(name: str) -> object:

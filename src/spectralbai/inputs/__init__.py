@@ -1,1 +1,1 @@
-"""Tables that users give: features of options, past results, counts."""
+"""Tables that users give: features of options, past results, counts, outcomes on items."""

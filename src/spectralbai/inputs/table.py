@@ -66,8 +66,8 @@ class CsvTable:
         if not rows:
             raise InvalidInput("the file is empty; the first line must name the columns")
         columns, rows = rows[0], rows[1:]
-        repeated = next((name for name in columns if columns.count(name) > 1), None)
-        if repeated is not None:
+        if len(set(columns)) < len(columns):
+            repeated = next(name for name in columns if columns.count(name) > 1)
             raise InvalidInput(f'line {lines[0]}: the column "{repeated}" is there twice; rename one')
         if not rows:
             raise InvalidInput("there is no row below the column names; add one per line")
@@ -95,21 +95,20 @@ class CsvTable:
 
     def numbers(self, name: str) -> Vector:
         """Returns a column as finite numbers."""
-        cells = self.column(name)
-        values = np.empty(len(cells))
-        for i, (cell, line) in enumerate(zip(cells, self.lines, strict=True)):
-            number = self.number(cell)
-            if number is None:
-                what = "an empty cell" if not cell else f'"{cell}"'
-                raise InvalidInput(
-                    f'line {line}, column "{name}": a number is needed, got {what}; fill it in or remove the row'
-                )
-            if not abs(number) <= LARGEST:
-                raise InvalidInput(
-                    f'line {line}, column "{name}": a finite number up to {LARGEST:g} is needed, got "{cell}"'
-                )
-            values[i] = number
-        return values
+        rows = zip(self.column(name), self.lines, strict=True)
+        return np.array([self.finite(cell, line, name) for cell, line in rows])
+
+    def finite(self, cell: str, line: int, name: str, remedy: str = "fill it in or remove the row") -> float:
+        """Returns the finite number in a cell of a line and a column."""
+        number = self.number(cell)
+        if number is None:
+            what = "an empty cell" if not cell else f'"{cell}"'
+            raise InvalidInput(f'line {line}, column "{name}": a number is needed, got {what}; {remedy}')
+        if not abs(number) <= LARGEST:
+            raise InvalidInput(
+                f'line {line}, column "{name}": a finite number up to {LARGEST:g} is needed, got "{cell}"'
+            )
+        return number
 
     def filled(self, name: str) -> list[str]:
         """Returns a column of words, such as labels; raises InvalidInput if a cell is empty."""
