@@ -113,6 +113,17 @@ def test_equations_and_sections_that_are_cited_are_there() -> None:
     assert not missing
 
 
+def test_the_tests_of_what_the_paper_gets_wrong_are_there() -> None:
+    section = (DOCS / "theory.md").read_text("utf-8").split("\n## 11. ")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| E\d+ \|.*$", section, re.MULTILINE)
+    assert len(rows) >= 14
+    for row in rows:
+        cited = re.findall(r"`(test_\w+\.py)::(test_\w+)`", row.split("|")[-2])
+        assert cited, f"no test is named: {row}"
+        for file, name in cited:
+            assert f"\ndef {name}(" in (ROOT / "tests" / file).read_text("utf-8"), f"{file} has no {name}"
+
+
 def test_the_files_that_a_trial_passes_through_exist() -> None:
     steps = re.split(r"^\d+\. ", (DOCS / "one_trial.md").read_text("utf-8"), flags=re.MULTILINE)[1:]
     found_in = [re.findall(r"`(src/[^`]+)`", step) for step in steps]

@@ -55,9 +55,7 @@ def test_the_guarantee_says_more_than_that_the_answer_is_no_worse_than_equal_sha
     assert loss(*LONE, run.omega) <= bound < loss(*LONE, np.full(20, 1 / 20))
 
 
-@pytest.mark.parametrize(
-    ("case", "t"), [(LONE, 400), (LONE, 1500), (CASES["paper"], 10_000), (CASES["paper"], 40_000)]
-)
+@pytest.mark.parametrize(("case", "t"), [(LONE, 400), (LONE, 1500), (CASES["paper"], 10_000), (CASES["paper"], 40_000)])
 def test_the_steps_as_printed_have_the_guarantee_of_the_theorem_where_it_says_something(
     case: tuple[Problem, np.ndarray], t: int
 ) -> None:
