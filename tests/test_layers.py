@@ -47,6 +47,9 @@ LAYERS: list[dict[str, str]] = [
         "simulate": "one policy, one vector of means, one seed; and many, on an Executor",
     },
     {
+        "trace": "one run, step by step",
+    },
+    {
         "policy": "a sampling rule and stopping rules behind init, ask, tell, verdict and estimates",
     },
     {
