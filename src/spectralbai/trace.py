@@ -20,7 +20,15 @@ from spectralbai.threads import one_thread
 @dataclass(frozen=True, eq=False)
 class Trace:
     """A simulated run: every array has a row per pull, for the time right after its result, and matrices a column per
-    arm. Of several stopping rules, the values are those of the first."""
+    arm. Of several stopping rules, the values are those of the first.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> policy = sb.SpectralTaS(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01), delta=0.1, stopping="gk16")
+        >>> trace = sb.simulate.trace(policy, mu=[3.0, 0.5, 0.6], seed=1)
+        >>> trace.arms[:4].tolist(), trace.counts[3].tolist(), trace.wealth is None, trace.verdict.decided
+        ([0, 1, 2, 1], [1.0, 2.0, 1.0], True, True)
+    """
 
     rule: str
     delta: float
