@@ -2,7 +2,7 @@
 
 from spectralbai.sampling.contract import Rng, SamplingRule, View
 from spectralbai.sampling.fixed import FixedAllocation, UniformSampling
-from spectralbai.sampling.grub import GRUBSampling
+from spectralbai.sampling.graph_elimination import GraphEliminationSampling
 from spectralbai.sampling.lucb import LUCBSampling
 from spectralbai.sampling.optimal import TIED, OptimalTracking
 from spectralbai.sampling.race import Racing
@@ -12,7 +12,7 @@ from spectralbai.sampling.tracking import Tracked, Tracker
 __all__ = [
     "TIED",
     "FixedAllocation",
-    "GRUBSampling",
+    "GraphEliminationSampling",
     "LUCBSampling",
     "OptimalTracking",
     "Racing",
