@@ -126,6 +126,11 @@ def test_equations_and_sections_that_are_cited_are_there() -> None:
     assert not missing
 
 
+def test_the_citations_are_of_this_version() -> None:
+    assert f"\nversion: {sb.__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f"  version = {{{sb.__version__}}}\n" in (ROOT / "README.md").read_text("utf-8")
+
+
 def test_the_tests_of_what_the_paper_gets_wrong_are_there() -> None:
     section = (DOCS / "theory.md").read_text("utf-8").split("\n## 11. ")[1].split("\n## ")[0]
     rows = re.findall(r"^\| E\d+ \|.*$", section, re.MULTILINE)
