@@ -47,9 +47,9 @@ class Trace:
     """What the statistic must exceed; inf before the first reading."""
     wealth: Matrix | None
     """What the account against each arm has made of 1, at most 1/delta, where the arm is beaten; None for rules without
-    accounts."""
+    accounts, and if the rule was never read."""
     candidates: Mask | None
-    """Which arms may still be best; None for rules that do not eliminate arms."""
+    """Which arms may still be best; None for rules that do not eliminate arms, and if the rule was never read."""
 
     def columns(self) -> dict[str, Any]:
         """Returns a list of numbers for each column of a table, as in `pandas.DataFrame(trace.columns())`; a matrix has
