@@ -44,6 +44,7 @@ def fit(ax: Axes) -> None:
     _turn_ticks(ax, 2 * margin)
     if legend is not None:
         for text in legend.get_texts():
+            text.set_text(text.get_text().replace("\n", " "))
             _break(text, frame.x1 - text.get_window_extent().x0)
         legend.set_in_layout(True)
     figure.draw_without_rendering()
