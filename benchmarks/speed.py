@@ -28,8 +28,8 @@ BLOCK_TARGETS, RUN_TARGETS = {51: 0.015, 501: 0.5}, {51: 0.6, 501: 60.0}
 
 
 def literal_seconds_per_sample(samples: int) -> float:
-    """Times [KG20, Algorithm 1] as printed: at every step an estimate, 100 iterations of mirror ascent, one pull,
-    one check."""
+    """Times the loop of [KG20, Algorithm 1] with the functions of this package: at every step an estimate, 100
+    iterations of mirror ascent, one pull, one check."""
     rng = np.random.default_rng(0)
     counts, sums, targets = np.ones(3), MU + rng.standard_normal(3), np.zeros(3)
     begin = time.process_time()

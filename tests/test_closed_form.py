@@ -12,7 +12,7 @@ from spectralbai import Graph, InvalidInput, Problem, closest_alternative, solve
 from spectralbai.allocation.interior_point import interior_point
 from spectralbai.responder import Responder
 
-PAPER = np.array([0.9, 0.5, 0.6, 0.3, 0.75])
+FIVE = np.array([0.9, 0.5, 0.6, 0.3, 0.75])
 
 
 def without_graph(n_arms: int, sigma: float | np.ndarray = 1.0, tolerance: float = 0.0) -> Problem:
@@ -23,8 +23,8 @@ def time_of(omega: np.ndarray, mu: np.ndarray) -> float:
     return 1 / closest_alternative(without_graph(len(mu)), mu, omega).cost
 
 
-def test_the_papers_means_have_the_known_allocation_and_time() -> None:
-    found = solve_allocation(without_graph(5), PAPER)
+def test_five_arms_have_the_known_allocation_and_time() -> None:
+    found = solve_allocation(without_graph(5), FIVE)
     assert found.solver == "closed-form"
     assert found.status == "certified"
     np.testing.assert_allclose(found.omega, [0.4473, 0.0336, 0.0634, 0.0143, 0.4413], atol=5e-5)
@@ -71,20 +71,21 @@ def recursion(c: float, leads: np.ndarray) -> np.ndarray:
     return np.array(x[::-1])
 
 
-def test_the_printed_recursion_has_no_solution_on_the_papers_own_means() -> None:
-    # f(c) = sum x_a^2 is a convex parabola: its least value over c >= 0 decides.
-    leads = np.sort(PAPER[0] - PAPER[1:])
+def test_the_printed_recursion_may_have_no_solution() -> None:
+    # f(c) = sum x_a^2 is a convex parabola: its least value over c >= 0 decides. It neither starts at 0 nor increases.
+    leads = np.sort(FIVE[0] - FIVE[1:])
     values = [float((recursion(c, leads) ** 2).sum()) for c in (0.0, 1.0, 2.0)]
     curve = np.polyfit([0.0, 1.0, 2.0], values, 2)
     lowest = max(0.0, -curve[1] / (2 * curve[0]))
-    assert curve[0] > 0
+    assert curve[0] > 0 > curve[1] and values[0] > 1
     assert float((recursion(lowest, leads) ** 2).sum()) > 1.05
 
 
-def test_the_printed_recursion_is_far_from_optimal_where_it_has_a_solution() -> None:
+def test_the_printed_recursion_is_far_from_optimal_on_the_means_of_the_paper() -> None:
     mu = np.array([0.9, 0.6, 0.5])
     leads = mu[0] - mu[1:]
     c = brentq(lambda c: float((recursion(c, leads) ** 2).sum()) - 1, 0.5, 2.0)
+    assert c == pytest.approx(0.9927, abs=5e-5)
     x = recursion(c, leads)
     omega = np.concatenate([[1.0], x]) / (1 + x.sum())
     assert (omega >= 0).all()
@@ -92,7 +93,7 @@ def test_the_printed_recursion_is_far_from_optimal_where_it_has_a_solution() -> 
     assert solve_allocation(without_graph(3), mu).characteristic_time == pytest.approx(106.154, abs=5e-4)
 
 
-@pytest.mark.parametrize("mu", [PAPER, np.array([0.9, 0.5, 0.6])], ids=["five arms", "three arms"])
+@pytest.mark.parametrize("mu", [FIVE, np.array([0.9, 0.5, 0.6])], ids=["five arms", "three arms"])
 def test_the_recursion_is_right_for_the_inverse_ratios(mu: np.ndarray) -> None:
     order = np.argsort(-mu)
     leads = mu[order[0]] - mu[order[1:]]

@@ -12,7 +12,7 @@ from scipy.stats import lognorm
 from spectralbai import Graph, Problem, SpectralRace, SpectralTaS, estimate
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.intervals import graph_intervals, plain_widths
-from spectralbai.policy import GRUB, LUCB, Estimates, Policy, State, TopTwo, Uniform
+from spectralbai.policy import LUCB, Estimates, GraphElimination, Policy, State, TopTwo, Uniform
 from spectralbai.responder import Responder
 from spectralbai.sampling.tracking import Tracked
 from spectralbai.stopping import RULES
@@ -126,7 +126,7 @@ def test_rules_that_are_not_proved_have_no_intervals_and_each_risk_has_its_own()
 
 
 def test_interval_rules_show_the_intervals_they_stop_by() -> None:
-    lucb, grub = LUCB(FREE, 0.1), GRUB(THREE_COMPONENTS, 0.1)
+    lucb, elimination = LUCB(FREE, 0.1), GraphElimination(THREE_COMPONENTS, 0.1)
     state = lucb.tell(lucb.init(), [0, 1] * 5, np.linspace(3, 4, 10))
     assert_unknown(lucb.estimates(state))  # as in every rule, nothing is read before each component has a result
     state = lucb.tell(state, [2], [3.5])
@@ -134,15 +134,15 @@ def test_interval_rules_show_the_intervals_they_stop_by() -> None:
     widths = plain_widths(state.counts, FREE.sigma, 0.1)
     np.testing.assert_allclose([found.low, found.high], [means - widths, means + widths])
     assert math.isnan(lucb.remaining(state))
-    state = grub.tell(grub.init(), [0, 3, 5, 1, 4, 4, 3], np.linspace(3, 4, 7))
-    found = grub.estimates(state)
+    state = elimination.tell(elimination.init(), [0, 3, 5, 1, 4, 4, 3], np.linspace(3, 4, 7))
+    found = elimination.estimates(state)
     centre, widths = graph_intervals(THREE_COMPONENTS, state.counts, state.data.means, 0.1)
     np.testing.assert_allclose(
         [found.low, found.high], [centre - widths + state.origin, centre + widths + state.origin]
     )
     np.testing.assert_allclose(found.mean, estimate(THREE_COMPONENTS, state.counts, state.data.means) + state.origin)
     # An anchor without results: known components are not enough.
-    assert_unknown(grub.estimates(grub.tell(grub.init(), [1, 3, 5], [0.0, 1.0, 2.0])))
+    assert_unknown(elimination.estimates(elimination.tell(elimination.init(), [1, 3, 5], [0.0, 1.0, 2.0])))
 
 
 def test_an_arm_without_results_is_unknown_to_an_interval_rule_that_knows_no_graph() -> None:

@@ -48,6 +48,7 @@ LAYERS: list[dict[str, str]] = [
     },
     {
         "tables": "outcomes of options on items that are known: read, checked, and what pairing is worth",
+        "trace": "one run, step by step",
     },
     {
         "policy": "a sampling rule and stopping rules behind init, ask, tell, verdict and estimates",

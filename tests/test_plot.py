@@ -90,6 +90,13 @@ def test_the_caption_tells_risk_and_runs() -> None:
     assert "18 to 20 runs" in plot_reproduction(fewer, 0.05).figure.get_supxlabel()
 
 
+def test_the_caption_compares_the_race_at_both_ends_run_by_run() -> None:
+    rows = [replace(row, taus=(300, 500) if row.R == RADII[0] else (400, 800)) for row in ROWS]
+    caption = plot_reproduction(rows, 0.05).figure.get_supxlabel()
+    assert "the race takes 200 samples fewer at the smallest $R$ than at the largest, standard error 100." in caption
+    assert "race" not in plot_reproduction(ROWS, 0.05).figure.get_supxlabel(), "nothing to compare"
+
+
 def test_given_axes_are_drawn_on_and_their_figure_gets_no_caption() -> None:
     given = Figure().add_subplot()
     assert plot_reproduction(ROWS, 0.01, given) is given

@@ -22,7 +22,17 @@ from spectralbai.layout import layout
 from spectralbai.plot import as_png, plot_estimates, plot_graph, plot_proportions, plot_tau_against, plot_tau_by_policy
 from spectralbai.plot.style import STYLES
 
-POLICIES = ("spectral-race", "race", "spectral-tas", "uniform", "lucb", "grub", "oracle", "top-two", "track-and-stop")
+POLICIES = (
+    "spectral-race",
+    "race",
+    "spectral-tas",
+    "uniform",
+    "lucb",
+    "graph-elimination",
+    "oracle",
+    "top-two",
+    "track-and-stop",
+)
 
 
 def row(policy: str, run: int, tau: int, counts: tuple[int, ...] = (3, 1)) -> RunRow:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 import spectralbai as sb
 from spectralbai.policy.policy import Policy
@@ -21,6 +22,37 @@ def paper(R: float = 0.01) -> sb.Problem:
     return sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R)
 
 
+def response(problem: sb.Problem, mu: Vector, omega: Vector) -> Vector:
+    """The best response: of the closest means with lam_i >= lam_best and lam' L lam <= R, for every i, the closest.
+
+    As in the paper, the two arms are merged if they tie, and the price of smoothness is searched for.
+    """
+    n, best, laplacian = mu.size, int(np.argmax(mu)), problem.graph.laplacian.toarray()
+
+    def closest(merge: Vector) -> Vector:
+        """The closest smooth means of the form merge @ x."""
+        weights, L = merge.T @ np.diag(omega) @ merge, merge.T @ laplacian @ merge
+
+        def x(gamma: float) -> Vector:
+            return np.linalg.solve(weights + 2 * gamma * L, merge.T @ (omega * mu))
+
+        def excess(gamma: float) -> float:
+            return float(x(gamma) @ L @ x(gamma) - problem.radii[0])
+
+        gamma = 0.0
+        if excess(0.0) > 0:
+            gamma = brentq(excess, 0.0, 2.0 ** next(k for k in range(60) if excess(2.0**k) < 0), xtol=1e-15, rtol=1e-13)
+        lam: Vector = merge @ x(gamma)
+        return lam
+
+    smooth, responses = closest(np.eye(n)), []
+    for i in (i for i in range(n) if i != best):
+        merge = np.delete(np.eye(n), best, axis=1)
+        merge[best] = merge[i]
+        responses.append(smooth if smooth[i] > smooth[best] else closest(merge))
+    return min(responses, key=lambda lam: float(omega @ (mu - lam) ** 2))
+
+
 def ascent(problem: sb.Problem, mu: Vector, steps: int) -> Vector:
     """Theorem 9: omega_1 uniform, eta = sqrt(2 log K / t) / L, the average of the iterates."""
     n = mu.size
@@ -29,8 +61,7 @@ def ascent(problem: sb.Problem, mu: Vector, steps: int) -> Vector:
     omega, iterates = np.full(n, 1 / n), []
     for _ in range(steps):
         iterates.append(omega)
-        lam = sb.closest_alternative(problem, mu, omega).lam
-        omega = omega * np.exp(eta * 0.5 * (mu - lam) ** 2)
+        omega = omega * np.exp(eta * 0.5 * (mu - response(problem, mu, omega)) ** 2)
         omega = omega / omega.sum()
     average: Vector = np.mean(iterates, axis=0)
     return average

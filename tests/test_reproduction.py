@@ -11,6 +11,7 @@ import pytest
 from spectralbai import Graph, Problem, SpectralRace, SpectralTaS, reproduction, simulate
 from spectralbai.errors import InvalidInput
 from spectralbai.reproduction import CURVES, RADII, CurveRow, paired_saving, reproduce
+from spectralbai.rows import Rows
 from spectralbai.simulate import Run, RunStatus, seed_of
 
 DELTA = 0.2
@@ -20,7 +21,7 @@ FEWER = RADII[::3]
 
 
 @pytest.fixture(scope="module")
-def rows() -> list[CurveRow]:
+def rows() -> Rows[CurveRow]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(reproduction, "RADII", FEWER)
         return reproduce(runs=2, delta=DELTA, seed=3)
@@ -30,21 +31,22 @@ def result(status: RunStatus, tau: int, correct: bool) -> Run:
     return Run(status, tau, 0 if correct else 1, correct, np.zeros(3), "paper", DELTA, False, 0)
 
 
-def test_rows_go_by_policy_and_rule_then_by_ascending_R(rows: list[CurveRow]) -> None:
+def test_rows_go_by_policy_and_rule_then_by_ascending_R(rows: Rows[CurveRow]) -> None:
     assert RADII == pytest.approx(np.linspace(0.01, 0.1, 10))
     assert [(row.policy, row.rule, row.R) for row in rows] == [(*curve, R) for curve in CURVES for R in FEWER]
     assert [row.proved for row in rows] == [True] * 4 + [False] * 8
     assert {row.runs + row.undecided for row in rows} == {2}
+    assert rows.columns()["R"] == [row.R for row in rows]
 
 
-def test_theory_is_that_of_the_paper(rows: list[CurveRow]) -> None:
+def test_theory_is_that_of_the_paper(rows: Rows[CurveRow]) -> None:
     kl = 0.6 * math.log(4)  # kl(.2, .8)
     times = [row.characteristic_time for row in rows[:4]]
     assert times[0] == pytest.approx(800 / 9, rel=1e-5) and times[-1] == pytest.approx(106.154, abs=1e-3)
     assert [row.lower_bound for row in rows] == pytest.approx([kl * time for time in times] * 3, rel=1e-5)
 
 
-def test_every_row_has_the_runs_of_its_policy_and_R_from_the_same_seeds(rows: list[CurveRow]) -> None:
+def test_every_row_has_the_runs_of_its_policy_and_R_from_the_same_seeds(rows: Rows[CurveRow]) -> None:
     seeds = [seed_of(3, run) for run in range(2)]
     for cell in (0, 3):
         problem = Problem(Graph.from_edges(3, [(1, 2)]), FEWER[cell], 1.0)

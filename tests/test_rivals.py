@@ -10,8 +10,8 @@ from scipy.stats import binomtest
 
 from spectralbai import Graph, Instance, InvalidInput, Problem, simulate, solve_allocation
 from spectralbai.evidence.intervals import graph_intervals, graph_precision, plain_widths
-from spectralbai.policy import GRUB, LUCB, POLICIES, OracleSampling, Race, TopTwo, TrackAndStop, Uniform
-from spectralbai.sampling.grub import Active
+from spectralbai.policy import LUCB, POLICIES, GraphElimination, OracleSampling, Race, TopTwo, TrackAndStop, Uniform
+from spectralbai.sampling.graph_elimination import Active
 from tests.means import mu_of
 from verification.coverage import chance
 
@@ -104,8 +104,8 @@ def test_blocks_of_top_two_are_drawn_from_the_results_seen_and_from_nothing_else
     assert drawn[0][-1].arms.tolist() != drawn[1][-1].arms.tolist(), "other results give other draws"
 
 
-def test_grub_pulls_the_most_uncertain_arm_left_and_never_one_eliminated() -> None:
-    policy = GRUB(PAPER.problem, 0.1, watching=(("graph-intervals", 0.01),))
+def test_graph_elimination_pulls_the_most_uncertain_arm_left_and_never_one_eliminated() -> None:
+    policy = GraphElimination(PAPER.problem, 0.1, watching=(("graph-intervals", 0.01),))
     rng, state = np.random.default_rng(0), policy.init()
     eliminated = np.zeros(3, dtype=bool)
     for _ in range(1500):
@@ -139,16 +139,16 @@ def test_only_rules_whose_pulls_depend_on_delta_say_so() -> None:
         samples = min(loose.tau, tight.tau)
         assert samples == 60, "both should still be running"
         uses_delta = policy.on(HARD).uses_delta
-        assert uses_delta == (kind in ("spectral-race", "race", "lucb", "grub"))
+        assert uses_delta == (kind in ("spectral-race", "race", "lucb", "graph-elimination"))
         if not uses_delta:
             np.testing.assert_array_equal(loose.counts, tight.counts)
 
 
-def test_grub_follows_its_own_rule_only() -> None:
-    with pytest.raises(InvalidInput, match="must be graph-intervals for GRUB"):
-        GRUB(PAPER.problem, 0.1, stopping="gk16")
-    with pytest.raises(InvalidInput, match="must be graph-intervals for GRUB"):
-        GRUB(PAPER.problem, 0.1, watching=(("intervals", 0.1),))
+def test_graph_elimination_follows_its_own_rule_only() -> None:
+    with pytest.raises(InvalidInput, match="must be graph-intervals for graph-elimination"):
+        GraphElimination(PAPER.problem, 0.1, stopping="gk16")
+    with pytest.raises(InvalidInput, match="must be graph-intervals for graph-elimination"):
+        GraphElimination(PAPER.problem, 0.1, watching=(("intervals", 0.1),))
 
 
 def test_a_policy_that_knows_no_graph_forgets_it_however_it_is_made() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.noise import Drawing
-from spectralbai.policy import Uniform
+from spectralbai.policy import LUCB, Policy, TopTwo, Uniform
 from spectralbai.tape import Tape
 
 MEANS = np.array([0.2, 0.5, 0.7, 0.4])
@@ -44,6 +44,36 @@ def test_arms_and_seeds_have_outcomes_of_their_own() -> None:
     assert np.abs(related).max() < 0.2
     assert np.abs(outcomes.mean(axis=2)).max() < 4 / np.sqrt(500)
     assert np.array_equal(outcomes[1, 2], tape(1).first(2, 500) - MEANS[2])
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        sb.SpectralRace(sb.Problem(GRAPH, 2.0), 0.1),
+        sb.SpectralRace(sb.Problem(GRAPH, 0.5), 0.01),
+        sb.SpectralTaS(sb.Problem(GRAPH, 2.0), 0.1, "gk16"),
+        sb.SpectralTaS.as_printed(sb.Problem(GRAPH, 2.0), 0.1, iterations=20),
+        Uniform(sb.Problem(GRAPH, 2.0), 0.1, "paper"),
+        TopTwo(sb.Problem(GRAPH, 2.0), 0.1, "gk16"),
+        LUCB(sb.Problem(GRAPH, 2.0), 0.1),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+@pytest.mark.parametrize("batch", [1, 7, 1000])
+def test_the_kth_outcome_of_an_arm_is_the_same_for_every_policy_and_batch(policy: Policy, batch: int) -> None:
+    luck, state, rng, seen = tape(5), policy.init(), np.random.default_rng(0), dict[int, list[float]]()
+    while state.samples < 120 and (arms := policy.ask(state, batch, rng=rng)).size:
+        outcomes = luck.read(arms)
+        for arm, outcome in zip(arms.tolist(), outcomes.tolist(), strict=True):
+            seen.setdefault(arm, []).append(outcome)
+        state = policy.tell(state, arms, outcomes)
+    assert len(seen) > 1
+    for arm, outcomes_of_arm in seen.items():
+        assert outcomes_of_arm == tape(5).first(arm, len(outcomes_of_arm)).tolist()
+    run = sb.simulate.trace(policy, MEANS, 5, max_samples=150)  # as `simulate.run` plays
+    for arm in range(4):
+        own = run.outcomes[run.arms == arm]
+        assert np.array_equal(own, tape(5).first(arm, own.size))
 
 
 def test_policies_meet_the_same_luck() -> None:

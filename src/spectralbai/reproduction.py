@@ -13,6 +13,7 @@ from spectralbai.graph import Graph
 from spectralbai.instance import Instance
 from spectralbai.policy import POLICIES
 from spectralbai.problem import Problem
+from spectralbai.rows import Rows
 from spectralbai.simulate import Run, Spread, seed_of, watch_many
 
 MEANS = (0.9, 0.5, 0.6)
@@ -60,7 +61,7 @@ def reproduce(
     seed: int = 0,
     executor: Executor | None = None,
     on_run: Callable[[int, int], object] | None = None,
-) -> list[CurveRow]:
+) -> Rows[CurveRow]:
     """Returns a row per curve and R, in the order of `CURVES` and with R ascending.
 
     Each row has `runs` runs, from the same seeds and so on the same outcomes of each arm. They depend on `seed` but not
@@ -84,10 +85,11 @@ def reproduce(
         results[done % len(cells)] += next(waiting[done % len(cells)])
         if on_run is not None:
             on_run(done + 1, total)
-    return [
+    rows = (
         _row(policy, float(problem.radii[0]), *theory[cell % len(RADII)], results[cell])
         for cell, (policy, _, problem) in enumerate(cells)
-    ]
+    )
+    return Rows(CurveRow, rows)
 
 
 def paired_saving(rows: Sequence[CurveRow], policy: str = CURVES[0][0]) -> tuple[float, float]:

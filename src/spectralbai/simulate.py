@@ -20,6 +20,8 @@ from spectralbai.noise import Drawing
 from spectralbai.policy import Policy, State
 from spectralbai.tape import Tape
 from spectralbai.threads import one_thread
+from spectralbai.trace import Trace as Trace
+from spectralbai.trace import trace as trace
 
 RunStatus = Literal["decided", "truncated", "inconsistent"]
 

@@ -111,8 +111,8 @@ BAD_FILES = {
     "a number too long": (SMALL.replace("runs = 3", "runs = 3" + "0" * 5000), "not TOML"),
     "nested too deep": (SMALL.replace("runs = 3", "runs = " + "[" * 5000), "not TOML"),
     "too many runs": (SMALL.replace("runs = 3", "runs = 3000000"), "at most 1,000,000"),
-    "grub with another rule": (
-        HEAD + PATH + '[[policies]]\nkind = "grub"\nstopping = "gk16"\n',
+    "graph-elimination with another rule": (
+        HEAD + PATH + '[[policies]]\nkind = "graph-elimination"\nstopping = "gk16"\n',
         "must be graph-intervals",
     ),
     "best arms tied": (HEAD + '[[instances]]\nkind = "complete"\nn_arms = 3\nlead = -1.0\n' + TAS, "`lead`"),

@@ -18,7 +18,7 @@ import pytest
 
 from spectralbai import Graph, Problem, SpectralTaS
 from spectralbai.arrays import Indices, Vector
-from spectralbai.policy import GRUB, LUCB, OracleSampling, Policy, State, TopTwo, TrackAndStop, Uniform
+from spectralbai.policy import LUCB, GraphElimination, OracleSampling, Policy, State, TopTwo, TrackAndStop, Uniform
 
 Case = tuple[Policy, list[float]]
 """A policy, and means to draw outcomes with."""
@@ -44,7 +44,7 @@ CASES: dict[str, Case] = {
     "track-and-stop": (TrackAndStop(EDGELESS, 0.1, stopping="gk16"), [1.0, 0.0, 0.2]),
     "top-two": (TopTwo(EDGELESS, 0.1, stopping="gk16"), [1.0, 0.0, 0.2]),
     "lucb": (LUCB(EDGELESS, 0.1), [1.0, 0.0, 0.2]),
-    "grub": (GRUB(THREE_COMPONENTS, 0.1), [0.0, 0.1, 0.2, 0.6, 0.5, 1.5]),
+    "graph-elimination": (GraphElimination(THREE_COMPONENTS, 0.1), [0.0, 0.1, 0.2, 0.6, 0.5, 1.5]),
 }
 
 

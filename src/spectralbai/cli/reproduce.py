@@ -44,7 +44,8 @@ def reproduce(
     The smaller R is, the more the graph helps. Three methods meet the same outcomes. The race aims its samples at the
     arms not yet eliminated and stops by betting, a rule whose risk is proved. "tas-printed" is the paper's Algorithm 1
     to the letter, with 300 steps of mirror ascent at every pull; its statistic ignores the graph. "tas" tracks the
-    same allocation, solved to the end, and stops by the paper's threshold for the constrained statistic ("paper").
+    optimal allocation of the smooth estimate, solved to the end, and stops by the paper's threshold for the constrained
+    statistic ("paper").
     """
     from spectralbai.checks import check_delta, check_integer
 

@@ -17,6 +17,7 @@ from spectralbai.plot.planning import plot_budget
 from spectralbai.plot.reproduction import plot_reproduction
 from spectralbai.plot.study import plot_estimates, plot_evidence, plot_race, plot_shares
 from spectralbai.plot.style import of_width
+from spectralbai.plot.trace import plot_trace
 
 __all__ = [
     "as_picture",
@@ -32,4 +33,5 @@ __all__ = [
     "plot_shares",
     "plot_tau_against",
     "plot_tau_by_policy",
+    "plot_trace",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from itertools import pairwise
@@ -43,6 +44,7 @@ def fit(ax: Axes) -> None:
     _turn_ticks(ax, 2 * margin)
     if legend is not None:
         for text in legend.get_texts():
+            text.set_text(text.get_text().replace("\n", " "))
             _break(text, frame.x1 - text.get_window_extent().x0)
         legend.set_in_layout(True)
     figure.draw_without_rendering()
@@ -87,7 +89,9 @@ def _break(text: Text, room: float, upright: bool = False) -> None:
         return
     lines = [FORMULA.sub(lambda formula: formula[0].replace(" ", "\0"), line) for line in text.get_text().split("\n")]
     least = max(len(word) for line in lines for word in line.split())
-    for most in range(max(map(len, lines)), least - 1, -1):
+    longest = max(map(len, lines))
+    start = math.ceil(1.3 * longest * room / size())  # characters are nearly alike: more of them cannot fit
+    for most in range(max(min(longest, start), least), least - 1, -1):
         broken = [part for line in lines for part in textwrap.wrap(line, most, break_long_words=False)]
         text.set_text("\n".join(broken).replace("\0", " "))
         if size() <= room:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 
 from matplotlib.axes import Axes
 
 from spectralbai.plot.style import STYLES, curve_with_bars, legend_above, new_axes, samples_on_y
-from spectralbai.reproduction import CurveRow
+from spectralbai.reproduction import CurveRow, paired_saving
 
 NAMES = {
     ("spectral-race", "betting"): "ours: race, stopped by betting",
-    ("spectral-tas", "paper"): "paper's sampling solved to the end, its threshold, constrained statistic",
+    ("spectral-tas", "paper"): (
+        "paper's sampling, solved to the end at the smooth estimate;\nconstrained statistic, paper's threshold"
+    ),
     ("spectral-tas-printed", "paper-printed"): "paper's Algorithm 1 as printed, 300 steps of mirror ascent a pull",
 }
 DODGE = 0.14
@@ -52,10 +55,18 @@ def _caption(rows: Sequence[CurveRow], delta: float) -> str:
     runs = sorted({row.runs for row in rows})
     count = f"{runs[0]}" if len(runs) == 1 else f"{runs[0]} to {runs[-1]}"
     many = "run" if runs[-1] == 1 else "runs"
+    saving, error = paired_saving(rows)
+    compared = (
+        f"\nRun by run the race takes {saving:.0f} samples fewer at the smallest $R$ than at the largest, "
+        f"standard error {error:.0f}."
+        if math.isfinite(error)
+        else ""
+    )
     return (
         "Finding the best of three arms of means 0.9, 0.5 and 0.6 from samples with Gaussian noise of standard\n"
         f"deviation 1, at a risk of error $\\delta$ = {delta:g} (our choice: the paper names none). It is known that\n"
         "the last two means are alike: their squared difference, which is 0.01, is at most $R$. Markers and bars:\n"
         f"mean and standard deviation of the samples of {count} {many} per $R$, all on the same outcomes.\n"
         "Black line: no method whose risk holds for all means that $R$ allows needs fewer samples on average."
+        f"{compared}"
     )

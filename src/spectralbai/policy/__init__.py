@@ -2,9 +2,9 @@
 
 from spectralbai.policy.estimates import Estimates
 from spectralbai.policy.policies import (
-    GRUB,
     LUCB,
     POLICIES,
+    GraphElimination,
     OracleSampling,
     Race,
     SpectralRace,
@@ -18,10 +18,10 @@ from spectralbai.policy.state import State
 from spectralbai.verdict import Verdict
 
 __all__ = [
-    "GRUB",
     "LUCB",
     "POLICIES",
     "Estimates",
+    "GraphElimination",
     "OracleSampling",
     "Policy",
     "Race",

@@ -14,7 +14,7 @@ from spectralbai.policy.printed import PrintedTaS
 from spectralbai.problem import Problem
 from spectralbai.sampling import (
     FixedAllocation,
-    GRUBSampling,
+    GraphEliminationSampling,
     ItemRacing,
     LUCBSampling,
     OptimalTracking,
@@ -147,18 +147,20 @@ class LUCB(Policy):
 
 
 @dataclass(frozen=True, eq=False)
-class GRUB(Policy):
-    """GRUB, with the intervals of theory 8.3, so that its risk is proved."""
+class GraphElimination(Policy):
+    """Elimination on the graph after GRUB (Thaker et al., 2022), with the intervals of theory 8.3, so that its risk is
+    proved."""
 
     stopping: str | StoppingRule[Any] = "graph-intervals"
-    sampling: SamplingRule[Any] = field(default=GRUBSampling(), kw_only=True)
+    sampling: SamplingRule[Any] = field(default=GraphEliminationSampling(), kw_only=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, _ in self.rules:
             if name != "graph-intervals":
                 raise InvalidInput(
-                    f"`stopping` must be graph-intervals for GRUB, whose pulls follow from that rule, got {name!r}"
+                    "`stopping` must be graph-intervals for graph-elimination, whose pulls follow from that rule, got "
+                    f"{name!r}"
                 )
 
 
@@ -172,6 +174,6 @@ POLICIES: dict[str, type[Policy]] = {
     "track-and-stop": TrackAndStop,
     "top-two": TopTwo,
     "lucb": LUCB,
-    "grub": GRUB,
+    "graph-elimination": GraphElimination,
 }
 """The policies by name."""

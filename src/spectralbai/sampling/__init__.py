@@ -2,7 +2,7 @@
 
 from spectralbai.sampling.contract import Rng, SamplingRule, View
 from spectralbai.sampling.fixed import FixedAllocation, UniformSampling
-from spectralbai.sampling.grub import GRUBSampling
+from spectralbai.sampling.graph_elimination import GraphEliminationSampling
 from spectralbai.sampling.item_race import ItemRacing
 from spectralbai.sampling.lucb import LUCBSampling
 from spectralbai.sampling.optimal import TIED, OptimalTracking
@@ -13,7 +13,7 @@ from spectralbai.sampling.tracking import Tracked, Tracker
 __all__ = [
     "TIED",
     "FixedAllocation",
-    "GRUBSampling",
+    "GraphEliminationSampling",
     "ItemRacing",
     "LUCBSampling",
     "OptimalTracking",

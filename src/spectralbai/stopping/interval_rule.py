@@ -1,4 +1,4 @@
-"""The rule of LUCB and GRUB: stop once one confidence interval is above all others."""
+"""The rule of LUCB and of elimination on the graph: stop once one confidence interval is above all others."""
 
 from __future__ import annotations
 

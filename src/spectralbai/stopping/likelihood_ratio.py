@@ -1,4 +1,7 @@
-"""Likelihood ratios against thresholds that grow with time: the rules of the papers, not proved."""
+"""Likelihood ratios against thresholds that grow with time: the rules of the papers, not proved.
+
+They are those of Gaussian outcomes; for outcomes in a range, clicks too, sigma is half of the range.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""GRUB: eliminates arms whose interval (with the graph) is below another one, and pulls the most uncertain other."""
+"""Elimination on the graph: of the arms whose interval is not below another one, pulls the most uncertain.
+
+This is not GRUB as published, whose intervals are others: their constants come with a regulariser that is tuned.
+"""
 
 from __future__ import annotations
 
@@ -25,11 +28,11 @@ class Active(Memory):
 
 
 @dataclass(frozen=True)
-class GRUBSampling(SamplingRule[Active]):
-    """Thaker, Malu, Rao and Dasarathy (2022), Maximizing and satisficing in multi-armed bandits with graph information.
+class GraphEliminationSampling(SamplingRule[Active]):
+    """Elimination with maximum-variance sampling, after Thaker, Malu, Rao and Dasarathy (2022), Maximizing and
+    satisficing in multi-armed bandits with graph information.
 
-    This is its graph elimination with maximum-variance sampling. It is given only R: the regulariser is 1/R, and the
-    intervals are those of theory 8.3, so that its risk is proved.
+    It is given only R: the regulariser is 1/R, and the intervals are those of theory 8.3, so that its risk is proved.
     """
 
     uses_delta: ClassVar[bool] = True
