@@ -10,13 +10,13 @@ they happened, and results with larger numbers come after them, even if they wer
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from spectralbai.documents import plain
+from spectralbai.checks import check_time
 from spectralbai.errors import InvalidInput
-from spectralbai.journal.body import REMEDY, Body
+from spectralbai.journal.body import REMEDY, read_fields, text, whole, write_fields
 from spectralbai.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -37,13 +37,13 @@ class Event:
     """Whether it changes the definition of the study."""
 
     def body(self) -> dict[str, Any]:
-        """Returns the fields, JSON-ready."""
-        return {each.name: plain(getattr(self, each.name)) for each in fields(self)}
+        """Returns the fields, JSON-ready; those that have their default are left out."""
+        return write_fields(self)
 
     @classmethod
-    def from_body(cls, body: Body) -> Self:
-        """Returns the event that `body` describes; raises InvalidInput if it cannot be one."""
-        return cls(**{each.name: body.value(each.name) for each in fields(cls)})
+    def from_body(cls, body: Mapping[str, Any]) -> Self:
+        """Returns the event with this body; raises InvalidInput if there can be none."""
+        return cls(**read_fields(cls, body))
 
     def define(self, definition: Definition | None, time: float) -> Definition | None:
         """Returns the definition of the study after the event, which happened at that time."""
@@ -82,10 +82,6 @@ class StudyCreated(Event):
     versions: dict[str, str]
     """Versions of the software that created the study."""
 
-    @classmethod
-    def from_body(cls, body: Body) -> StudyCreated:
-        return cls(body.object("study"), body.texts("versions"))
-
     def define(self, definition: Definition | None, time: float) -> Definition:
         from spectralbai.journal.definition import Definition  # it loads numpy, which a client can do without
 
@@ -103,10 +99,6 @@ class BlockOpened(Event):
     """Number of results before it."""
     arms: tuple[int, ...]
     """The arm of each slot."""
-
-    @classmethod
-    def from_body(cls, body: Body) -> BlockOpened:
-        return cls(body.integer("number"), body.integer("results"), body.integers("arms"))
 
     def apply(self, replay: Replay) -> None:
         replay.open(self)
@@ -133,19 +125,8 @@ class TicketsGiven(Event):
     expires: float
     tickets: tuple[Slot, ...]
 
-    def body(self) -> dict[str, Any]:
-        return {"worker": self.worker, "expires": self.expires, "tickets": [list(slot) for slot in self.tickets]}
-
-    @classmethod
-    def from_body(cls, body: Body) -> TicketsGiven:
-        slots = [
-            Slot(body.id("tickets", id_), body.whole("tickets", arm), body.whole("tickets", block))
-            for id_, arm, block in body.rows("tickets", "id, arm, block")
-        ]
-        return cls(body.words("worker", 100, blank=True), body.number("expires"), tuple(slots))
-
     def apply(self, replay: Replay) -> None:
-        replay.hand_out(self.tickets)
+        replay.hand_out(self)
 
     def enter(self, recorder: Recorder, time: float) -> None:
         for slot in self.tickets:
@@ -177,26 +158,6 @@ class ResultsTold(Event):
     abandoned: tuple[str, ...] = ()
     """Tickets of failed trials that are to be handed out again."""
 
-    def body(self) -> dict[str, Any]:
-        rows = [list(each) for each in self.results]  # there may be a million
-        others = {"origin": self.origin, "failed": self.failed, "abandoned": list(self.abandoned)}
-        return {"results": rows, **{name: value for name, value in others.items() if value}}
-
-    @classmethod
-    def from_body(cls, body: Body) -> ResultsTold:
-        origin = body.words("origin", 200) if body.holds("origin") else None
-        results = []
-        for arm, outcome, block, ticket in body.rows("results", "arm, outcome, block, ticket"):
-            if (ticket is None) == (origin is None):
-                raise InvalidInput(f"{body.path}.results must have tickets, or an origin; {REMEDY}")
-            if block is not None:
-                body.whole("results", block)
-            if ticket is not None:
-                body.id("results", ticket)
-            results.append(Told(body.whole("results", arm), outcome, block, ticket))
-        failed = body.texts("failed") if body.holds("failed") else {}
-        return cls(tuple(results), origin, failed, body.ids("abandoned") if body.holds("abandoned") else ())
-
     def apply(self, replay: Replay) -> None:
         replay.tell(self)
 
@@ -215,10 +176,6 @@ class TicketsAbandoned(Event):
     kind = "abandoned"
 
     tickets: tuple[str, ...]
-
-    @classmethod
-    def from_body(cls, body: Body) -> TicketsAbandoned:
-        return cls(body.ids("tickets"))
 
     def apply(self, replay: Replay) -> None:
         replay.check_tickets(self.tickets)
@@ -241,14 +198,15 @@ class RulesRead(Event):
     bulk: ClassVar[tuple[str, ...]] = ("lacking",)
 
     def body(self) -> dict[str, Any]:
-        own = {each.name: plain(getattr(self, each.name)) for each in fields(self) if each.name != "verdict"}
-        verdict = self.verdict.as_dict()
-        return {**own, "lacking": verdict.pop("lacking"), "verdict": verdict}
+        body = super().body()
+        return {**body, "lacking": body["verdict"].pop("lacking")}
 
     @classmethod
-    def read(cls, body: Body) -> dict[str, Any]:
-        """Returns the values of the fields that all events of this sort have."""
-        return {"results": body.integer("results"), "rule": body.words("rule", 100), "verdict": body.verdict()}
+    def from_body(cls, body: Mapping[str, Any]) -> Self:
+        verdict = body.get("verdict")
+        if isinstance(verdict, Mapping):
+            body = {**body, "verdict": {**verdict, "lacking": body.get("lacking")}}
+        return super().from_body(body)
 
 
 @dataclass(frozen=True)
@@ -259,10 +217,6 @@ class BlockClosed(RulesRead):
 
     block: int
 
-    @classmethod
-    def from_body(cls, body: Body) -> BlockClosed:
-        return cls(block=body.integer("block"), **cls.read(body))
-
     def apply(self, replay: Replay) -> None:
         replay.close(self)
 
@@ -272,10 +226,6 @@ class OptionsChanged(RulesRead):
     """There are other options from then on; tickets of blocks that were cancelled with that are given back."""
 
     abandoned: tuple[str, ...] = field(default=(), kw_only=True)
-
-    @classmethod
-    def read(cls, body: Body) -> dict[str, Any]:
-        return {**super().read(body), "abandoned": body.ids("abandoned")}
 
     def enter(self, recorder: Recorder, time: float) -> None:
         recorder.abandon(self.abandoned, time)
@@ -289,10 +239,6 @@ class OptionWithdrawn(OptionsChanged):
 
     arm: int
 
-    @classmethod
-    def from_body(cls, body: Body) -> OptionWithdrawn:
-        return cls(arm=body.integer("arm"), **cls.read(body))
-
     def apply(self, replay: Replay) -> None:
         replay.withdraw(self)
 
@@ -305,14 +251,10 @@ class OptionsJoined(OptionsChanged):
     bulk = ("lacking", "instance")
     defines = True
 
-    instance: dict[str, Any]
-    """All options from then on, in its JSON form."""
     blocks: tuple[int, ...]
     """Numbers of the blocks that stayed open; no trial of the others was handed out."""
-
-    @classmethod
-    def from_body(cls, body: Body) -> OptionsJoined:
-        return cls(instance=body.object("instance", {}), blocks=body.integers("blocks"), **cls.read(body))
+    instance: dict[str, Any] = field(default_factory=dict)
+    """All options from then on, in its JSON form; empty where long parts are left out."""
 
     def define(self, definition: Definition | None, time: float) -> Definition:
         from spectralbai.instance import Instance
@@ -357,24 +299,27 @@ def _created(definition: Definition | None) -> Definition:
     return definition
 
 
-def read_entry(place: int, d: Any) -> Entry:
-    """Returns the entry that `Entry.as_dict` wrote, checked; `place` says where it stands in the list of events."""
-    body = Body(place, d)
-    if not isinstance(d, dict):
-        raise InvalidInput(f"{body.path} must be an object; {REMEDY}")
-    kind = body.value("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise InvalidInput(f"{body.path}.kind must be one of {', '.join(KINDS)}, got {str(kind)[:40]!r}")
-    return Entry(body.integer("revision"), body.number("time"), KINDS[kind].from_body(body))
-
-
 def read_log(events: Sequence[Any]) -> list[Entry]:
-    """Returns the log whose entries `Entry.as_dict` wrote, with every event checked for itself."""
-    log = [read_entry(place, event) for place, event in enumerate(events)]
-    for place, entry in enumerate(log):
-        if entry.revision != place + 1:
-            raise InvalidInput(f"$.events[{place}].revision must be {place + 1}, got {entry.revision}; {REMEDY}")
+    """Returns the log whose entries `Entry.as_dict` wrote, with every value of the right type."""
+    log = []
+    for place, event in enumerate(events):
+        try:
+            log.append(_entry(place + 1, event))
+        except InvalidInput as error:
+            raise InvalidInput(f"$.events[{place}]: {error}; {REMEDY}") from None
     return log
+
+
+def _entry(revision: int, event: Any) -> Entry:
+    if not isinstance(event, Mapping):
+        raise InvalidInput("an event must be an object")
+    kind = KINDS.get(text("kind", event.get("kind")))
+    if kind is None:
+        raise InvalidInput(f"`kind` must be one of {', '.join(KINDS)}, got {event['kind'][:40]!r}")
+    if whole("revision", event.get("revision")) != revision:
+        raise InvalidInput(f"`revision` must be {revision}, got {event['revision']}")
+    time = check_time("time", event.get("time"))
+    return Entry(revision, time, kind.from_body(event))
 
 
 def defined_by(log: Iterable[Entry]) -> Definition:

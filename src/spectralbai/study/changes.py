@@ -55,7 +55,7 @@ def join(upkeep: Upkeep, instance: Instance) -> str:
             raise Conflict(f'the study "{upkeep.name}" has ended, and nothing could be tried; create another one')
         joining = Fold(definition, before)
         joining.join(out)
-        event = OptionsJoined(before.samples, definition.rule, joining.verdict, instance.as_dict(), out)
+        event = OptionsJoined(before.samples, definition.rule, joining.verdict, out, instance.as_dict())
         stored = StoredState.of(definition, joining.state)
 
         def record(draft: Draft) -> str | None:

@@ -33,7 +33,6 @@ from sqlalchemy.exc import IntegrityError
 
 from spectralbai.arrays import Vector
 from spectralbai.errors import Conflict, NotFound, StorageError
-from spectralbai.journal.body import Body
 from spectralbai.journal.definition import Definition, Goal, is_over
 from spectralbai.journal.entries import Result, Ticket
 from spectralbai.journal.events import KINDS, BlockClosed, Entry, OptionsJoined, defined_by
@@ -479,7 +478,7 @@ def _entry(revision: int, time: float, kind: str, body: str, bulk: str | None = 
             f'the log has an event of the kind "{kind}", unknown here; upgrade spectralbai, or register it'
         )
     values = {**json.loads(body), **(json.loads(bulk) if bulk else {})}
-    return Entry(revision, time, KINDS[kind].from_body(Body(revision - 1, values)))
+    return Entry(revision, time, KINDS[kind].from_body(values))
 
 
 def _verdict(entry: Entry) -> Verdict:
