@@ -28,14 +28,16 @@ Reader = Callable[[str, Any], Any]
 def write_fields(thing: Any) -> dict[str, Any]:
     """Returns the fields of a dataclass, JSON-ready; those that have their default are left out."""
     body = {}
-    for each in fields(thing):
-        value = getattr(thing, each.name)
-        if value != (each.default if each.default_factory is MISSING else each.default_factory()):
-            body[each.name] = _written(value)
+    for name, _, default in _fields_of(type(thing)):
+        value = getattr(thing, name)
+        if value != default:
+            body[name] = _written(value)
     return body
 
 
 def _written(value: Any) -> Any:
+    if isinstance(value, str | int):
+        return value
     if isinstance(value, tuple) and value and isinstance(value[0], tuple):
         return [list(row) for row in value]  # there may be a million
     return value.as_dict() if isinstance(value, Verdict) else plain(value)
@@ -44,20 +46,24 @@ def _written(value: Any) -> Any:
 def read_fields(kind: Any, body: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the values of the fields of a dataclass; those with a default may be missing."""
     values: dict[str, Any] = {}
-    for name, read, needed in _fields_of(kind):
+    for name, read, default in _fields_of(kind):
         if name in body:
             values[name] = read(name, body[name])
-        elif needed:
+        elif default is MISSING:
             raise InvalidInput(f"`{name}` is missing")
     return values
 
 
 @cache
-def _fields_of(kind: Any) -> list[tuple[str, Reader, bool]]:
-    """Returns the name of each field, what reads it, and whether it is needed."""
+def _fields_of(kind: Any) -> list[tuple[str, Reader, Any]]:
+    """Returns the name of each field, what reads it, and its default."""
     hints = get_type_hints(kind)
     return [
-        (each.name, _reader(hints[each.name]), each.default is MISSING and each.default_factory is MISSING)
+        (
+            each.name,
+            _reader(hints[each.name]),
+            each.default if each.default_factory is MISSING else each.default_factory(),
+        )
         for each in fields(kind)
     ]
 
@@ -81,12 +87,12 @@ def _several(read: Reader) -> Reader:
 
 def _row(kind: Any) -> Reader:
     """Returns what reads a named tuple, written as a list."""
-    readers = [_reader(each) for each in get_type_hints(kind).values()]
+    columns = [(each, _reader(hint)) for each, hint in get_type_hints(kind).items()]
 
     def read_row(name: str, value: Any) -> Any:
-        if type(value) is not list or len(value) != len(readers):
+        if type(value) is not list or len(value) != len(columns):
             raise InvalidInput(f"`{name}` must hold lists of {', '.join(kind._fields)}")
-        return kind(*[read(*each) for read, *each in zip(readers, kind._fields, value, strict=True)])
+        return kind._make([read(column, each) for (column, read), each in zip(columns, value, strict=True)])
 
     return read_row
 
@@ -97,16 +103,20 @@ def _of_kind(kind: type, what: str, name: str, value: Any) -> Any:
     raise InvalidInput(f"`{name}` must be {what}, got {str(value)[:40]!r}")
 
 
+# There may be a million values: those that are right are let through at once.
+
+
 def text(name: str, value: Any) -> str:
-    return str(_of_kind(str, "text", name, value))
+    return value if type(value) is str else str(_of_kind(str, "text", name, value))
 
 
 def whole(name: str, value: Any) -> int:
-    # There may be a million: what is right is let through before a sentence about it is put together.
     return value if type(value) is int and 0 <= value < LARGE else check_integer(name, value, 0, LARGE - 1)
 
 
 def number(name: str, value: Any) -> float:
+    if type(value) is float and -math.inf < value < math.inf:
+        return value
     return check_number(name, value, "a finite number", low=-math.inf, strict=True)
 
 
