@@ -28,7 +28,7 @@ Reader = Callable[[str, Any], Any]
 def write_fields(thing: Any) -> dict[str, Any]:
     """Returns the fields of a dataclass, JSON-ready; those that have their default are left out."""
     body = {}
-    for name, _, default in _fields_of(type(thing)):
+    for name, _, default in _fields_of(thing.__class__):
         value = getattr(thing, name)
         if value != default:
             body[name] = _written(value)

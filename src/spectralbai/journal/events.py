@@ -21,7 +21,7 @@ from spectralbai.verdict import Verdict
 
 if TYPE_CHECKING:
     from spectralbai.journal.definition import Definition
-    from spectralbai.journal.records import Recorder
+    from spectralbai.journal.records import NewRows
     from spectralbai.journal.replay import Replay
 
 
@@ -52,7 +52,7 @@ class Event:
     def apply(self, replay: Replay) -> None:
         """Changes the state as the event says; raises InvalidInput if it cannot have happened then."""
 
-    def enter(self, recorder: Recorder, time: float) -> None:
+    def enter(self, rows: NewRows, time: float) -> None:
         """Writes what the event says of tickets and results into their tables."""
 
 
@@ -103,8 +103,8 @@ class BlockOpened(Event):
     def apply(self, replay: Replay) -> None:
         replay.open(self)
 
-    def enter(self, recorder: Recorder, time: float) -> None:
-        recorder.open(self, time)
+    def enter(self, rows: NewRows, time: float) -> None:
+        rows.open(self, time)
 
 
 class Slot(NamedTuple):
@@ -128,9 +128,9 @@ class TicketsGiven(Event):
     def apply(self, replay: Replay) -> None:
         replay.hand_out(self)
 
-    def enter(self, recorder: Recorder, time: float) -> None:
+    def enter(self, rows: NewRows, time: float) -> None:
         for slot in self.tickets:
-            recorder.hand_out(slot, self.worker, time, self.expires)
+            rows.hand_out(slot, self.worker, time, self.expires)
 
 
 class Told(NamedTuple):
@@ -161,12 +161,12 @@ class ResultsTold(Event):
     def apply(self, replay: Replay) -> None:
         replay.tell(self)
 
-    def enter(self, recorder: Recorder, time: float) -> None:
+    def enter(self, rows: NewRows, time: float) -> None:
         for each in self.results:
-            recorder.tell(each, self.origin, time)
+            rows.tell(each, self.origin, time)
         for id_, reason in self.failed.items():
-            recorder.change(id_, failed=reason)
-        recorder.abandon(self.abandoned, time)
+            rows.change(id_, failed=reason)
+        rows.abandon(self.abandoned, time)
 
 
 @dataclass(frozen=True)
@@ -180,8 +180,8 @@ class TicketsAbandoned(Event):
     def apply(self, replay: Replay) -> None:
         replay.check_tickets(self.tickets)
 
-    def enter(self, recorder: Recorder, time: float) -> None:
-        recorder.abandon(self.tickets, time)
+    def enter(self, rows: NewRows, time: float) -> None:
+        rows.abandon(self.tickets, time)
 
 
 @dataclass(frozen=True)
@@ -227,8 +227,8 @@ class OptionsChanged(RulesRead):
 
     abandoned: tuple[str, ...] = field(default=(), kw_only=True)
 
-    def enter(self, recorder: Recorder, time: float) -> None:
-        recorder.abandon(self.abandoned, time)
+    def enter(self, rows: NewRows, time: float) -> None:
+        rows.abandon(self.abandoned, time)
 
 
 @dataclass(frozen=True)

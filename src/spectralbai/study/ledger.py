@@ -36,8 +36,8 @@ from spectralbai.errors import Conflict, NotFound, StorageError
 from spectralbai.journal.definition import Definition, Goal, is_over
 from spectralbai.journal.entries import Result, Ticket
 from spectralbai.journal.events import KINDS, BlockClosed, Entry, OptionsJoined, defined_by
-from spectralbai.journal.fold import Queue
-from spectralbai.journal.records import Recorder
+from spectralbai.journal.fold import Fold, Queue
+from spectralbai.journal.records import NewRows
 from spectralbai.study.schema import events, observations, states, studies, tickets
 from spectralbai.verdict import Verdict
 
@@ -113,9 +113,9 @@ class StoredState:
     """What the row of the study says of it."""
 
     @classmethod
-    def of(cls, definition: Definition, state: State) -> StoredState:
-        """Returns the state and what is shown of it in a list of studies."""
-        definition = definition.of(state)
+    def of(cls, fold: Fold) -> StoredState:
+        """Returns the state of a fold and what is shown of it in a list of studies."""
+        state, definition = fold.state, fold.definition.of(fold.state)
         policy, labels = definition.policy, definition.instance.labels
         verdict = policy.verdict(state)
         recommends = policy.has_estimate(state) and verdict.consistent
@@ -237,14 +237,14 @@ class Ledger:
 
     def _write(self, before: Standing, entries: Sequence[Entry]) -> list[int | None]:
         """Writes entries, and what they say of tickets and results; returns the block of each new result."""
-        recorder = Recorder(before.results)
+        rows = NewRows(before.results)
         for entry in entries:
-            entry.event.enter(recorder, entry.time)
+            entry.event.enter(rows, entry.time)
         self._insert(events, map(_row, entries))
-        self._insert(tickets, recorder.tickets.values(), abandoned=None, failed=None, result=None)
-        self._insert(observations, recorder.results)
-        self._change_tickets(recorder.changes)
-        return [row["block"] for row in recorder.results]
+        self._insert(tickets, rows.tickets.values(), abandoned=None, failed=None, result=None)
+        self._insert(observations, rows.results)
+        self._change_tickets(rows.changes)
+        return [row["block"] for row in rows.results]
 
     def _after(
         self,

@@ -95,7 +95,7 @@ class Study(Closing):
         # These raise errors for a definition that cannot be stored or run, before anything is written.
         created = StudyCreated(definition.as_dict(), software("SQLAlchemy"))
         fold = Fold(definition, definition.policy.init())
-        stored = StoredState.of(definition, fold.state)
+        stored = StoredState.of(fold)
         with Storage.given(storage, create=True) as place:
             now = place.clock()
             if until is not None and until <= now:
@@ -251,9 +251,9 @@ class Study(Closing):
         to the recommended option once the study has decided or ended."""
         self._upkeep.catch_up()
         with self._upkeep.reading() as ledger:
-            _, folded, fold = self._upkeep.current(ledger)
+            _, fold = self._upkeep.resume(ledger)
         fold.feed()
-        state, definition = fold.state, folded.definition.of(fold.state)
+        state, definition = fold.state, fold.definition.of(fold.state)
         policy, labels = definition.policy, definition.instance.labels
         shares = policy.shares(state)
         verdict = policy.verdict(state)
@@ -338,11 +338,11 @@ class Study(Closing):
         if any(getattr(type(event), name) is not getattr(Event, name) for name in ("define", "apply", "enter")):
             raise InvalidInput(f'an event of the kind "{event.kind}" changes the study; it needs its own method')
 
-        def record(draft: Draft) -> int:
+        def fill(draft: Draft) -> int:
             draft.events.append(event)
             return draft.standing.revision + 1
 
-        return self._upkeep.write(lambda: (self._upkeep.folded.revision, record))
+        return self._upkeep.write(lambda: (self._upkeep.basis.revision, fill))
 
     def records(self) -> Records:
         """Returns all results, tickets and blocks ever recorded, as of one instant."""
@@ -372,13 +372,13 @@ class Study(Closing):
     def _snapshot(self, ledger: Ledger, accounts: bool = True) -> Snapshot:
         """Returns the study as of now; `accounts` says whether its verdicts have theirs, which takes long to read."""
         now = self._upkeep.now
-        standing, folded, fold = self._upkeep.current(ledger)
+        standing, fold = self._upkeep.resume(ledger)
         fold.feed()
-        labels = folded.definition.instance.labels
+        labels = fold.definition.instance.labels
         return Snapshot(
             name=self.name,
             created=self.created,
-            definition=folded.definition,
+            definition=fold.definition,
             time=now,
             folded=standing.folded,
             state=fold.state,

@@ -19,7 +19,7 @@ from spectralbai.journal.definition import Definition
 from spectralbai.journal.events import BlockOpened, Event, ResultsTold, Told
 from spectralbai.journal.fold import Fold
 from spectralbai.study.ledger import Ledger, StoredState
-from spectralbai.study.telling import add, recorded
+from spectralbai.study.telling import add, is_recorded
 from spectralbai.study.upkeep import Change, Draft, Upkeep
 
 if TYPE_CHECKING:
@@ -141,23 +141,21 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
 
     def compute() -> Change[int | None]:
         with upkeep.reading() as ledger:
-            known = recorded(ledger, id_, results)
-        folded, fold = upkeep.up_to_date()
+            known = is_recorded(ledger, id_, results)
+        revision, fold = upkeep.up_to_date()
         if known:
-            return folded.revision, lambda draft: 0
-        start = folded.state
-        assert start is not None, "it was just read"
-        with upkeep.reading() as ledger:
-            _check_idle(upkeep, ledger, start)
+            return revision, lambda draft: 0
         before = fold.state
+        with upkeep.reading() as ledger:
+            _check_idle(upkeep, ledger, before)
         events, blocks = settle(fold, arms, outcomes)
-        stored = StoredState.of(folded.definition, fold.state)
+        stored = StoredState.of(fold)
         rows = tuple(Told(*each, block, None) for each, block in zip(results, blocks, strict=True))
 
-        def record(draft: Draft) -> int | None:
-            if recorded(draft.ledger, id_, results):
+        def fill(draft: Draft) -> int | None:
+            if is_recorded(draft.ledger, id_, results):
                 return 0
-            _check_idle(upkeep, draft.ledger, start)
+            _check_idle(upkeep, draft.ledger, before)
             if draft.standing.results != before.samples:
                 return None  # results were told meanwhile
             opened = {event.number for event in events if isinstance(event, BlockOpened)}
@@ -166,7 +164,7 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
             draft.stored = stored
             return len(results)
 
-        return folded.revision, record
+        return revision, fill
 
     while (new := upkeep.write(compute)) is None:
         pass

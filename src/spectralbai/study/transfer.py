@@ -86,7 +86,7 @@ def import_study(
         fold = replay(log, on_check)
     except InvalidInput as error:
         raise InvalidInput(f"{error}; {REMEDY}") from None
-    stored = StoredState.of(fold.definition, fold.state)
+    stored = StoredState.of(fold)
     with Storage.given(storage, create=True) as place:
         with place.writing() as connection:
             insert_study(connection, new, log, fold.definition, stored)
