@@ -95,8 +95,8 @@ class Snapshot:
     pending: tuple[Ticket, ...]
     verdicts: tuple[Verdict, ...]
     """What the stopping rule said each time that a block closed."""
-    failures: tuple[int, ...]
-    """Number of failed trials of each arm."""
+    failures: Mapping[int, int]
+    """Number of failed trials, by arm."""
     joins: tuple[int, ...]
     """Number of results each time that arms joined."""
 

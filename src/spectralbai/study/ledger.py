@@ -31,7 +31,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from spectralbai.arrays import Vector
 from spectralbai.errors import Conflict, NotFound, StorageError
 from spectralbai.journal.definition import Definition, Goal, is_over
 from spectralbai.journal.entries import Result, Ticket
@@ -287,35 +286,29 @@ class Ledger:
         late = (observations.c.study == self._id) & (observations.c.number > after) & (observations.c.block == block)
         return self._connection.execute(select(func.count()).select_from(observations).where(late)).scalar_one()
 
-    def log(self, kinds: Iterable[str] | None = None, *, bulk: bool = True) -> list[Entry]:
-        """Returns the entries of the log, or those of some kinds; without `bulk` the long parts are left out."""
-        query = self._entries(bulk)
+    def log(self, kinds: Iterable[str] | None = None, most: int | None = None, *, bulk: bool = True) -> list[Entry]:
+        """Returns the entries of the log, or those of some kinds; at most `most`, at equal steps. Without `bulk` the
+        long parts are left out."""
+        columns = (events.c.revision, events.c.time, events.c.kind, events.c.body, events.c.bulk)
+        query = select(*columns if bulk else columns[:-1]).where(events.c.study == self._id).order_by(columns[0])
         if kinds is not None:
             query = query.where(events.c.kind.in_(list(kinds)))
-        rows: Iterable[Sequence[Any]] = self._connection.execute(query)
-        return [_entry(*row) for row in rows]
-
-    def _entries(self, bulk: bool) -> Select[Any]:
-        """Returns the query of all entries in their order, each with the columns that `_entry` takes."""
-        columns = (events.c.revision, events.c.time, events.c.kind, events.c.body)
-        query = select(*columns, events.c.bulk) if bulk else select(*columns)
-        return query.where(events.c.study == self._id).order_by(events.c.revision)
+        rows: Iterable[Row[Any]]
+        if most is None:
+            rows = self._connection.execute(query)
+        else:
+            all_ = self._connection.execute(query.with_only_columns(events.c.revision)).scalars().all()
+            places = np.linspace(0, len(all_) - 1, min(most, len(all_))).round().astype(int)
+            rows = self._with(query, events.c.revision, [all_[at] for at in places])
+        return [_entry(row) for row in rows]
 
     def verdicts(self, most: int | None = None, *, bulk: bool = True) -> list[Verdict]:
         """Returns what the rules said each time that a block closed; at most `most`, at equal steps.
 
         The accounts, `lacking`, are most of what is stored. Without this bulk it takes a tenth of the time.
         """
-        query = select(events.c.revision).where(events.c.study == self._id, events.c.kind == BlockClosed.kind)
-        if most is not None:
-            times = self._connection.execute(query.order_by(events.c.revision)).scalars().all()
-            if len(times) > most:
-                places = np.linspace(0, len(times) - 1, most).round().astype(int).tolist()
-                rows: Iterable[Sequence[Any]] = self._with(
-                    self._entries(bulk), events.c.revision, [times[at] for at in places]
-                )
-                return [_verdict(_entry(*row)) for row in rows]
-        return [_verdict(entry) for entry in self.log([BlockClosed.kind], bulk=bulk)]
+        log = self.log([BlockClosed.kind], most, bulk=bulk)
+        return [entry.event.verdict for entry in log if isinstance(entry.event, BlockClosed)]
 
     def joins(self) -> tuple[int, ...]:
         """Returns the number of results each time that options joined."""
@@ -391,9 +384,11 @@ class Ledger:
         query = select(tickets.c.id).where(this, tickets.c.block.not_in(open_blocks))
         return tuple(self._connection.execute(query.order_by(tickets.c.issued, tickets.c.id)).scalars())
 
-    def failures_per_arm(self, n_arms: int) -> Vector:
-        """Returns how many trials of each arm failed."""
-        return self._per_arm(tickets.c.failed.is_not(None), n_arms)
+    def failures(self) -> dict[int, int]:
+        """Returns how many trials of an arm failed, for each that has some."""
+        these = (tickets.c.study == self._id) & tickets.c.failed.is_not(None)
+        query = select(tickets.c.arm, func.count()).where(these).group_by(tickets.c.arm)
+        return {arm: count for arm, count in self._connection.execute(query)}
 
     def pending(self, now: float, labels: Sequence[str]) -> tuple[Ticket, ...]:
         """Returns the pending tickets."""
@@ -443,14 +438,6 @@ class Ledger:
         while part := [form({**defaults, **row, "study": self._id}) for row in islice(left, PART)]:
             self._connection.exec_driver_sql(statement, part)
 
-    def _per_arm(self, these: ColumnElement[bool], n_arms: int) -> Vector:
-        """Returns how many of these tickets each arm has."""
-        query = select(tickets.c.arm, func.count()).where(tickets.c.study == self._id, these).group_by(tickets.c.arm)
-        counts = np.zeros(n_arms)
-        for arm, count in self._connection.execute(query):
-            counts[arm] = count
-        return counts
-
 
 @lru_cache
 def _insertion(table: Table, dialect: Dialect) -> tuple[str, Callable[[dict[str, Any]], Any]]:
@@ -472,15 +459,11 @@ def _row(entry: Entry) -> dict[str, Any]:
     return {"revision": entry.revision, "kind": event.kind, "time": entry.time, "body": json.dumps(body), "bulk": long}
 
 
-def _entry(revision: int, time: float, kind: str, body: str, bulk: str | None = None) -> Entry:
+def _entry(row: Sequence[Any]) -> Entry:
+    revision, time, kind, body, *bulk = row
     if kind not in KINDS:
         raise StorageError(
             f'the log has an event of the kind "{kind}", unknown here; upgrade spectralbai, or register it'
         )
-    values = {**json.loads(body), **(json.loads(bulk) if bulk else {})}
+    values = {**json.loads(body), **(json.loads(bulk[0]) if bulk and bulk[0] else {})}
     return Entry(revision, time, KINDS[kind].from_body(values))
-
-
-def _verdict(entry: Entry) -> Verdict:
-    assert isinstance(entry.event, BlockClosed)
-    return entry.event.verdict

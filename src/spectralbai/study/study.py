@@ -385,6 +385,6 @@ class Study(Closing):
             unprocessed=standing.results - fold.state.samples,
             pending=ledger.pending(now, labels),
             verdicts=tuple(ledger.verdicts(bulk=accounts)),
-            failures=tuple(ledger.failures_per_arm(len(labels)).astype(int).tolist()),
+            failures=ledger.failures(),
             joins=ledger.joins(),
         )
