@@ -213,14 +213,10 @@ class Ledger:
         entries: Sequence[Entry],
         stored: StoredState | None,
         definition: Definition | None,
-        claim: Callable[[Standing], float | None] | None = None,
     ) -> Standing:
         """Appends entries to the log, writes what they say into the tables and, if they changed, the state and the
-        definition after them; returns how far the study is then. `claim` says until when the update that is due then is
-        claimed."""
+        definition after them; returns how far the study is then."""
         after = self._after(before, entries, self._write(before, entries), stored, definition)
-        until = None if claim is None else claim(after)
-        after = after if until is None else after._replace(claimed=until)
         columns = {name: new for name, new, old in zip(Standing._fields, after, before, strict=True) if new != old}
         if stored is not None:
             columns |= stored.columns

@@ -64,12 +64,11 @@ class Draft:
     definition: Definition | None = None
     """The definition after the change, if it changes the definition."""
 
-    def commit(self, claim: Callable[[Standing], float | None]) -> Standing:
-        """Writes the change, and until when the update that is due after it is claimed; returns how far the study is
-        then."""
+    def commit(self) -> Standing:
+        """Writes the change; returns how far the study is then."""
         first = self.standing.revision + 1
         entries = [Entry(revision, self.now, event) for revision, event in enumerate(self.events, first)]
-        return self.ledger.append(self.standing, entries, self.stored, self.definition, claim)
+        return self.ledger.append(self.standing, entries, self.stored, self.definition)
 
 
 Change = tuple[int, Callable[[Draft], T]]
@@ -141,13 +140,6 @@ class Upkeep:
     def _commit(self, compute: Callable[[], Change[T]], own: bool = False) -> tuple[T, Standing, bool]:
         """Returns what a change returns when it is recorded, how far the study is then, and whether this worker has
         claimed the update of the state that is due then: if nobody had. `own` says that it is updating the state."""
-        claimed = False
-
-        def claim(after: Standing) -> float | None:
-            nonlocal claimed
-            claimed = after.behind if own else self._unclaimed(after)
-            return self.now + CLAIM if claimed else 0.0 if own else None
-
         while True:
             revision, fill = compute()
             with self.writing() as ledger:
@@ -156,7 +148,10 @@ class Upkeep:
                 if before.folded == revision:
                     draft = Draft(ledger, before, self.now)
                     answer = fill(draft)
-                    after = draft.commit(claim)
+                    after = draft.commit()
+                    claimed = after.behind if own else self._unclaimed(after)
+                    if claimed or own:
+                        ledger.update(claimed=self.now + CLAIM if claimed else 0.0)
                     break
             self.refresh()
         if draft.stored is not None:
