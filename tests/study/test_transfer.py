@@ -64,15 +64,15 @@ def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], pl
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (["format"], "spectralbai-export/9", "must have the format 'spectralbai-export/5', got 'spectralbai-export/9'"),
-        (["format"], "spectralbai-export/4", "must have the format 'spectralbai-export/5', got 'spectralbai-export/4'"),
+        (["format"], "spectralbai-export/9", "must be \"spectralbai-export/5\", got 'spectralbai-export/9'"),
+        (["format"], "spectralbai-export/4", "must be \"spectralbai-export/5\", got 'spectralbai-export/4'"),
         (["name"], "a\nb", "`name` must be one line"),
         (["events"], None, "$.events must be a list of events"),
         (["events", 0], 7, "$.events[0]: an event must be an object"),
         (["events", 0, "kind"], "begun", "$.events[0]: `kind` must be one of created, opened"),
         (["events", 0, "time"], "yesterday", "$.events[0]: `time` must be a time"),
         (["events", 0, "versions"], [], "$.events[0]: `versions` must be an object"),
-        (["events", 0, "study", "format"], "spectralbai-study/3", "must have the format 'spectralbai-study/4'"),
+        (["events", 0, "study", "format"], "spectralbai-study/3", 'must be "spectralbai-study/4"'),
         (["events", 0, "study", "delta"], 2, "`delta` must be a risk"),
         (["events", 0, "study", "instance", "n_arms"], 4, "$.edges"),
         (["events", 1, "revision"], 3, "$.events[1]: `revision` must be 2, got 3"),
@@ -117,7 +117,7 @@ def test_a_result_or_a_ticket_twice_is_refused(exported: tuple[dict[str, Any], d
 def test_every_key_of_an_export_is_needed(exported: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
     for key in exported[0]:
         document = {name: value for name, value in exported[0].items() if name != key}
-        with pytest.raises(sb.InvalidInput, match=f"must hold {key}|must have the format"):
+        with pytest.raises(sb.InvalidInput, match=f"must hold {key}|the format of an exported study must be"):
             import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}")
-    with pytest.raises(sb.InvalidInput, match="must have the format"):
+    with pytest.raises(sb.InvalidInput, match="the format of an exported study must be"):
         import_study([], None, f"sqlite:///{tmp_path / 'new.db'}")

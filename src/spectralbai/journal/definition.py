@@ -14,6 +14,7 @@ import numpy as np
 
 from spectralbai.arrays import Vector
 from spectralbai.checks import LARGEST_COUNT, check_delta, check_integer, check_keys, check_time, did_you_mean
+from spectralbai.documents import check_format
 from spectralbai.errors import InvalidInput, NotFound
 from spectralbai.instance import Instance
 from spectralbai.text.wording import MOST_NAMED, in_words
@@ -190,8 +191,6 @@ class Definition:
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Definition:
         """Returns the definition that `as_dict` wrote."""
-        found = d.get("format") if isinstance(d, Mapping) else d
-        if found != FORMAT:
-            raise InvalidInput(f"a study must have the format {FORMAT!r}, got {found!r}; only this format is read")
+        check_format("the format of a study", d.get("format") if isinstance(d, Mapping) else d, FORMAT)
         check_keys("a study", d, ("format", *SETTINGS, "instance"), (*SETTINGS, "instance"))
         return cls(Instance.from_dict(d["instance"]), **{name: d[name] for name in SETTINGS})

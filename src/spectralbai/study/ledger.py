@@ -216,22 +216,6 @@ class Ledger:
     ) -> Standing:
         """Appends entries to the log, writes what they say into the tables and, if they changed, the state and the
         definition after them; returns how far the study is then."""
-        after = self._after(before, entries, self._write(before, entries), stored, definition)
-        columns = {name: new for name, new, old in zip(Standing._fields, after, before, strict=True) if new != old}
-        if stored is not None:
-            columns |= stored.columns
-        if definition is not None:
-            columns["stopped"] = definition.stopped
-        if columns:
-            self.update(**columns)
-        if stored is not None or definition is not None:
-            text = {} if stored is None else {"state": stored.text}
-            these = update(states).where(states.c.study == self._id)
-            self._connection.execute(these.values(revision=after.folded, **text))
-        return after
-
-    def _write(self, before: Standing, entries: Sequence[Entry]) -> list[int | None]:
-        """Writes entries, and what they say of tickets and results; returns the block of each new result."""
         rows = NewRows(before.results)
         for entry in entries:
             entry.event.enter(rows, entry.time)
@@ -239,29 +223,37 @@ class Ledger:
         self._insert(tickets, rows.tickets.values(), abandoned=None, failed=None, result=None)
         self._insert(observations, rows.results)
         self._change_tickets(rows.changes)
-        return [row["block"] for row in rows.results]
-
-    def _after(
-        self,
-        before: Standing,
-        entries: Sequence[Entry],
-        blocks: Sequence[int | None],
-        stored: StoredState | None,
-        definition: Definition | None,
-    ) -> Standing:
-        """Returns how far the study is after entries with results of these blocks."""
-        after = before._replace(results=before.results + len(blocks), revision=before.revision + len(entries))
-        if stored is not None or definition is not None:
-            after = after._replace(folded=after.revision)
+        revision = before.revision + len(entries)
+        after = before._replace(revision=revision, results=before.results + len(rows.results))
+        columns: dict[str, Any] = {}
         if definition is not None:
-            after = after._replace(defined=after.revision)
-        if stored is None:
-            missing = None if before.missing is None else before.missing - blocks.count(before.oldest)
-            return after._replace(missing=missing)
-        state = stored.state
-        first = state.blocks[0] if state.blocks else None
-        missing = None if first is None else first.free.size - self._told_since(state.samples, first.number)
-        return after._replace(due=stored.columns["due"], oldest=stored.columns["oldest"], missing=missing)
+            after = after._replace(defined=revision)
+            columns["stopped"] = definition.stopped
+        if stored is not None:
+            columns |= stored.columns
+            new = {name: columns[name] for name in ("due", "oldest")}
+            after = after._replace(**new, missing=self._missing(stored.state))
+        elif before.missing is not None:
+            told = sum(row["block"] == before.oldest for row in rows.results)
+            after = after._replace(missing=before.missing - told)
+        if stored is not None or definition is not None:
+            after = after._replace(folded=revision)
+            text = {} if stored is None else {"state": stored.text}
+            these = update(states).where(states.c.study == self._id)
+            self._connection.execute(these.values(revision=revision, **text))
+        columns |= {name: new for name, new, old in zip(Standing._fields, after, before, strict=True) if new != old}
+        if columns:
+            self.update(**columns)
+        return after
+
+    def _missing(self, state: State) -> int | None:
+        """Returns how many results the oldest block of a state misses, with those told since; None if none is open."""
+        if not state.blocks:
+            return None
+        first = state.blocks[0]
+        these = (observations.c.study == self._id) & (observations.c.block == first.number)
+        query = select(func.count()).select_from(observations).where(these, observations.c.number > state.samples)
+        return int(first.free.size) - self._connection.execute(query).scalar_one()
 
     def update(self, **values: Any) -> None:
         """Changes columns of the row of this study in the table of studies."""
@@ -276,11 +268,6 @@ class Ledger:
         for names, rows in by_columns.items():
             this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("of"))
             self._connection.execute(this.values({name: bindparam(f"new_{name}") for name in names}), rows)
-
-    def _told_since(self, after: int, block: int) -> int:
-        """Returns how many results of a block were told after result number `after`."""
-        late = (observations.c.study == self._id) & (observations.c.number > after) & (observations.c.block == block)
-        return self._connection.execute(select(func.count()).select_from(observations).where(late)).scalar_one()
 
     def log(self, kinds: Iterable[str] | None = None, most: int | None = None, *, bulk: bool = True) -> list[Entry]:
         """Returns the entries of the log, or those of some kinds; at most `most`, at equal steps. Without `bulk` the
