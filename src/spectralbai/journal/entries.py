@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -76,6 +76,13 @@ class Failure:
     """
 
     reason: str
+
+
+Outcome = float | Failure | None
+Outcomes = Iterable[tuple[Ticket | str, Outcome]]
+"""Outcomes of tickets."""
+CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
+"""Trials and successes by label, or rows of a label, trials and successes."""
 
 
 @dataclass(frozen=True, eq=False)

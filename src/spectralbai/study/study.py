@@ -17,19 +17,19 @@ from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition, Goal
-from spectralbai.journal.entries import Result, Snapshot, Ticket
+from spectralbai.journal.entries import CountRows, Outcome, Outcomes, Result, Snapshot, Ticket
 from spectralbai.journal.events import Entry, Event, StudyCreated
 from spectralbai.journal.fold import Fold, OnCheck
 from spectralbai.journal.records import Records
-from spectralbai.report import Report, Status, status_of
+from spectralbai.report import Status
+from spectralbai.report.from_snapshot import status_of
+from spectralbai.report.report import Report
 from spectralbai.report.statement import Statements
 from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
 from spectralbai.study.asking import give
 from spectralbai.study.ledger import Ledger, Mark, StoredState, find_marks, insert_study
 from spectralbai.study.storage import Storage
-from spectralbai.study.telling import Outcome, Outcomes
-from spectralbai.study.traffic import CountRows
 from spectralbai.study.upkeep import Draft, Upkeep, undamaged
 from spectralbai.text.wording import as_time
 from spectralbai.verdict import Verdict

@@ -8,15 +8,11 @@ from typing import Any
 from spectralbai.checks import check_words, is_line
 from spectralbai.errors import Conflict, InvalidInput, NotFound, SpectralBAIError
 from spectralbai.journal.definition import Definition
-from spectralbai.journal.entries import Failure, Ticket
+from spectralbai.journal.entries import Failure, Outcomes, Ticket
 from spectralbai.journal.events import ResultsTold, TicketsAbandoned, Told
 from spectralbai.journal.fold import OnCheck
 from spectralbai.study.ledger import Ledger, TicketRow
 from spectralbai.study.upkeep import Change, Draft, Upkeep
-
-Outcome = float | Failure | None
-Outcomes = Iterable[tuple[Ticket | str, Outcome]]
-"""Outcomes of tickets."""
 
 
 class Tell:

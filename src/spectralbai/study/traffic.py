@@ -7,7 +7,7 @@ not needed: the trials are put in a random order, so that bets can learn within 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from spectralbai.arrays import Indices, Vector
 from spectralbai.checks import LARGEST_COUNT, check_integer
 from spectralbai.errors import Conflict, InvalidInput
 from spectralbai.journal.definition import Definition
+from spectralbai.journal.entries import CountRows
 from spectralbai.journal.events import BlockOpened, Event, ResultsTold, Told
 from spectralbai.journal.fold import Fold
 from spectralbai.study.ledger import Ledger, StoredState
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 MOST_TRIALS = 1_000_000
 """Most trials that can be told at once."""
-
-CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
 
 
 def counted(definition: Definition, counts: Any) -> tuple[Vector, Vector, tuple[float, float]]:
