@@ -292,7 +292,10 @@ def test_the_storage_may_come_from_the_environment(
             'far.csv: line 2, column "outcome": an outcome must lie in [-1, 1], got 3; correct it',
         ),
         (("import", "x", "cut.json"), "cut.json: line 1, column"),
-        (("import", "x", "instance.json"), "error: an exported study must have the format 'spectralbai-export/5'"),
+        (
+            ("import", "x", "instance.json"),
+            'error: the format of an exported study must be "spectralbai-export/5", got',
+        ),
         (("import", "x", "cut.json", "--origin", "x"), "--origin is for past results in a CSV file"),
         (
             ("report", "pages", "--out", "instance.json/page.html"),

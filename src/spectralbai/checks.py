@@ -79,6 +79,11 @@ def check_number(
     return number
 
 
+def check_time(name: str, value: Any) -> float:
+    """Returns `value` as a time."""
+    return check_number(name, value, "a time in seconds since 1970", low=0.0, strict=True)
+
+
 def check_integer(name: str, value: Any, low: int, high: int | None = None) -> int:
     """Returns `value` as an int from `low` to `high`, if that is given."""
     if isinstance(value, bool) or not isinstance(value, (int, Integral)) or int(value) < low:

@@ -22,9 +22,8 @@ import spectralbai as sb
 import spectralbai.report
 from spectralbai.client import transport
 from spectralbai.service import make_app
-from spectralbai.service.events import RETRY, Events
+from spectralbai.service.events import RETRY, Beat, Events
 from spectralbai.service.limits import Limits
-from spectralbai.service.pulse import Beat
 from spectralbai.service.sample import NAME, sample_instance, visitors
 from spectralbai.service.shelf import Shelf
 from spectralbai.service.tells import Tells

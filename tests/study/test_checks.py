@@ -7,7 +7,7 @@ import pytest
 import spectralbai as sb
 from spectralbai import run_lengths
 from spectralbai.policy import Estimates, Policy, State
-from spectralbai.report import status_of
+from spectralbai.report.from_snapshot import status_of
 from spectralbai.study import ledger
 from tests.study.contract import SCORES, SIX, SLOW, drive
 

@@ -215,11 +215,11 @@ def test_openings_that_do_not_fit_are_refused(tmp_path_factory: pytest.TempPathF
         (broken("opened", 1, results=10**6), "it cannot have happened after 1000000 results"),
         (broken("opened", 0, arms=[]), "block 0 needs pulls"),
         (broken("opened", 0, arms=[5]), "block 0 needs pulls of arms that were there then"),
-        (broken("asked", 0, tickets=[[id_, arm, None]]), r"tickets` must be|tickets must be"),
+        (broken("asked", 0, tickets=[[id_, arm, None]]), "`block` must be"),
         (broken("asked", 0, tickets=[[id_, arm, 99]]), "is no slot of a block that is open"),
         (broken("closed", 0, block=7), "block 7 cannot have closed"),
         (broken("closed", 0, results=1), "cannot have"),
-        (document | {"events": without}, r"\.revision must be"),
+        (document | {"events": without}, "`revision` must be"),
         (
             document | {"events": [each | {"revision": n} for n, each in enumerate(without, 1)]},
             "slot|closed|not open",
@@ -267,7 +267,7 @@ def test_a_state_whose_commit_failed_is_not_gone_on_with(storage: str) -> None:
         event.remove(study._upkeep.storage._engine, "commit", fail)
         with study._upkeep.reading() as ledger:
             standing = ledger.standing()
-        assert study._upkeep.folded.revision == standing.folded
+        assert study._upkeep.basis.revision == standing.folded
         assert standing.results == told, "what was told is there"
         assert standing.claimed > 0
         with study._upkeep.writing() as ledger:

@@ -259,7 +259,7 @@ def test_a_broken_record_of_a_join_is_refused(storage: str) -> None:
 
     for wrong, words in (
         (with_join(results=3), "cannot"),
-        (with_join(blocks="0"), "blocks must be a list"),
+        (with_join(blocks="0"), "`blocks` must be a list"),
         (with_join(instance=OLD.as_dict()), "must hold new options"),
         (with_join(kind="stopped"), "arm|slot|cannot|something else"),
     ):

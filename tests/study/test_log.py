@@ -214,7 +214,7 @@ def test_a_new_kind_of_event_is_a_class_and_a_line(storage: str, monkeypatch: py
             assert export_study(again) == document | {"name": "copy"}
             check_replay(again)
     monkeypatch.delitem(KINDS, "note")
-    with pytest.raises(sb.InvalidInput, match="kind must be one of created, .*, got 'note'"):
+    with pytest.raises(sb.InvalidInput, match="`kind` must be one of created, .*, got 'note'"):
         import_study(document, "unknown", storage)
 
 

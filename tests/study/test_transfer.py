@@ -64,18 +64,18 @@ def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], pl
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (["format"], "spectralbai-export/9", "must have the format 'spectralbai-export/5', got 'spectralbai-export/9'"),
-        (["format"], "spectralbai-export/4", "must have the format 'spectralbai-export/5', got 'spectralbai-export/4'"),
+        (["format"], "spectralbai-export/9", "must be \"spectralbai-export/5\", got 'spectralbai-export/9'"),
+        (["format"], "spectralbai-export/4", "must be \"spectralbai-export/5\", got 'spectralbai-export/4'"),
         (["name"], "a\nb", "`name` must be one line"),
         (["events"], None, "$.events must be a list of events"),
-        (["events", 0], 7, "$.events[0] must be an object"),
-        (["events", 0, "kind"], "begun", "$.events[0].kind must be one of created, opened"),
-        (["events", 0, "time"], "yesterday", "$.events[0].time must be a time"),
-        (["events", 0, "versions"], [], "$.events[0].versions must be an object"),
-        (["events", 0, "study", "format"], "spectralbai-study/3", "must have the format 'spectralbai-study/4'"),
+        (["events", 0], 7, "$.events[0]: an event must be an object"),
+        (["events", 0, "kind"], "begun", "$.events[0]: `kind` must be one of created, opened"),
+        (["events", 0, "time"], "yesterday", "$.events[0]: `time` must be a time"),
+        (["events", 0, "versions"], [], "$.events[0]: `versions` must be an object"),
+        (["events", 0, "study", "format"], "spectralbai-study/3", 'must be "spectralbai-study/4"'),
         (["events", 0, "study", "delta"], 2, "`delta` must be a risk"),
         (["events", 0, "study", "instance", "n_arms"], 4, "$.edges"),
-        (["events", 1, "revision"], 3, "$.events[1].revision must be 2, got 3"),
+        (["events", 1, "revision"], 3, "$.events[1]: `revision` must be 2, got 3"),
         (["told", 0, "results", 3, 0], 5, "must be an arm between 0 and 4, got 5"),
         (["told", 0, "results", 3, 1], "0.5", "`outcome` must be a finite number, got '0.5'"),
         (["told", 0, "results", 3, 1], None, "`outcome` must be"),
@@ -83,9 +83,9 @@ def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], pl
         (["told", 0, "origin"], None, "must have tickets, or an origin"),
         (["told", 1, "results", 0, 3], "nothing", "there is no ticket 'nothing'"),
         (["asked", 0, "tickets", 0, 0], "x" * 17, "an id must be up to 16 characters"),
-        (["asked", 0, "expires"], -1, ".expires must be a time"),
+        (["asked", 0, "expires"], -1, "`expires` must be a time"),
         (["closed", 0, "verdict", "arm"], 3, "the rules said something else than is written down"),
-        (["closed", 0, "verdict"], {}, ".verdict is no verdict"),
+        (["closed", 0, "verdict"], {}, "`verdict` is no verdict"),
     ],
 )
 def test_a_broken_export_is_refused_and_nothing_is_written(
@@ -117,7 +117,7 @@ def test_a_result_or_a_ticket_twice_is_refused(exported: tuple[dict[str, Any], d
 def test_every_key_of_an_export_is_needed(exported: tuple[dict[str, Any], dict[str, Any]], tmp_path: Path) -> None:
     for key in exported[0]:
         document = {name: value for name, value in exported[0].items() if name != key}
-        with pytest.raises(sb.InvalidInput, match=f"must hold {key}|must have the format"):
+        with pytest.raises(sb.InvalidInput, match=f"must hold {key}|the format of an exported study must be"):
             import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}")
-    with pytest.raises(sb.InvalidInput, match="must have the format"):
+    with pytest.raises(sb.InvalidInput, match="the format of an exported study must be"):
         import_study([], None, f"sqlite:///{tmp_path / 'new.db'}")

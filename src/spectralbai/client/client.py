@@ -74,10 +74,6 @@ class Client(Closing):
         """Returns the study of that name."""
         return RemoteStudy.named(self._transport, name)
 
-    def study(self, name: str) -> RemoteStudy:
-        """Returns the study of that name."""
-        return self.open(name)
-
     def list(self) -> list[Summary]:
         """Returns a summary of each study, oldest first."""
         found: list[Summary] = []

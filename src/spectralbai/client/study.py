@@ -11,7 +11,7 @@ from spectralbai.checks import is_line
 from spectralbai.client.transport import Transport
 from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput
-from spectralbai.journal.entries import Failure, Result, Ticket
+from spectralbai.journal.entries import CountRows, Failure, Outcome, Outcomes, Result, Ticket
 from spectralbai.journal.events import read_log
 from spectralbai.journal.records import Records
 from spectralbai.report import Status
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from spectralbai.instance import Instance
     from spectralbai.journal.definition import Definition
 
-Outcome = float | Failure | None
-CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
 ALL_ARMS = 1_000_000
 """More than a service shows."""
 
@@ -85,7 +83,7 @@ class RemoteStudy(Closing):
         the outcome counts as not new."""
         return self.tell_many([(ticket, outcome)]) == 1
 
-    def tell_many(self, results: Iterable[tuple[Ticket | str, Outcome]]) -> int:
+    def tell_many(self, results: Outcomes) -> int:
         """Records outcomes of tickets, all or none; returns how many were new."""
         try:
             told = [_told(ticket, outcome) for ticket, outcome in results]

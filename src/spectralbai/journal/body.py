@@ -1,124 +1,157 @@
-"""The body of an event in a document, read value by value."""
+"""The bodies of events in JSON: each field is written and read as its type says.
+
+What is read has the right type then; `journal.replay` checks whether it can have happened.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from functools import cache
+from types import UnionType
+from typing import Any, get_args, get_origin, get_type_hints
 
-from spectralbai.checks import check_integer, check_number, check_words, is_line
+from spectralbai.checks import check_integer, check_number
+from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput
 from spectralbai.verdict import Verdict
 
 REMEDY = "export the study again"
-FAR = 1e18
-"""No time is later, in seconds since 1970."""
 LARGE = 2**31
 """Whole numbers in a log are below this, as in the columns of a database."""
 
+Reader = Callable[[str, Any], Any]
+"""Returns the value of the field with that name; raises InvalidInput if it cannot be one."""
 
-class Body:
-    """The body of an event in a document; each method returns a value, or says what is wrong where.
 
-    There may be hundreds of thousands: what is right is let through before a sentence about it is put together.
-    """
+def write_fields(thing: Any) -> dict[str, Any]:
+    """Returns the fields of a dataclass, JSON-ready; those that have their default are left out."""
+    body = {}
+    for name, _, default in _fields_of(thing.__class__):
+        value = getattr(thing, name)
+        if value != default:
+            body[name] = _written(value)
+    return body
 
-    __slots__ = ("_values", "place")
 
-    def __init__(self, place: int, values: Mapping[str, Any]) -> None:
-        """`place` is the number of the event in the list of all events."""
-        self.place = place
-        self._values = values
-
-    @property
-    def path(self) -> str:
-        return f"$.events[{self.place}]"
-
-    def value(self, name: str, *default: Any) -> Any:
-        try:
-            return self._values[name]
-        except KeyError:
-            if default:
-                return default[0]
-            raise InvalidInput(f"{self.path} lacks {name}; {REMEDY}") from None
-
-    def holds(self, name: str) -> bool:
-        """Returns whether there is a value of that name."""
-        return self._values.get(name) is not None
-
-    def integer(self, name: str) -> int:
-        return self.whole(name, self.value(name))
-
-    def whole(self, name: str, value: Any) -> int:
-        if type(value) is int and 0 <= value < LARGE:
-            return value
-        return check_integer(f"{self.path}.{name}", value, 0, LARGE - 1)
-
-    def number(self, name: str) -> float:
-        value = self.value(name)
-        if type(value) is float and 0 <= value < FAR:
-            return value
-        return check_number(f"{self.path}.{name}", value, "a time", low=0.0, strict=False)
-
-    def words(self, name: str, most: int, *, blank: bool = False) -> str:
-        value = self.value(name)
-        if is_line(value, most) and (blank or value.strip()):
-            return value
-        return check_words(f"{self.path}.{name}", value, most, blank=blank)
-
-    def object(self, name: str, *default: Any) -> dict[str, Any]:
-        value = self.value(name, *default)
-        if not isinstance(value, dict) or not all(isinstance(key, str) for key in value):
-            raise InvalidInput(f"{self.path}.{name} must be an object; {REMEDY}")
+def _written(value: Any) -> Any:
+    if isinstance(value, str | int):
         return value
+    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
+        return [list(row) for row in value]  # there may be a million
+    return value.as_dict() if isinstance(value, Verdict) else plain(value)
 
-    def list(self, name: str) -> list[Any]:
-        value = self.value(name)
-        if not isinstance(value, list):
-            raise InvalidInput(f"{self.path}.{name} must be a list; {REMEDY}")
+
+def read_fields(kind: Any, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values of the fields of a dataclass; those with a default may be missing."""
+    values: dict[str, Any] = {}
+    for name, read, default in _fields_of(kind):
+        if name in body:
+            values[name] = read(name, body[name])
+        elif default is MISSING:
+            raise InvalidInput(f"`{name}` is missing")
+    return values
+
+
+@cache
+def _fields_of(kind: Any) -> list[tuple[str, Reader, Any]]:
+    """Returns the name of each field, what reads it, and its default."""
+    hints = get_type_hints(kind)
+    return [
+        (
+            each.name,
+            _reader(hints[each.name]),
+            each.default if each.default_factory is MISSING else each.default_factory(),
+        )
+        for each in fields(kind)
+    ]
+
+
+def _reader(kind: Any) -> Reader:
+    """Returns what reads values of a type; those of other types than events have are taken as they are."""
+    if get_origin(kind) is UnionType:
+        return _optional(_reader(get_args(kind)[0]))
+    if get_origin(kind) is tuple:
+        return _several(_reader(get_args(kind)[0]))
+    return _row(kind) if hasattr(kind, "_fields") else READERS.get(kind, lambda name, value: value)
+
+
+def _optional(read: Reader) -> Reader:
+    return lambda name, value: None if value is None else read(name, value)
+
+
+def _several(read: Reader) -> Reader:
+    return lambda name, value: tuple([read(name, each) for each in _of_kind(list, "a list", name, value)])
+
+
+def _row(kind: Any) -> Reader:
+    """Returns what reads a named tuple, written as a list."""
+    columns = [(each, _reader(hint)) for each, hint in get_type_hints(kind).items()]
+
+    def read_row(name: str, value: Any) -> Any:
+        if type(value) is not list or len(value) != len(columns):
+            raise InvalidInput(f"`{name}` must hold lists of {', '.join(kind._fields)}")
+        return kind._make([read(column, each) for (column, read), each in zip(columns, value, strict=True)])
+
+    return read_row
+
+
+def _of_kind(kind: type, what: str, name: str, value: Any) -> Any:
+    if isinstance(value, kind):
         return value
+    raise InvalidInput(f"`{name}` must be {what}, got {str(value)[:40]!r}")
 
-    def rows(self, name: str, columns: str) -> Iterable[Any]:
-        """Returns lists with a value for each of these columns."""
-        rows, width = self.list(name), columns.count(",") + 1
-        for row in rows:
-            if type(row) is not list or len(row) != width:
-                raise InvalidInput(f"{self.path}.{name} must hold lists of {columns}; {REMEDY}")
-        return rows
 
-    def integers(self, name: str) -> tuple[int, ...]:
-        return tuple(self.whole(name, each) for each in self.list(name))
+# There may be a million values: those that are right are let through at once.
 
-    def ids(self, name: str) -> tuple[str, ...]:
-        return tuple(self.id(name, each) for each in self.list(name))
 
-    def id(self, name: str, value: Any) -> str:
-        if not is_line(value, 16) or not value:
-            raise InvalidInput(
-                f"{self.path}.{name}: an id must be up to 16 characters, got {str(value)[:40]!r}; {REMEDY}"
-            )
-        return str(value)
+def text(name: str, value: Any) -> str:
+    return value if type(value) is str else str(_of_kind(str, "text", name, value))
 
-    def texts(self, name: str) -> dict[str, str]:
-        value = self.object(name)
-        if not all(is_line(text, 200) for text in value.values()):
-            raise InvalidInput(f"{self.path}.{name} must be an object of strings; {REMEDY}")
+
+def whole(name: str, value: Any) -> int:
+    return value if type(value) is int and 0 <= value < LARGE else check_integer(name, value, 0, LARGE - 1)
+
+
+def number(name: str, value: Any) -> float:
+    if type(value) is float and -math.inf < value < math.inf:
         return value
+    return check_number(name, value, "a finite number", low=-math.inf, strict=True)
 
-    def verdict(self) -> Verdict:
-        document = {**self.object("verdict"), "lacking": self._values.get("lacking")}
-        try:
-            verdict = Verdict.from_dict(document)
-            whole = (verdict.arm, verdict.samples, verdict.stopped_at or 0, *(verdict.candidates or ()))
-            numbers = (verdict.statistic, verdict.threshold, *(verdict.lacking or ()))
-            words = (verdict.consistent, verdict.proved, verdict.doubted)
-            right = [
-                all(type(number) is int and 0 <= number < LARGE for number in whole),
-                all(type(number) in (int, float) and not math.isnan(number) for number in numbers),
-                all(type(word) is bool for word in words),
-            ]
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
-            right = [False]
-        if not all(right):
-            raise InvalidInput(f"{self.path}.verdict is no verdict; {REMEDY}")
-        return verdict
+
+def _object(name: str, value: Any) -> dict[str, Any]:
+    return {text(name, key): each for key, each in _of_kind(dict, "an object", name, value).items()}
+
+
+def _texts(name: str, value: Any) -> dict[str, str]:
+    return {key: text(name, each) for key, each in _object(name, value).items()}
+
+
+def _verdict(name: str, value: Any) -> Verdict:
+    try:
+        verdict = Verdict.from_dict(value)
+        counts = (verdict.arm, verdict.samples, verdict.stopped_at or 0, *(verdict.candidates or ()))
+        numbers = (verdict.statistic, verdict.threshold, *(verdict.lacking or ()))
+        words = (verdict.consistent, verdict.proved, verdict.doubted)
+        right = [
+            all(type(each) is int and 0 <= each < LARGE for each in counts),
+            all(type(each) in (int, float) and not math.isnan(each) for each in numbers),
+            all(type(each) is bool for each in words),
+        ]
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+        right = [False]
+    if not all(right):
+        raise InvalidInput(f"`{name}` is no verdict")
+    return verdict
+
+
+READERS: dict[Any, Reader] = {
+    int: whole,
+    float: number,
+    str: text,
+    dict[str, Any]: _object,
+    dict[str, str]: _texts,
+    Verdict: _verdict,
+}
+"""How values are read, by their type."""

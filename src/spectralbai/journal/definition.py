@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from spectralbai.arrays import Vector
-from spectralbai.checks import LARGEST_COUNT, check_delta, check_integer, check_keys, check_number, did_you_mean
+from spectralbai.checks import LARGEST_COUNT, check_delta, check_integer, check_keys, check_time, did_you_mean
+from spectralbai.documents import check_format
 from spectralbai.errors import InvalidInput, NotFound
 from spectralbai.instance import Instance
 from spectralbai.text.wording import MOST_NAMED, in_words
@@ -82,7 +83,7 @@ class Definition:
             check_integer("budget", self.budget, 1, LARGEST_COUNT)
         for name in ("until", "stopped"):
             if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), "a time in seconds since 1970", low=0.0, strict=True)
+                check_time(name, getattr(self, name))
         if self.failed_as is not None:
             noise = self.instance.problem.noise
             object.__setattr__(self, "failed_as", noise.check_outcome("failed_as", self.failed_as))
@@ -190,8 +191,6 @@ class Definition:
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Definition:
         """Returns the definition that `as_dict` wrote."""
-        found = d.get("format") if isinstance(d, Mapping) else d
-        if found != FORMAT:
-            raise InvalidInput(f"a study must have the format {FORMAT!r}, got {found!r}; only this format is read")
+        check_format("the format of a study", d.get("format") if isinstance(d, Mapping) else d, FORMAT)
         check_keys("a study", d, ("format", *SETTINGS, "instance"), (*SETTINGS, "instance"))
         return cls(Instance.from_dict(d["instance"]), **{name: d[name] for name in SETTINGS})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -78,6 +78,13 @@ class Failure:
     reason: str
 
 
+Outcome = float | Failure | None
+Outcomes = Iterable[tuple[Ticket | str, Outcome]]
+"""Outcomes of tickets."""
+CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
+"""Trials and successes by label, or rows of a label, trials and successes."""
+
+
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """A study at one instant: everything that a status needs, and a report if its verdicts have their accounts."""
@@ -95,8 +102,8 @@ class Snapshot:
     pending: tuple[Ticket, ...]
     verdicts: tuple[Verdict, ...]
     """What the stopping rule said each time that a block closed."""
-    failures: tuple[int, ...]
-    """Number of failed trials of each arm."""
+    failures: Mapping[int, int]
+    """Number of failed trials, by arm."""
     joins: tuple[int, ...]
     """Number of results each time that arms joined."""
 

@@ -10,18 +10,18 @@ they happened, and results with larger numbers come after them, even if they wer
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from spectralbai.documents import plain
+from spectralbai.checks import check_time
 from spectralbai.errors import InvalidInput
-from spectralbai.journal.body import REMEDY, Body
+from spectralbai.journal.body import REMEDY, read_fields, text, whole, write_fields
 from spectralbai.verdict import Verdict
 
 if TYPE_CHECKING:
     from spectralbai.journal.definition import Definition
-    from spectralbai.journal.records import Recorder
+    from spectralbai.journal.records import NewRows
     from spectralbai.journal.replay import Replay
 
 
@@ -37,13 +37,13 @@ class Event:
     """Whether it changes the definition of the study."""
 
     def body(self) -> dict[str, Any]:
-        """Returns the fields, JSON-ready."""
-        return {each.name: plain(getattr(self, each.name)) for each in fields(self)}
+        """Returns the fields, JSON-ready; those that have their default are left out."""
+        return write_fields(self)
 
     @classmethod
-    def from_body(cls, body: Body) -> Self:
-        """Returns the event that `body` describes; raises InvalidInput if it cannot be one."""
-        return cls(**{each.name: body.value(each.name) for each in fields(cls)})
+    def from_body(cls, body: Mapping[str, Any]) -> Self:
+        """Returns the event with this body; raises InvalidInput if there can be none."""
+        return cls(**read_fields(cls, body))
 
     def define(self, definition: Definition | None, time: float) -> Definition | None:
         """Returns the definition of the study after the event, which happened at that time."""
@@ -52,7 +52,7 @@ class Event:
     def apply(self, replay: Replay) -> None:
         """Changes the state as the event says; raises InvalidInput if it cannot have happened then."""
 
-    def enter(self, recorder: Recorder, time: float) -> None:
+    def enter(self, rows: NewRows, time: float) -> None:
         """Writes what the event says of tickets and results into their tables."""
 
 
@@ -82,10 +82,6 @@ class StudyCreated(Event):
     versions: dict[str, str]
     """Versions of the software that created the study."""
 
-    @classmethod
-    def from_body(cls, body: Body) -> StudyCreated:
-        return cls(body.object("study"), body.texts("versions"))
-
     def define(self, definition: Definition | None, time: float) -> Definition:
         from spectralbai.journal.definition import Definition  # it loads numpy, which a client can do without
 
@@ -104,15 +100,11 @@ class BlockOpened(Event):
     arms: tuple[int, ...]
     """The arm of each slot."""
 
-    @classmethod
-    def from_body(cls, body: Body) -> BlockOpened:
-        return cls(body.integer("number"), body.integer("results"), body.integers("arms"))
-
     def apply(self, replay: Replay) -> None:
         replay.open(self)
 
-    def enter(self, recorder: Recorder, time: float) -> None:
-        recorder.open(self, time)
+    def enter(self, rows: NewRows, time: float) -> None:
+        rows.open(self, time)
 
 
 class Slot(NamedTuple):
@@ -133,23 +125,12 @@ class TicketsGiven(Event):
     expires: float
     tickets: tuple[Slot, ...]
 
-    def body(self) -> dict[str, Any]:
-        return {"worker": self.worker, "expires": self.expires, "tickets": [list(slot) for slot in self.tickets]}
-
-    @classmethod
-    def from_body(cls, body: Body) -> TicketsGiven:
-        slots = [
-            Slot(body.id("tickets", id_), body.whole("tickets", arm), body.whole("tickets", block))
-            for id_, arm, block in body.rows("tickets", "id, arm, block")
-        ]
-        return cls(body.words("worker", 100, blank=True), body.number("expires"), tuple(slots))
-
     def apply(self, replay: Replay) -> None:
-        replay.hand_out(self.tickets)
+        replay.hand_out(self)
 
-    def enter(self, recorder: Recorder, time: float) -> None:
+    def enter(self, rows: NewRows, time: float) -> None:
         for slot in self.tickets:
-            recorder.hand_out(slot, self.worker, time, self.expires)
+            rows.hand_out(slot, self.worker, time, self.expires)
 
 
 class Told(NamedTuple):
@@ -177,35 +158,15 @@ class ResultsTold(Event):
     abandoned: tuple[str, ...] = ()
     """Tickets of failed trials that are to be handed out again."""
 
-    def body(self) -> dict[str, Any]:
-        rows = [list(each) for each in self.results]  # there may be a million
-        others = {"origin": self.origin, "failed": self.failed, "abandoned": list(self.abandoned)}
-        return {"results": rows, **{name: value for name, value in others.items() if value}}
-
-    @classmethod
-    def from_body(cls, body: Body) -> ResultsTold:
-        origin = body.words("origin", 200) if body.holds("origin") else None
-        results = []
-        for arm, outcome, block, ticket in body.rows("results", "arm, outcome, block, ticket"):
-            if (ticket is None) == (origin is None):
-                raise InvalidInput(f"{body.path}.results must have tickets, or an origin; {REMEDY}")
-            if block is not None:
-                body.whole("results", block)
-            if ticket is not None:
-                body.id("results", ticket)
-            results.append(Told(body.whole("results", arm), outcome, block, ticket))
-        failed = body.texts("failed") if body.holds("failed") else {}
-        return cls(tuple(results), origin, failed, body.ids("abandoned") if body.holds("abandoned") else ())
-
     def apply(self, replay: Replay) -> None:
         replay.tell(self)
 
-    def enter(self, recorder: Recorder, time: float) -> None:
+    def enter(self, rows: NewRows, time: float) -> None:
         for each in self.results:
-            recorder.tell(each, self.origin, time)
+            rows.tell(each, self.origin, time)
         for id_, reason in self.failed.items():
-            recorder.change(id_, failed=reason)
-        recorder.abandon(self.abandoned, time)
+            rows.change(id_, failed=reason)
+        rows.abandon(self.abandoned, time)
 
 
 @dataclass(frozen=True)
@@ -216,15 +177,11 @@ class TicketsAbandoned(Event):
 
     tickets: tuple[str, ...]
 
-    @classmethod
-    def from_body(cls, body: Body) -> TicketsAbandoned:
-        return cls(body.ids("tickets"))
-
     def apply(self, replay: Replay) -> None:
         replay.check_tickets(self.tickets)
 
-    def enter(self, recorder: Recorder, time: float) -> None:
-        recorder.abandon(self.tickets, time)
+    def enter(self, rows: NewRows, time: float) -> None:
+        rows.abandon(self.tickets, time)
 
 
 @dataclass(frozen=True)
@@ -241,14 +198,15 @@ class RulesRead(Event):
     bulk: ClassVar[tuple[str, ...]] = ("lacking",)
 
     def body(self) -> dict[str, Any]:
-        own = {each.name: plain(getattr(self, each.name)) for each in fields(self) if each.name != "verdict"}
-        verdict = self.verdict.as_dict()
-        return {**own, "lacking": verdict.pop("lacking"), "verdict": verdict}
+        body = super().body()
+        return {**body, "lacking": body["verdict"].pop("lacking")}
 
     @classmethod
-    def read(cls, body: Body) -> dict[str, Any]:
-        """Returns the values of the fields that all events of this sort have."""
-        return {"results": body.integer("results"), "rule": body.words("rule", 100), "verdict": body.verdict()}
+    def from_body(cls, body: Mapping[str, Any]) -> Self:
+        verdict = body.get("verdict")
+        if isinstance(verdict, Mapping):
+            body = {**body, "verdict": {**verdict, "lacking": body.get("lacking")}}
+        return super().from_body(body)
 
 
 @dataclass(frozen=True)
@@ -258,10 +216,6 @@ class BlockClosed(RulesRead):
     kind = "closed"
 
     block: int
-
-    @classmethod
-    def from_body(cls, body: Body) -> BlockClosed:
-        return cls(block=body.integer("block"), **cls.read(body))
 
     def apply(self, replay: Replay) -> None:
         replay.close(self)
@@ -273,12 +227,8 @@ class OptionsChanged(RulesRead):
 
     abandoned: tuple[str, ...] = field(default=(), kw_only=True)
 
-    @classmethod
-    def read(cls, body: Body) -> dict[str, Any]:
-        return {**super().read(body), "abandoned": body.ids("abandoned")}
-
-    def enter(self, recorder: Recorder, time: float) -> None:
-        recorder.abandon(self.abandoned, time)
+    def enter(self, rows: NewRows, time: float) -> None:
+        rows.abandon(self.abandoned, time)
 
 
 @dataclass(frozen=True)
@@ -288,10 +238,6 @@ class OptionWithdrawn(OptionsChanged):
     kind = "withdrawn"
 
     arm: int
-
-    @classmethod
-    def from_body(cls, body: Body) -> OptionWithdrawn:
-        return cls(arm=body.integer("arm"), **cls.read(body))
 
     def apply(self, replay: Replay) -> None:
         replay.withdraw(self)
@@ -305,14 +251,10 @@ class OptionsJoined(OptionsChanged):
     bulk = ("lacking", "instance")
     defines = True
 
-    instance: dict[str, Any]
-    """All options from then on, in its JSON form."""
     blocks: tuple[int, ...]
     """Numbers of the blocks that stayed open; no trial of the others was handed out."""
-
-    @classmethod
-    def from_body(cls, body: Body) -> OptionsJoined:
-        return cls(instance=body.object("instance", {}), blocks=body.integers("blocks"), **cls.read(body))
+    instance: dict[str, Any] = field(default_factory=dict)
+    """All options from then on, in its JSON form; empty where long parts are left out."""
 
     def define(self, definition: Definition | None, time: float) -> Definition:
         from spectralbai.instance import Instance
@@ -357,24 +299,27 @@ def _created(definition: Definition | None) -> Definition:
     return definition
 
 
-def read_entry(place: int, d: Any) -> Entry:
-    """Returns the entry that `Entry.as_dict` wrote, checked; `place` says where it stands in the list of events."""
-    body = Body(place, d)
-    if not isinstance(d, dict):
-        raise InvalidInput(f"{body.path} must be an object; {REMEDY}")
-    kind = body.value("kind")
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise InvalidInput(f"{body.path}.kind must be one of {', '.join(KINDS)}, got {str(kind)[:40]!r}")
-    return Entry(body.integer("revision"), body.number("time"), KINDS[kind].from_body(body))
-
-
 def read_log(events: Sequence[Any]) -> list[Entry]:
-    """Returns the log whose entries `Entry.as_dict` wrote, with every event checked for itself."""
-    log = [read_entry(place, event) for place, event in enumerate(events)]
-    for place, entry in enumerate(log):
-        if entry.revision != place + 1:
-            raise InvalidInput(f"$.events[{place}].revision must be {place + 1}, got {entry.revision}; {REMEDY}")
+    """Returns the log whose entries `Entry.as_dict` wrote, with every value of the right type."""
+    log = []
+    for place, event in enumerate(events):
+        try:
+            log.append(_entry(place + 1, event))
+        except InvalidInput as error:
+            raise InvalidInput(f"$.events[{place}]: {error}; {REMEDY}") from None
     return log
+
+
+def _entry(revision: int, event: Any) -> Entry:
+    if not isinstance(event, Mapping):
+        raise InvalidInput("an event must be an object")
+    kind = KINDS.get(text("kind", event.get("kind")))
+    if kind is None:
+        raise InvalidInput(f"`kind` must be one of {', '.join(KINDS)}, got {event['kind'][:40]!r}")
+    if whole("revision", event.get("revision")) != revision:
+        raise InvalidInput(f"`revision` must be {revision}, got {event['revision']}")
+    time = check_time("time", event.get("time"))
+    return Entry(revision, time, kind.from_body(event))
 
 
 def defined_by(log: Iterable[Entry]) -> Definition:

@@ -11,7 +11,7 @@ import numpy as np
 from spectralbai.arrays import Indices
 from spectralbai.errors import InvalidInput
 from spectralbai.journal.definition import Definition
-from spectralbai.journal.events import BlockClosed, BlockOpened
+from spectralbai.journal.events import BlockClosed, BlockOpened, Event
 from spectralbai.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Fold:
         """The results told since that state."""
         self.closings: list[BlockClosed] = []
         """What was read when blocks closed, as far as nobody has taken it from here."""
+        self._opened = state.opened
 
     @property
     def verdict(self) -> Verdict:
@@ -103,6 +104,11 @@ class Fold:
         definition = self.definition.history[len(before.joined) + 1]
         self.state, readings = definition.policy.after_join(before, blocks)
         self._note(before, readings, {block.number for block in before.blocks} - set(blocks))
+
+    @property
+    def events(self) -> list[Event]:
+        """The blocks that have closed, and those opened since the state that it began with."""
+        return [*self.closings, *self.openings(self._opened)]
 
     def openings(self, first: int = 0) -> list[BlockOpened]:
         """Returns the events of the blocks that are open now, from number `first` on."""

@@ -67,17 +67,17 @@ class Records:
     @classmethod
     def of(cls, log: Iterable[Entry]) -> Records:
         """Returns the records that follow from a log."""
-        recorder = Recorder()
+        rows = NewRows()
         for entry in log:
-            entry.event.enter(recorder, entry.time)
+            entry.event.enter(rows, entry.time)
         return cls(
-            tuple(Observation(**row) for row in recorder.results),
-            tuple(TicketRecord(**row) for row in recorder.tickets.values()),
-            tuple(recorder.openings[number] for number in sorted(recorder.openings)),
+            tuple(Observation(**row) for row in rows.results),
+            tuple(TicketRecord(**row) for row in rows.tickets.values()),
+            tuple(rows.openings[number] for number in sorted(rows.openings)),
         )
 
 
-class Recorder:
+class NewRows:
     """New rows of the tables, and changes of rows that are there already."""
 
     def __init__(self, results: int = 0) -> None:

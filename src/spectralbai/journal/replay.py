@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from spectralbai.checks import check_arm
+from spectralbai.checks import check_arm, check_time, check_words, is_line
 from spectralbai.errors import InvalidInput
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.events import (
@@ -24,8 +24,8 @@ from spectralbai.journal.events import (
     OptionWithdrawn,
     ResultsTold,
     RulesRead,
-    Slot,
     StudyCreated,
+    TicketsGiven,
     defined_by,
 )
 from spectralbai.journal.fold import Fold, OnCheck
@@ -43,13 +43,17 @@ class Replay:
         self._places: set[tuple[int, int]] = set()  # (block, arm) of the slots of the state for which they were listed
         self._listed: object = None
 
-    def hand_out(self, slots: Iterable[Slot]) -> None:
+    def hand_out(self, event: TicketsGiven) -> None:
         """Takes note of tickets."""
+        check_words("worker", event.worker, 100, blank=True)
+        check_time("expires", event.expires)
         state = self.fold.state
         if self._listed is not state:
             self._listed = state
             self._places = {(block.number, arm) for block in state.blocks for arm in block.arms.tolist()}
-        for slot in slots:
+        for slot in event.tickets:
+            if not is_line(slot.id, 16) or not slot.id:
+                raise InvalidInput(f"an id must be up to 16 characters, got {slot.id[:40]!r}")
             if slot.id in self._slots:
                 raise InvalidInput(f"the ticket {slot.id!r} was handed out already")
             if slot.block not in self._recorded or (slot.block, slot.arm) not in self._places:
@@ -67,10 +71,15 @@ class Replay:
         fold = self.fold
         definition = fold.definition.of(fold.state)
         n_arms = definition.instance.problem.n_arms
-        self.check_tickets(event.failed)
-        self.check_tickets(event.abandoned)
+        self.check_tickets((*event.failed, *event.abandoned))
+        for reason in event.failed.values():
+            check_words("reason", reason, 200)
+        if event.origin is not None:
+            check_words("origin", event.origin, 200)
         for arm, outcome, block, ticket in event.results:
             check_arm("arm", arm, n_arms)
+            if (ticket is None) == (event.origin is None):
+                raise InvalidInput("results must have tickets, or an origin")
             if ticket is not None:
                 self.check_tickets((ticket,))
                 if self._slots[ticket] != (block, arm) or ticket in self._answered:

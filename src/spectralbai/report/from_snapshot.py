@@ -100,7 +100,7 @@ def _arms(at: Snapshot, definition: Definition, said: Statement, claimed: bool) 
             omega=None if omega is None else float(omega[arm]),
             out_at=out_at[arm],
             lacking=None if lacking is None or arm == verdict.arm else lacking[arm],
-            failures=at.failures[arm],
+            failures=at.failures.get(arm, 0),
             joined_at=joined_at[arm],
             withdrawn=arm in state.withdrawn,
             against=None,

@@ -1,4 +1,4 @@
-"""Server-sent events: listeners are told when a study has changed.
+"""The progress of all studies, and server-sent events: listeners are told when a study has changed.
 
 One task per process queries the database once a second for all listeners, and only while there are any.
 """
@@ -8,10 +8,11 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
 
 from spectralbai.errors import Busy, SpectralBAIError
 from spectralbai.service.answers import as_json
-from spectralbai.service.pulse import Beat, beats
 from spectralbai.study import Studies
 
 EVERY = 1.0
@@ -25,6 +26,37 @@ MOST_LISTENERS = 1000
 MOST_WAITING = 1000
 """Most events that wait for a slow listener; then the oldest are dropped, which does no harm, since later events of a
 study replace earlier ones."""
+
+
+@dataclass(frozen=True)
+class Beat:
+    """The progress of a study at one instant."""
+
+    study: str
+    results: int
+    state: str
+    revision: int
+    """Every change of the study raises it."""
+    folded: int
+    """Revision up to which results are processed: if it and `results` stay the same, only tickets have changed."""
+    id: int
+    """Tells a study from one that had its name before and was deleted."""
+    pending: int
+    """Number of pending tickets: they may expire without a change of the study."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the beat, JSON-ready."""
+        return {name: value for name, value in vars(self).items() if name != "id"}
+
+
+def beats(studies: Studies) -> list[Beat]:
+    """Returns the progress of all studies, oldest first."""
+    marks, pending, now = studies.marks(), studies.pending(), studies.now
+    return [
+        Beat(mark.name, mark.results, mark.state(now), mark.revision, mark.folded, mark.id, pending.get(mark.id, 0))
+        for mark in marks
+    ]
+
 
 Change = Beat | str
 """A study that has changed, or the name of one that was deleted."""

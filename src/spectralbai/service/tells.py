@@ -30,8 +30,8 @@ class _Batch:
     def __init__(self, results: Sequence[tuple[Any, Any]]) -> None:
         self.results = results
         self.woken = threading.Event()
+        """Set when its answer is there, or when it is its turn to tell the waiting requests together."""
         self.answer: int | BaseException | None = None
-        """None, after it was woken, if it is this request's turn to tell the waiting requests together."""
 
 
 class Tells:
@@ -64,28 +64,30 @@ class Tells:
         with self._lock:
             waiting = self._waiting[name]
             together = [first, *(waiting.popleft() for _ in range(min(len(waiting), MOST_AT_ONCE - 1)))]
+        recorded = threading.Event()
 
         def acknowledge(answers: Sequence[int | BaseException]) -> None:
-            if first.answer is not None:
-                return  # done already
+            if recorded.is_set():
+                return  # told again to a study that replaced this one meanwhile
             self._pass_on(name)
             for batch, answer in zip(together, answers, strict=True):
                 batch.answer = answer
                 batch.woken.set()
+            recorded.set()
 
         def tell() -> None:
             try:
                 batches = [batch.results for batch in together]
                 self._shelf.use(name, lambda study: study.tell_batches(batches, acknowledge))
             except BaseException as error:
-                if first.answer is not None and not isinstance(error, SpectralBAIError):
+                if not recorded.is_set():
+                    acknowledge([error] * len(together))
+                elif not isinstance(error, SpectralBAIError):
                     LOG.exception('reading the rules of the study "%s" failed', name)
-                acknowledge([error] * len(together))
 
-        first.woken.clear()  # set if it had waited for its turn; from now on it means that the results are recorded
         thread = threading.Thread(target=tell)
         thread.start()
-        first.woken.wait()
+        recorded.wait()
         thread.join(PATIENCE)
 
     def _pass_on(self, name: str) -> None:

@@ -11,7 +11,8 @@ except ModuleNotFoundError:
 
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Failure, Summary, Ticket
-from spectralbai.report import ArmStatus, CategoryStatus, Report, Status
+from spectralbai.report import ArmStatus, CategoryStatus, Status
+from spectralbai.report.report import Report
 from spectralbai.study.studies import Studies, list_studies
 from spectralbai.study.study import Study
 from spectralbai.study.transfer import export_study, import_study, results_as_csv

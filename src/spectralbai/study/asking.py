@@ -21,16 +21,16 @@ def give(
     ids = _ids(upkeep, n, key)
 
     def compute() -> Change[list[Ticket] | None]:
-        if upkeep.folded.state is None:
+        if upkeep.basis.state is None:
             with upkeep.reading() as ledger:
                 upkeep.read(ledger)
-        folded = upkeep.folded
-        state, definition = folded.state, folded.definition
+        basis = upkeep.basis
+        state, definition = basis.state, basis.definition
         assert state is not None, "it was just read"
         labels = definition.instance.labels
         stopped = definition.of(state).policy.verdict(state).settled
 
-        def record(draft: Draft) -> list[Ticket] | None:
+        def fill(draft: Draft) -> list[Ticket] | None:
             """Hands out free slots; returns None if there are none, and a block must close or open first."""
             ledger, now = draft.ledger, draft.now
             if key is not None and (before := ledger.given(ids, labels)):
@@ -53,7 +53,7 @@ def give(
             draft.events.append(TicketsGiven(worker, now + lease, pulls))
             return given
 
-        return folded.revision, record
+        return basis.revision, fill
 
     upkeep.catch_up()
     while (given := upkeep.write(compute)) is None:
@@ -73,18 +73,17 @@ def _open_ahead(upkeep: Upkeep) -> Change[bool]:
     """Returns the change that opens one more block if every slot is taken, planned with the results told since the
     stored state; it returns False, and opens none, if a block is about to close."""
     with upkeep.reading() as ledger:
-        standing, folded, fold = upkeep.current(ledger)
-        before = fold.state
-        free = unclaimed(before.blocks, ledger.taken(upkeep.now, before), 1)
+        standing, fold = upkeep.resume(ledger)
+        free = unclaimed(fold.state.blocks, ledger.taken(upkeep.now, fold.state), 1)
     if standing.behind or free:
-        return folded.revision, lambda draft: not standing.behind
+        return standing.folded, lambda draft: not standing.behind
     fold.feed()
     fold.open_ahead()
-    stored, events = StoredState.of(fold.definition, fold.state), fold.openings(before.opened)
+    stored, events = StoredState.of(fold), fold.events
 
-    def record(draft: Draft) -> bool:
+    def fill(draft: Draft) -> bool:
         draft.events += events
         draft.stored = stored
         return True
 
-    return folded.revision, record
+    return standing.folded, fill

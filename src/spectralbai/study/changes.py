@@ -23,19 +23,19 @@ def withdraw(upkeep: Upkeep, label: str) -> bool:
     """Takes an option out; see `Study.withdraw`."""
 
     def compute() -> Change[bool]:
-        folded, fold = upkeep.up_to_date()
-        before, arm = fold.state, folded.definition.check_arm(label)
+        revision, fold = upkeep.up_to_date()
+        before, arm = fold.state, fold.definition.check_arm(label)
         if arm in before.withdrawn:
-            return folded.revision, lambda draft: False
+            return revision, lambda draft: False
         fold.withdraw(arm)
-        event = OptionWithdrawn(before.samples, folded.definition.rule, fold.verdict, arm)
-        stored = StoredState.of(folded.definition, fold.state)
+        event = OptionWithdrawn(before.samples, fold.definition.rule, fold.verdict, arm)
+        stored = StoredState.of(fold)
 
-        def record(draft: Draft) -> bool:
-            _record(draft, event, fold, before, stored)
+        def fill(draft: Draft) -> bool:
+            _fill(draft, event, fold, stored)
             return True
 
-        return folded.revision, record
+        return revision, fill
 
     upkeep.refresh()
     upkeep.definition.check_arm(label)  # before results are processed, which may take long
@@ -46,26 +46,26 @@ def join(upkeep: Upkeep, instance: Instance) -> str:
     """Adds options; see `Study.join`."""
 
     def compute() -> Change[str | None]:
-        folded, fold = upkeep.up_to_date()
+        revision, fold = upkeep.up_to_date()
         before, now = fold.state, upkeep.now
-        definition = folded.definition.joined(instance)
+        definition = fold.definition.joined(instance)
         with upkeep.reading() as ledger:
             standing, out = ledger.standing(), _handed_out(ledger, before, now)
         if definition.over(standing.results, now):
             raise Conflict(f'the study "{upkeep.name}" has ended, and nothing could be tried; create another one')
         joining = Fold(definition, before)
         joining.join(out)
-        event = OptionsJoined(before.samples, definition.rule, joining.verdict, instance.as_dict(), out)
-        stored = StoredState.of(definition, joining.state)
+        event = OptionsJoined(before.samples, definition.rule, joining.verdict, out, instance.as_dict())
+        stored = StoredState.of(joining)
 
-        def record(draft: Draft) -> str | None:
+        def fill(draft: Draft) -> str | None:
             if _handed_out(draft.ledger, before, now) != out:
                 return None  # trials of other blocks were handed out meanwhile
             draft.definition = definition
-            _record(draft, event, joining, before, stored)
+            _fill(draft, event, joining, stored)
             return definition.changes
 
-        return folded.revision, record
+        return revision, fill
 
     while (changes := upkeep.write(compute)) is None:
         pass
@@ -76,26 +76,26 @@ def stop(upkeep: Upkeep) -> bool:
     """Ends the study by hand; see `Study.stop`."""
 
     def compute() -> Change[bool]:
-        folded, fold = upkeep.up_to_date()
+        revision, fold = upkeep.up_to_date()
         running = fold.verdict.state == "running"
 
-        def record(draft: Draft) -> bool:
-            if not running or folded.definition.over(draft.standing.results, draft.now):
+        def fill(draft: Draft) -> bool:
+            if not running or fold.definition.over(draft.standing.results, draft.now):
                 return False
             draft.events.append(StudyStopped())
-            draft.definition = replace(folded.definition, stopped=draft.now)
+            draft.definition = replace(fold.definition, stopped=draft.now)
             return True
 
-        return folded.revision, record
+        return revision, fill
 
     return upkeep.write(compute)
 
 
-def _record(draft: Draft, event: OptionsChanged, fold: Fold, before: State, stored: StoredState) -> None:
-    """Records a change of the options, and the blocks that closed and opened with it; tickets of blocks that are not
-    open any more are given back."""
+def _fill(draft: Draft, event: OptionsChanged, fold: Fold, stored: StoredState) -> None:
+    """Puts a change of the options into a draft, and the blocks that closed and opened with it; tickets of blocks that
+    are not open any more are given back."""
     tickets = draft.ledger.cancelled([block.number for block in stored.state.blocks])
-    draft.events += [replace(event, abandoned=tickets), *fold.closings, *fold.openings(before.opened)]
+    draft.events += [replace(event, abandoned=tickets), *fold.events]
     draft.stored = stored
 
 

@@ -31,14 +31,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.exc import IntegrityError
 
-from spectralbai.arrays import Vector
 from spectralbai.errors import Conflict, NotFound, StorageError
-from spectralbai.journal.body import Body
 from spectralbai.journal.definition import Definition, Goal, is_over
 from spectralbai.journal.entries import Result, Ticket
 from spectralbai.journal.events import KINDS, BlockClosed, Entry, OptionsJoined, defined_by
-from spectralbai.journal.fold import Queue
-from spectralbai.journal.records import Recorder
+from spectralbai.journal.fold import Fold, Queue
+from spectralbai.journal.records import NewRows
 from spectralbai.study.schema import events, observations, states, studies, tickets
 from spectralbai.verdict import Verdict
 
@@ -114,9 +112,9 @@ class StoredState:
     """What the row of the study says of it."""
 
     @classmethod
-    def of(cls, definition: Definition, state: State) -> StoredState:
-        """Returns the state and what is shown of it in a list of studies."""
-        definition = definition.of(state)
+    def of(cls, fold: Fold) -> StoredState:
+        """Returns the state of a fold and what is shown of it in a list of studies."""
+        state, definition = fold.state, fold.definition.of(fold.state)
         policy, labels = definition.policy, definition.instance.labels
         verdict = policy.verdict(state)
         recommends = policy.has_estimate(state) and verdict.consistent
@@ -215,59 +213,47 @@ class Ledger:
         entries: Sequence[Entry],
         stored: StoredState | None,
         definition: Definition | None,
-        claim: Callable[[Standing], float | None] | None = None,
     ) -> Standing:
         """Appends entries to the log, writes what they say into the tables and, if they changed, the state and the
-        definition after them; returns how far the study is then. `claim` says until when the update that is due then is
-        claimed."""
-        after = self._after(before, entries, self._write(before, entries), stored, definition)
-        until = None if claim is None else claim(after)
-        after = after if until is None else after._replace(claimed=until)
-        columns = {name: new for name, new, old in zip(Standing._fields, after, before, strict=True) if new != old}
+        definition after them; returns how far the study is then."""
+        rows = NewRows(before.results)
+        for entry in entries:
+            entry.event.enter(rows, entry.time)
+        self._insert(events, map(_row, entries))
+        self._insert(tickets, rows.tickets.values(), abandoned=None, failed=None, result=None)
+        self._insert(observations, rows.results)
+        self._change_tickets(rows.changes)
+        revision = before.revision + len(entries)
+        after = before._replace(revision=revision, results=before.results + len(rows.results))
+        columns: dict[str, Any] = {}
+        if definition is not None:
+            after = after._replace(defined=revision)
+            columns["stopped"] = definition.stopped
         if stored is not None:
             columns |= stored.columns
-        if definition is not None:
-            columns["stopped"] = definition.stopped
-        if columns:
-            self.update(**columns)
+            new = {name: columns[name] for name in ("due", "oldest")}
+            after = after._replace(**new, missing=self._missing(stored.state))
+        elif before.missing is not None:
+            told = sum(row["block"] == before.oldest for row in rows.results)
+            after = after._replace(missing=before.missing - told)
         if stored is not None or definition is not None:
+            after = after._replace(folded=revision)
             text = {} if stored is None else {"state": stored.text}
             these = update(states).where(states.c.study == self._id)
-            self._connection.execute(these.values(revision=after.folded, **text))
+            self._connection.execute(these.values(revision=revision, **text))
+        columns |= {name: new for name, new, old in zip(Standing._fields, after, before, strict=True) if new != old}
+        if columns:
+            self.update(**columns)
         return after
 
-    def _write(self, before: Standing, entries: Sequence[Entry]) -> list[int | None]:
-        """Writes entries, and what they say of tickets and results; returns the block of each new result."""
-        recorder = Recorder(before.results)
-        for entry in entries:
-            entry.event.enter(recorder, entry.time)
-        self._insert(events, map(_row, entries))
-        self._insert(tickets, recorder.tickets.values(), abandoned=None, failed=None, result=None)
-        self._insert(observations, recorder.results)
-        self._change_tickets(recorder.changes)
-        return [row["block"] for row in recorder.results]
-
-    def _after(
-        self,
-        before: Standing,
-        entries: Sequence[Entry],
-        blocks: Sequence[int | None],
-        stored: StoredState | None,
-        definition: Definition | None,
-    ) -> Standing:
-        """Returns how far the study is after entries with results of these blocks."""
-        after = before._replace(results=before.results + len(blocks), revision=before.revision + len(entries))
-        if stored is not None or definition is not None:
-            after = after._replace(folded=after.revision)
-        if definition is not None:
-            after = after._replace(defined=after.revision)
-        if stored is None:
-            missing = None if before.missing is None else before.missing - blocks.count(before.oldest)
-            return after._replace(missing=missing)
-        state = stored.state
-        first = state.blocks[0] if state.blocks else None
-        missing = None if first is None else first.free.size - self._told_since(state.samples, first.number)
-        return after._replace(due=stored.columns["due"], oldest=stored.columns["oldest"], missing=missing)
+    def _missing(self, state: State) -> int | None:
+        """Returns how many results the oldest block of a state misses, with those told since; None if none is open."""
+        if not state.blocks:
+            return None
+        first = state.blocks[0]
+        these = (observations.c.study == self._id) & (observations.c.block == first.number)
+        query = select(func.count()).select_from(observations).where(these, observations.c.number > state.samples)
+        return int(first.free.size) - self._connection.execute(query).scalar_one()
 
     def update(self, **values: Any) -> None:
         """Changes columns of the row of this study in the table of studies."""
@@ -283,40 +269,29 @@ class Ledger:
             this = update(tickets).where(tickets.c.study == self._id, tickets.c.id == bindparam("of"))
             self._connection.execute(this.values({name: bindparam(f"new_{name}") for name in names}), rows)
 
-    def _told_since(self, after: int, block: int) -> int:
-        """Returns how many results of a block were told after result number `after`."""
-        late = (observations.c.study == self._id) & (observations.c.number > after) & (observations.c.block == block)
-        return self._connection.execute(select(func.count()).select_from(observations).where(late)).scalar_one()
-
-    def log(self, kinds: Iterable[str] | None = None, *, bulk: bool = True) -> list[Entry]:
-        """Returns the entries of the log, or those of some kinds; without `bulk` the long parts are left out."""
-        query = self._entries(bulk)
+    def log(self, kinds: Iterable[str] | None = None, most: int | None = None, *, bulk: bool = True) -> list[Entry]:
+        """Returns the entries of the log, or those of some kinds; at most `most`, at equal steps. Without `bulk` the
+        long parts are left out."""
+        columns = (events.c.revision, events.c.time, events.c.kind, events.c.body, events.c.bulk)
+        query = select(*columns if bulk else columns[:-1]).where(events.c.study == self._id).order_by(columns[0])
         if kinds is not None:
             query = query.where(events.c.kind.in_(list(kinds)))
-        rows: Iterable[Sequence[Any]] = self._connection.execute(query)
-        return [_entry(*row) for row in rows]
-
-    def _entries(self, bulk: bool) -> Select[Any]:
-        """Returns the query of all entries in their order, each with the columns that `_entry` takes."""
-        columns = (events.c.revision, events.c.time, events.c.kind, events.c.body)
-        query = select(*columns, events.c.bulk) if bulk else select(*columns)
-        return query.where(events.c.study == self._id).order_by(events.c.revision)
+        rows: Iterable[Row[Any]]
+        if most is None:
+            rows = self._connection.execute(query)
+        else:
+            all_ = self._connection.execute(query.with_only_columns(events.c.revision)).scalars().all()
+            places = np.linspace(0, len(all_) - 1, min(most, len(all_))).round().astype(int)
+            rows = self._with(query, events.c.revision, [all_[at] for at in places])
+        return [_entry(row) for row in rows]
 
     def verdicts(self, most: int | None = None, *, bulk: bool = True) -> list[Verdict]:
         """Returns what the rules said each time that a block closed; at most `most`, at equal steps.
 
         The accounts, `lacking`, are most of what is stored. Without this bulk it takes a tenth of the time.
         """
-        query = select(events.c.revision).where(events.c.study == self._id, events.c.kind == BlockClosed.kind)
-        if most is not None:
-            times = self._connection.execute(query.order_by(events.c.revision)).scalars().all()
-            if len(times) > most:
-                places = np.linspace(0, len(times) - 1, most).round().astype(int).tolist()
-                rows: Iterable[Sequence[Any]] = self._with(
-                    self._entries(bulk), events.c.revision, [times[at] for at in places]
-                )
-                return [_verdict(_entry(*row)) for row in rows]
-        return [_verdict(entry) for entry in self.log([BlockClosed.kind], bulk=bulk)]
+        log = self.log([BlockClosed.kind], most, bulk=bulk)
+        return [entry.event.verdict for entry in log if isinstance(entry.event, BlockClosed)]
 
     def joins(self) -> tuple[int, ...]:
         """Returns the number of results each time that options joined."""
@@ -392,9 +367,11 @@ class Ledger:
         query = select(tickets.c.id).where(this, tickets.c.block.not_in(open_blocks))
         return tuple(self._connection.execute(query.order_by(tickets.c.issued, tickets.c.id)).scalars())
 
-    def failures_per_arm(self, n_arms: int) -> Vector:
-        """Returns how many trials of each arm failed."""
-        return self._per_arm(tickets.c.failed.is_not(None), n_arms)
+    def failures(self) -> dict[int, int]:
+        """Returns how many trials of an arm failed, for each that has some."""
+        these = (tickets.c.study == self._id) & tickets.c.failed.is_not(None)
+        query = select(tickets.c.arm, func.count()).where(these).group_by(tickets.c.arm)
+        return {arm: count for arm, count in self._connection.execute(query)}
 
     def pending(self, now: float, labels: Sequence[str]) -> tuple[Ticket, ...]:
         """Returns the pending tickets."""
@@ -444,14 +421,6 @@ class Ledger:
         while part := [form({**defaults, **row, "study": self._id}) for row in islice(left, PART)]:
             self._connection.exec_driver_sql(statement, part)
 
-    def _per_arm(self, these: ColumnElement[bool], n_arms: int) -> Vector:
-        """Returns how many of these tickets each arm has."""
-        query = select(tickets.c.arm, func.count()).where(tickets.c.study == self._id, these).group_by(tickets.c.arm)
-        counts = np.zeros(n_arms)
-        for arm, count in self._connection.execute(query):
-            counts[arm] = count
-        return counts
-
 
 @lru_cache
 def _insertion(table: Table, dialect: Dialect) -> tuple[str, Callable[[dict[str, Any]], Any]]:
@@ -473,15 +442,11 @@ def _row(entry: Entry) -> dict[str, Any]:
     return {"revision": entry.revision, "kind": event.kind, "time": entry.time, "body": json.dumps(body), "bulk": long}
 
 
-def _entry(revision: int, time: float, kind: str, body: str, bulk: str | None = None) -> Entry:
+def _entry(row: Sequence[Any]) -> Entry:
+    revision, time, kind, body, *bulk = row
     if kind not in KINDS:
         raise StorageError(
             f'the log has an event of the kind "{kind}", unknown here; upgrade spectralbai, or register it'
         )
-    values = {**json.loads(body), **(json.loads(bulk) if bulk else {})}
-    return Entry(revision, time, KINDS[kind].from_body(Body(revision - 1, values)))
-
-
-def _verdict(entry: Entry) -> Verdict:
-    assert isinstance(entry.event, BlockClosed)
-    return entry.event.verdict
+    values = {**json.loads(body), **(json.loads(bulk[0]) if bulk and bulk[0] else {})}
+    return Entry(revision, time, KINDS[kind].from_body(values))

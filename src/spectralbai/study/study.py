@@ -17,19 +17,19 @@ from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition, Goal
-from spectralbai.journal.entries import Result, Snapshot, Ticket
+from spectralbai.journal.entries import CountRows, Outcome, Outcomes, Result, Snapshot, Ticket
 from spectralbai.journal.events import Entry, Event, StudyCreated
 from spectralbai.journal.fold import Fold, OnCheck
 from spectralbai.journal.records import Records
-from spectralbai.report import Report, Status, status_of
+from spectralbai.report import Status
+from spectralbai.report.from_snapshot import status_of
+from spectralbai.report.report import Report
 from spectralbai.report.statement import Statements
 from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
 from spectralbai.study.asking import give
 from spectralbai.study.ledger import Ledger, Mark, StoredState, find_marks, insert_study
 from spectralbai.study.storage import Storage
-from spectralbai.study.telling import Outcome, Outcomes
-from spectralbai.study.traffic import CountRows
 from spectralbai.study.upkeep import Draft, Upkeep, undamaged
 from spectralbai.text.wording import as_time
 from spectralbai.verdict import Verdict
@@ -95,7 +95,7 @@ class Study(Closing):
         # These raise errors for a definition that cannot be stored or run, before anything is written.
         created = StudyCreated(definition.as_dict(), software("SQLAlchemy"))
         fold = Fold(definition, definition.policy.init())
-        stored = StoredState.of(definition, fold.state)
+        stored = StoredState.of(fold)
         with Storage.given(storage, create=True) as place:
             now = place.clock()
             if until is not None and until <= now:
@@ -251,9 +251,9 @@ class Study(Closing):
         to the recommended option once the study has decided or ended."""
         self._upkeep.catch_up()
         with self._upkeep.reading() as ledger:
-            _, folded, fold = self._upkeep.current(ledger)
+            _, fold = self._upkeep.resume(ledger)
         fold.feed()
-        state, definition = fold.state, folded.definition.of(fold.state)
+        state, definition = fold.state, fold.definition.of(fold.state)
         policy, labels = definition.policy, definition.instance.labels
         shares = policy.shares(state)
         verdict = policy.verdict(state)
@@ -338,11 +338,11 @@ class Study(Closing):
         if any(getattr(type(event), name) is not getattr(Event, name) for name in ("define", "apply", "enter")):
             raise InvalidInput(f'an event of the kind "{event.kind}" changes the study; it needs its own method')
 
-        def record(draft: Draft) -> int:
+        def fill(draft: Draft) -> int:
             draft.events.append(event)
             return draft.standing.revision + 1
 
-        return self._upkeep.write(lambda: (self._upkeep.folded.revision, record))
+        return self._upkeep.write(lambda: (self._upkeep.basis.revision, fill))
 
     def records(self) -> Records:
         """Returns all results, tickets and blocks ever recorded, as of one instant."""
@@ -372,19 +372,19 @@ class Study(Closing):
     def _snapshot(self, ledger: Ledger, accounts: bool = True) -> Snapshot:
         """Returns the study as of now; `accounts` says whether its verdicts have theirs, which takes long to read."""
         now = self._upkeep.now
-        standing, folded, fold = self._upkeep.current(ledger)
+        standing, fold = self._upkeep.resume(ledger)
         fold.feed()
-        labels = folded.definition.instance.labels
+        labels = fold.definition.instance.labels
         return Snapshot(
             name=self.name,
             created=self.created,
-            definition=folded.definition,
+            definition=fold.definition,
             time=now,
             folded=standing.folded,
             state=fold.state,
             unprocessed=standing.results - fold.state.samples,
             pending=ledger.pending(now, labels),
             verdicts=tuple(ledger.verdicts(bulk=accounts)),
-            failures=tuple(ledger.failures_per_arm(len(labels)).astype(int).tolist()),
+            failures=ledger.failures(),
             joins=ledger.joins(),
         )

@@ -8,15 +8,11 @@ from typing import Any
 from spectralbai.checks import check_words, is_line
 from spectralbai.errors import Conflict, InvalidInput, NotFound, SpectralBAIError
 from spectralbai.journal.definition import Definition
-from spectralbai.journal.entries import Failure, Ticket
+from spectralbai.journal.entries import Failure, Outcomes, Ticket
 from spectralbai.journal.events import ResultsTold, TicketsAbandoned, Told
 from spectralbai.journal.fold import OnCheck
 from spectralbai.study.ledger import Ledger, TicketRow
 from spectralbai.study.upkeep import Change, Draft, Upkeep
-
-Outcome = float | Failure | None
-Outcomes = Iterable[tuple[Ticket | str, Outcome]]
-"""Outcomes of tickets."""
 
 
 class Tell:
@@ -45,7 +41,7 @@ class Tell:
     def ids(self) -> list[str]:
         return list(dict.fromkeys(id_ for id_, _ in self._outcomes))
 
-    def record(self, draft: Draft, rows: dict[str, TicketRow]) -> int:
+    def fill(self, draft: Draft, rows: dict[str, TicketRow]) -> int:
         """Adds what is new to a draft; returns how many outcomes were new. `rows` has what is recorded of the tickets,
         and is brought up to date."""
         new: dict[str, Told] = {}
@@ -81,9 +77,9 @@ def tell(upkeep: Upkeep, results: Outcomes) -> int:
     given = _listed(results)
 
     def compute() -> Change[int]:
-        folded = upkeep.folded
-        batch = Tell(upkeep.name, folded.definition, given)
-        return folded.revision, lambda draft: batch.record(draft, draft.ledger.ticket_rows(batch.ids))
+        basis = upkeep.basis
+        batch = Tell(upkeep.name, basis.definition, given)
+        return basis.revision, lambda draft: batch.fill(draft, draft.ledger.ticket_rows(batch.ids))
 
     return upkeep.write(compute)
 
@@ -95,26 +91,26 @@ def tell_batches(
     lists = [_listed(batch) for batch in batches]
 
     def compute() -> Change[list[int | SpectralBAIError]]:
-        folded = upkeep.folded
+        basis = upkeep.basis
         checked: list[Tell | SpectralBAIError] = []
         for batch in lists:
             try:
-                checked.append(Tell(upkeep.name, folded.definition, batch))
+                checked.append(Tell(upkeep.name, basis.definition, batch))
             except SpectralBAIError as error:
                 checked.append(error)
 
-        def record(draft: Draft) -> list[int | SpectralBAIError]:
+        def fill(draft: Draft) -> list[int | SpectralBAIError]:
             tells = [each for each in checked if isinstance(each, Tell)]
             rows = draft.ledger.ticket_rows(sorted({id_ for each in tells for id_ in each.ids}))
             answers: list[int | SpectralBAIError] = []
             for each in checked:
                 try:
-                    answers.append(each.record(draft, rows) if isinstance(each, Tell) else each)
+                    answers.append(each.fill(draft, rows) if isinstance(each, Tell) else each)
                 except SpectralBAIError as error:
                     answers.append(error)
             return answers
 
-        return folded.revision, record
+        return basis.revision, fill
 
     return upkeep.write(compute, on_recorded)
 
@@ -134,11 +130,11 @@ def add(
     upkeep.refresh()
 
     def compute() -> Change[int]:
-        folded = upkeep.folded
-        definition = folded.definition
+        basis = upkeep.basis
+        definition = basis.definition
         results = [(definition.check_arm(label), definition.check_outcome(outcome)) for label, outcome in pairs]
 
-        def record(draft: Draft) -> int:
+        def fill(draft: Draft) -> int:
             own = [each for each in others if draft.ledger.results_of(each)]
             own += draft.ledger.ticket_rows(named)
             if own:
@@ -146,17 +142,17 @@ def add(
                     f'these results are in the study "{upkeep.name}" already, such as that of "{min(own)}"; nothing '
                     "was recorded"
                 )
-            if recorded(draft.ledger, origin, results):
+            if is_recorded(draft.ledger, origin, results):
                 return 0
             draft.events.append(ResultsTold(tuple(Told(*each, None, None) for each in results), origin))
             return len(results)
 
-        return folded.revision, record
+        return basis.revision, fill
 
     return upkeep.write(compute, on_check=on_check)
 
 
-def recorded(ledger: Ledger, origin: str, results: list[tuple[int, float]]) -> bool:
+def is_recorded(ledger: Ledger, origin: str, results: list[tuple[int, float]]) -> bool:
     """Returns whether these results of an origin are recorded; raises Conflict if different ones of it are."""
     there = ledger.results_of(origin)
     if there and sorted(there) != sorted(results):  # sorted, because counts have no order
@@ -168,7 +164,7 @@ def abandon(upkeep: Upkeep, tickets: Iterable[Ticket | str]) -> None:
     """Gives tickets back, all or none."""
     ids = list(dict.fromkeys(_ticket_id(ticket) for ticket in tickets))
 
-    def record(draft: Draft) -> None:
+    def fill(draft: Draft) -> None:
         rows = draft.ledger.ticket_rows(ids)
         for id_ in ids:
             if id_ not in rows:
@@ -179,7 +175,7 @@ def abandon(upkeep: Upkeep, tickets: Iterable[Ticket | str]) -> None:
         if new:
             draft.events.append(TicketsAbandoned(new))
 
-    upkeep.write(lambda: (upkeep.folded.revision, record))
+    upkeep.write(lambda: (upkeep.basis.revision, fill))
 
 
 def _listed(results: Outcomes) -> Outcomes:

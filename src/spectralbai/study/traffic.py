@@ -7,7 +7,7 @@ not needed: the trials are put in a random order, so that bets can learn within 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +16,11 @@ from spectralbai.arrays import Indices, Vector
 from spectralbai.checks import LARGEST_COUNT, check_integer
 from spectralbai.errors import Conflict, InvalidInput
 from spectralbai.journal.definition import Definition
+from spectralbai.journal.entries import CountRows
 from spectralbai.journal.events import BlockOpened, Event, ResultsTold, Told
 from spectralbai.journal.fold import Fold
 from spectralbai.study.ledger import Ledger, StoredState
-from spectralbai.study.telling import add, recorded
+from spectralbai.study.telling import add, is_recorded
 from spectralbai.study.upkeep import Change, Draft, Upkeep
 
 if TYPE_CHECKING:
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 MOST_TRIALS = 1_000_000
 """Most trials that can be told at once."""
-
-CountRows = Mapping[str, tuple[int, int]] | Iterable[tuple[str, int, int]]
 
 
 def counted(definition: Definition, counts: Any) -> tuple[Vector, Vector, tuple[float, float]]:
@@ -141,23 +140,21 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
 
     def compute() -> Change[int | None]:
         with upkeep.reading() as ledger:
-            known = recorded(ledger, id_, results)
-        folded, fold = upkeep.up_to_date()
+            known = is_recorded(ledger, id_, results)
+        revision, fold = upkeep.up_to_date()
         if known:
-            return folded.revision, lambda draft: 0
-        start = folded.state
-        assert start is not None, "it was just read"
-        with upkeep.reading() as ledger:
-            _check_idle(upkeep, ledger, start)
+            return revision, lambda draft: 0
         before = fold.state
+        with upkeep.reading() as ledger:
+            _check_idle(upkeep, ledger, before)
         events, blocks = settle(fold, arms, outcomes)
-        stored = StoredState.of(folded.definition, fold.state)
+        stored = StoredState.of(fold)
         rows = tuple(Told(*each, block, None) for each, block in zip(results, blocks, strict=True))
 
-        def record(draft: Draft) -> int | None:
-            if recorded(draft.ledger, id_, results):
+        def fill(draft: Draft) -> int | None:
+            if is_recorded(draft.ledger, id_, results):
                 return 0
-            _check_idle(upkeep, draft.ledger, start)
+            _check_idle(upkeep, draft.ledger, before)
             if draft.standing.results != before.samples:
                 return None  # results were told meanwhile
             opened = {event.number for event in events if isinstance(event, BlockOpened)}
@@ -166,7 +163,7 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
             draft.stored = stored
             return len(results)
 
-        return folded.revision, record
+        return revision, fill
 
     while (new := upkeep.write(compute)) is None:
         pass

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spectralbai.checks import check_words
+from spectralbai.documents import check_format
 from spectralbai.errors import InvalidInput
 from spectralbai.journal.body import REMEDY
 from spectralbai.journal.events import Entry, read_log
@@ -86,7 +87,7 @@ def import_study(
         fold = replay(log, on_check)
     except InvalidInput as error:
         raise InvalidInput(f"{error}; {REMEDY}") from None
-    stored = StoredState.of(fold.definition, fold.state)
+    stored = StoredState.of(fold)
     with Storage.given(storage, create=True) as place:
         with place.writing() as connection:
             insert_study(connection, new, log, fold.definition, stored)
@@ -96,10 +97,7 @@ def import_study(
 def read_export(document: Any) -> tuple[str, list[Entry]]:
     """Returns the name and the log in an exported document, with every event checked for itself."""
     found = document.get("format") if isinstance(document, Mapping) else type(document).__name__
-    if found != FORMAT:
-        raise InvalidInput(
-            f"an exported study must have the format {FORMAT!r}, got {found!r}; only this format is read"
-        )
+    check_format("the format of an exported study", found, FORMAT, REMEDY)
     for key in ("name", "events"):
         if key not in document:
             raise InvalidInput(f"an exported study must hold {key}; {REMEDY}")

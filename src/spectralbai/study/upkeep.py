@@ -36,8 +36,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
-class Folded:
-    """A stored state, and the definition that it belongs to."""
+class Basis:
+    """What changes are computed from: the stored state, and the definition that it belongs to."""
 
     revision: int
     """The revision up to which it is folded."""
@@ -63,16 +63,15 @@ class Draft:
     definition: Definition | None = None
     """The definition after the change, if it changes the definition."""
 
-    def commit(self, claim: Callable[[Standing], float | None]) -> Standing:
-        """Writes the change, and until when the update that is due after it is claimed; returns how far the study is
-        then."""
+    def commit(self) -> Standing:
+        """Writes the change; returns how far the study is then."""
         first = self.standing.revision + 1
         entries = [Entry(revision, self.now, event) for revision, event in enumerate(self.events, first)]
-        return self.ledger.append(self.standing, entries, self.stored, self.definition, claim)
+        return self.ledger.append(self.standing, entries, self.stored, self.definition)
 
 
 Change = tuple[int, Callable[[Draft], T]]
-"""The revision of the stored state that a change was computed from, and what records it in a draft."""
+"""The revision of the stored state that a change was computed from, and what puts it into a draft."""
 
 
 class Upkeep:
@@ -87,7 +86,7 @@ class Upkeep:
             standing = ledger.standing()
             with undamaged(name):
                 definition = ledger.definition()
-        self._folded = Folded(standing.folded, standing.defined, definition, None)
+        self._basis = Basis(standing.folded, standing.defined, definition, None)
         self._updating = ProcessLock()  # held by the thread of this process that updates the state
 
     @property
@@ -98,12 +97,12 @@ class Upkeep:
     @property
     def definition(self) -> Definition:
         """The definition as it was last read; it changes when options join or the study is stopped."""
-        return self._folded.definition
+        return self._basis.definition
 
     @property
-    def folded(self) -> Folded:
+    def basis(self) -> Basis:
         """The stored state and the definition as they were last read."""
-        return self._folded
+        return self._basis
 
     @contextmanager
     def reading(self) -> Iterator[Ledger]:
@@ -129,7 +128,7 @@ class Upkeep:
         change is to be recorded. `on_recorded` is called once everything is written. If the change completed a block,
         this worker then updates the state; `on_check` is called meanwhile.
         """
-        answer, after, claimed = self._record(compute)
+        answer, after, claimed = self._commit(compute)
         if on_recorded is not None:
             on_recorded(answer)
         # The thread that was updating the state when this change was recorded may have ended just before.
@@ -137,32 +136,28 @@ class Upkeep:
             self._update(on_check, claimed)
         return answer
 
-    def _record(self, compute: Callable[[], Change[T]], own: bool = False) -> tuple[T, Standing, bool]:
+    def _commit(self, compute: Callable[[], Change[T]], own: bool = False) -> tuple[T, Standing, bool]:
         """Returns what a change returns when it is recorded, how far the study is then, and whether this worker has
         claimed the update of the state that is due then: if nobody had. `own` says that it is updating the state."""
-        claimed = False
-
-        def claim(after: Standing) -> float | None:
-            nonlocal claimed
-            claimed = after.behind if own else self._unclaimed(after)
-            return self.now + CLAIM if claimed else 0.0 if own else None
-
         while True:
-            revision, record = compute()
+            revision, fill = compute()
             with self.writing() as ledger:
                 before = ledger.standing(lock=True)
                 self._forget(before)
                 if before.folded == revision:
                     draft = Draft(ledger, before, self.now)
-                    answer = record(draft)
-                    after = draft.commit(claim)
+                    answer = fill(draft)
+                    after = draft.commit()
+                    claimed = after.behind if own else self._unclaimed(after)
+                    if claimed or own:
+                        ledger.update(claimed=self.now + CLAIM if claimed else 0.0)
                     break
             self.refresh()
         if draft.stored is not None:
-            last = self._folded  # which other threads may set meanwhile
+            last = self._basis  # which other threads may set meanwhile
             if draft.definition is not None or last.defined == after.defined:
                 definition = draft.definition or last.definition
-                self._remember(Folded(after.folded, after.defined, definition, draft.stored.state))
+                self._remember(Basis(after.folded, after.defined, definition, draft.stored.state))
         return answer, after, claimed
 
     def refresh(self) -> None:
@@ -170,9 +165,9 @@ class Upkeep:
         with self.reading() as ledger:
             self.read(ledger, with_state=False)
 
-    def read(self, ledger: Ledger, with_state: bool = True) -> tuple[Standing, Folded]:
+    def read(self, ledger: Ledger, with_state: bool = True) -> tuple[Standing, Basis]:
         """Returns how far the study is, and the stored state with its definition; they are read only if changed."""
-        standing, last = ledger.standing(), self._folded  # which other threads may set meanwhile
+        standing, last = ledger.standing(), self._basis  # which other threads may set meanwhile
         if last.revision == standing.folded and (last.state is not None or not with_state):
             return standing, last
         with undamaged(self.name):
@@ -182,37 +177,39 @@ class Upkeep:
                 from spectralbai.policy import State  # it loads compiled code, which telling does not need
 
                 state = State.from_dict(json.loads(ledger.state(standing.folded)))
-        new = Folded(standing.folded, standing.defined, definition, state)
+        new = Basis(standing.folded, standing.defined, definition, state)
         self._remember(new)
         return standing, new
 
-    def _remember(self, folded: Folded) -> None:
+    def _remember(self, basis: Basis) -> None:
         """Keeps a stored state for later calls, unless another thread has a newer one."""
-        if folded.revision >= self._folded.revision:
-            self._folded = folded
+        if basis.revision >= self._basis.revision:
+            self._basis = basis
 
     def _forget(self, standing: Standing) -> None:
         """Forgets a state that is newer than the storage, which was restored from a backup."""
-        if self._folded.revision > standing.revision:
-            self._folded = Folded(0, 0, self._folded.definition, None)
+        if self._basis.revision > standing.revision:
+            self._basis = Basis(0, 0, self._basis.definition, None)
 
-    def current(self, ledger: Ledger) -> tuple[Standing, Folded, Fold]:
-        """Returns how far the study is, the stored state, and a fold that goes on from it with the results told since,
-        as far as no block closes."""
-        standing, folded = self.read(ledger)
-        assert folded.state is not None, "it was just read"
-        until = folded.state.samples if standing.behind else standing.results
-        return standing, folded, Fold(folded.definition, folded.state, ledger.queue(folded.state.samples, until))
+    def resume(self, ledger: Ledger, closing: bool = False) -> tuple[Standing, Fold]:
+        """Returns how far the study is, and a fold that goes on from the stored state with the results told since: as
+        far as no block closes or, if `closing`, those that are due."""
+        standing, basis = self.read(ledger)
+        assert basis.state is not None, "it was just read"
+        before = basis.state.samples
+        until = standing.due if closing else before if standing.behind else standing.results
+        return standing, Fold(basis.definition, basis.state, ledger.queue(before, until))
 
-    def up_to_date(self) -> tuple[Folded, Fold]:
-        """Returns the stored state and a fold of all results told since, at a time when no block is about to close."""
+    def up_to_date(self) -> tuple[int, Fold]:
+        """Returns the revision of the stored state, and a fold from it of all results told since, at a time when no
+        block is about to close."""
         while True:
             self.catch_up()
             with self.reading() as ledger:
-                standing, folded, fold = self.current(ledger)
+                standing, fold = self.resume(ledger)
             if not standing.behind:
                 fold.feed()
-                return folded, fold
+                return standing.folded, fold
             self.wait()  # another worker is about to close a block, which may bring the decision
 
     def catch_up(self, on_check: OnCheck | None = None, patience: float | None = None) -> None:
@@ -220,11 +217,9 @@ class Upkeep:
 
         If `patience` is given, it returns after so many seconds even if the update is not done, which then goes on.
         """
-        if not self._due():
-            return
         if patience is None:
             self._update(on_check)
-        else:
+        elif self._due():
             within(patience, self._update)
 
     def wait(self) -> None:
@@ -260,7 +255,7 @@ class Upkeep:
 
     def _claim(self) -> bool:
         """Claims the update of the stored state; returns False if it is not due any more, or another worker did."""
-        _, _, claimed = self._record(lambda: (self._folded.revision, lambda draft: None))
+        _, _, claimed = self._commit(lambda: (self._basis.revision, lambda draft: None))
         return claimed
 
     def _advance(self) -> tuple[int | None, Standing]:
@@ -269,25 +264,20 @@ class Upkeep:
 
         def compute() -> Change[int | None]:
             with self.reading() as ledger:
-                standing, folded = self.read(ledger)
-                assert folded.state is not None, "it was just read"
-                before = folded.state
-                queue = ledger.queue(before.samples, standing.due)
+                standing, fold = self.resume(ledger, closing=True)
             if not standing.behind:
-                return folded.revision, lambda draft: None
-            fold = Fold(folded.definition, before, queue)
+                return standing.folded, lambda draft: None
             fold.feed()
-            stored = StoredState.of(folded.definition, fold.state)
-            events = [*fold.closings, *fold.openings(before.opened)]
+            stored, events = StoredState.of(fold), fold.events
 
-            def record(draft: Draft) -> int:
+            def fill(draft: Draft) -> int:
                 draft.stored = stored
                 draft.events += events
                 return stored.state.samples
 
-            return folded.revision, record
+            return standing.folded, fill
 
-        samples, standing, _ = self._record(compute, own=True)
+        samples, standing, _ = self._commit(compute, own=True)
         return samples, standing
 
     def _unclaimed(self, standing: Standing) -> bool:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
 
 from spectralbai.cli.tables import MOST_FITTED, as_text, empty_table, print_json
+from spectralbai.text.wording import in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -53,6 +55,14 @@ def filled(content: TextTable) -> str | Table:
 def study_table(*headings: str) -> Table:
     """Returns a table without rows; all of its cells may take several lines."""
     return empty_table(*headings, left=headings[:1], folded=headings)
+
+
+def tell_counts(study: Study, rows: Sequence[tuple[str, int, int]], id_: str, past: bool, as_json: bool) -> None:
+    """Records rows of a label, trials and successes, and prints how many were new."""
+    new = study.tell_counts(rows, id_, past)
+    total = sum(trials for _, trials, _ in rows)
+    words = f"recorded {in_words(new, 'trial')}" if new else f'the counts of "{id_}" are known already'
+    answer(as_json, {"recorded": new, "known": total - new}, words)
 
 
 def answer(as_json: bool, document: dict[str, Any], words: str) -> None:

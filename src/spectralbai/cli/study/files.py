@@ -11,7 +11,7 @@ from typer import Argument, Option
 from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import read_json, read_table
 from spectralbai.cli.outputs import EXPORT, PAGE, REPORT, TABLE, Force, Output
-from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, answer, open_study
+from spectralbai.cli.study.common import Control, Json, Name, StorageUrl, answer, open_study, tell_counts
 from spectralbai.cli.tables import as_json_text, print_json
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
@@ -119,9 +119,7 @@ def _import_results(name: str, file: Path, origin: str | None, storage: str | No
             if counts is None:
                 arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
         if counts is not None:
-            new = study.tell_counts(counts, origin, past=True)
-            words = f"recorded {in_words(new, 'trial')}" if new else f'the counts of "{origin}" are known already'
-            answer(as_json, {"recorded": new, "known": sum(trials for _, trials, _ in counts) - new}, words)
+            tell_counts(study, counts, origin, True, as_json)
             return
         tickets, origins = (
             sorted({*table.column(name)} - {""}) if name in table.columns else [] for name in ("ticket", "origin")

@@ -11,7 +11,7 @@ from typer import Argument, Option
 from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import read_stdin, read_table
 from spectralbai.cli.process import held_back
-from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, filled, open_study
+from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, filled, open_study, tell_counts
 from spectralbai.cli.tables import as_json_text, print_json, print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput, about
@@ -88,7 +88,12 @@ def tell(
             raise InvalidInput(f'--counts replaces the ticket and the outcome, got "{ticket}" too; leave it out')
         if id_ is None:
             raise InvalidInput("--id is needed: a unique name for these counts, such as --id 2026-05-17")
-        tell_counts(name, counts, id_, past, storage, as_json)
+        from spectralbai.inputs.table import counts_from
+
+        with open_study(name, storage) as study:
+            with read_table(counts) as table:
+                rows = counts_from(table, study.definition.instance.labels)
+            tell_counts(study, rows, id_, past, as_json)
         return
     if id_ is not None or past:
         raise InvalidInput("--id and --past go with --counts; a ticket needs neither")
@@ -113,19 +118,6 @@ def _told(ticket: str, outcome: str | None, failed: str | None) -> list[tuple[st
     if outcome is not None and failed is not None:
         raise InvalidInput(f'a failed trial has no outcome, got "{outcome}"; leave it out, or leave out --failed')
     return [(ticket, Failure(failed or "no outcome") if outcome is None else _number(outcome))]
-
-
-def tell_counts(name: str, file: str, id_: str, past: bool, storage: str | None, as_json: bool) -> None:
-    """Records the counts in a file."""
-    from spectralbai.inputs.table import counts_from
-
-    with open_study(name, storage) as study:
-        with read_table(file) as table:
-            rows = counts_from(table, study.definition.instance.labels)
-        new = study.tell_counts(rows, id_, past)
-    total = sum(trials for _, trials, _ in rows)
-    words = f"recorded {in_words(new, 'trial')}" if new else f'the counts of "{id_}" are known already'
-    answer(as_json, {"recorded": new, "known": total - new}, words)
 
 
 def shares(

@@ -8,11 +8,10 @@ from starlette.responses import Response, StreamingResponse
 from spectralbai.service import models
 from spectralbai.service.access import Access, Token
 from spectralbai.service.answers import Answer
-from spectralbai.service.events import Events
+from spectralbai.service.events import Events, beats
 from spectralbai.service.gate import COOKIE
 from spectralbai.service.metrics import Metrics
 from spectralbai.service.problems import problem
-from spectralbai.service.pulse import beats
 from spectralbai.service.routes.common import Name, TheShelf, answers
 from spectralbai.software import software
 

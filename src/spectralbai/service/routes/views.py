@@ -13,6 +13,7 @@ from starlette.responses import Response
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Categories
 from spectralbai.layout import layout
+from spectralbai.report.by_category import lacking_of, most_lacking
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
 from spectralbai.service import models
 from spectralbai.service.answers import Answer
@@ -96,27 +97,26 @@ def _history(study: Study, limit: int) -> dict[str, Any]:
     labels, graph = definition.instance.labels, definition.instance.problem.graph
     n_arms = len(labels)
     kind, names, of = "arms", list(labels), np.arange(n_arms)
+    lacking = lacking_of(verdicts, [False] * n_arms, leaders=False)
     if n_arms > MOST_ARMS and isinstance(graph, Categories):
         kind, names, of = "categories", list(graph.categories), np.asarray(graph.of_arm)
+        lacking = most_lacking(lacking, of)
     elif n_arms > MOST_ARMS:
         chosen = _rivals(verdicts, n_arms)
         names, of = [labels[arm] for arm in chosen], np.full(n_arms, -1)
         of[chosen] = np.arange(len(chosen))
-    lacking: list[list[float | None]] = []
-    left: list[list[int]] = []
-    for verdict in verdicts:
-        accounts, candidates = np.array(verdict.lacking, dtype=float), list(verdict.candidates or ())
-        most = np.full(len(names) + 1, -math.inf)
-        np.maximum.at(most, of[: accounts.size], accounts)  # others have joined since
-        lacking.append([finite(each) for each in most[: len(names)]])
-        left.append(np.bincount(of[candidates] + 1, minlength=len(names) + 1)[1:].tolist())
+        lacking = lacking[:, chosen]
+    left = [
+        np.bincount(of[list(verdict.candidates or ())] + 1, minlength=len(names) + 1)[1:].tolist()
+        for verdict in verdicts
+    ]
     return {
         "kind": kind,
         "names": names,
         "samples": [verdict.samples for verdict in verdicts],
         "best": [labels[verdict.arm] for verdict in verdicts],
         "candidates": [len(verdict.candidates or ()) for verdict in verdicts],
-        "lacking": lacking,
+        "lacking": [[finite(each) for each in row] for row in lacking],
         "left": left,
         "needed": math.log(1 / definition.delta),
         "n_arms": n_arms,
