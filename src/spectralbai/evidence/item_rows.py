@@ -26,26 +26,31 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class ItemRows:
-    """The rows of bets of one leader against every arm, on groups of items, as in (18.6), before they are scaled."""
+    """Rows of bets on groups of items, as in (18.6), before they are scaled."""
 
     outlook: ItemOutlook
     groups: tuple[Group, ...]
-    leader: int
-    tolerance: float
+    metric: Metric
+    """The metric of the results of all items together."""
+    bets: Comparisons
+    nu: Vector
+    """The estimate that the bets come from, (n_arms,)."""
 
-    @cached_property
-    def metric(self) -> Metric:
-        """The metric of the results of all items together."""
-        arms = np.unique(np.concatenate([group.arms for group in self.groups]))
-        weights = np.zeros((arms.size, arms.size))
-        for group in self.groups:
-            at = np.searchsorted(arms, group.arms)
-            weights[np.ix_(at, at)] += group.n * self.outlook.weights_of(group.arms)
-        return self.outlook.metric_of(arms, weights)
+    @classmethod
+    def against_arms(cls, outlook: ItemOutlook, groups: tuple[Group, ...], leader: int, tolerance: float) -> ItemRows:
+        """Returns the rows of one leader against every arm."""
+        metric = _metric(outlook, groups)
+        return cls(outlook, groups, metric, outlook.compare(metric, leader, tolerance), outlook.mu)
 
-    @cached_property
-    def bets(self) -> Comparisons:
-        return self.outlook.compare(self.metric, self.leader, self.tolerance)
+    @classmethod
+    def against_R(cls, outlook: ItemOutlook, groups: tuple[Group, ...], nu: Vector, radii: Vector) -> ItemRows:
+        """Returns a single row against the claim that the means are smooth; it has no lead if there is no such bet."""
+        metric = _metric(outlook, groups)
+        z, most = metric.against_smoothness(nu, radii)
+        lead, variance = float(z @ nu[metric.arms]) - most, float(z @ metric.covariance @ z)
+        use = lead > 0 and variance > 0
+        values = (most, lead, variance) if use else (0.0, 0.0, 1.0)
+        return cls(outlook, groups, metric, Comparisons(z[None], *(np.array([value]) for value in values)), nu)
 
     @cached_property
     def gap(self) -> Matrix:
@@ -55,7 +60,7 @@ class ItemRows:
 
     @cached_property
     def lam(self) -> Matrix:
-        lam: Matrix = self.outlook.mu[self.metric.arms] - self.gap
+        lam: Matrix = self.nu[self.metric.arms] - self.gap
         return lam
 
     @cached_property
@@ -88,7 +93,7 @@ class ItemRows:
     def _stakes(self) -> tuple[Vector, Vector, Vector]:
         """(gain, risk, worst): the mean and the second moment that the beliefs give the sum of all unscaled bets, and
         the largest loss on one item."""
-        gain, risk, worst = np.zeros((3, self.outlook.problem.n_arms))
+        gain, risk, worst = np.zeros((3, self.bets.lead.size))
         for group, h in zip(self.groups, self.rows, strict=True):
             at = self.columns(group)
             C = self.outlook.covariance[np.ix_(group.arms, group.arms)]
@@ -99,6 +104,15 @@ class ItemRows:
                 risk += group.n * promise**2
                 worst = np.maximum(worst, (h * self.lam[:, at]).sum(axis=1) - least(h, self.outlook.ends))
         return gain, risk, worst
+
+
+def _metric(outlook: ItemOutlook, groups: tuple[Group, ...]) -> Metric:
+    arms = np.unique(np.concatenate([group.arms for group in groups]))
+    weights = np.zeros((arms.size, arms.size))
+    for group in groups:
+        at = np.searchsorted(arms, group.arms)
+        weights[np.ix_(at, at)] += group.n * outlook.weights_of(group.arms)
+    return outlook.metric_of(arms, weights)
 
 
 def least(directions: Matrix, ends: tuple[float, float]) -> Vector:

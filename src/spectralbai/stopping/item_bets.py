@@ -42,41 +42,36 @@ class ItemTable(BetTable):
         size[leader] = 0.0
         if not self._panels:
             return np.zeros(size.size)
-        rows = self._rows(leader, tolerance)
-        size[rows.bets.lead <= 0] = 0.0
+        return self._payoffs(ItemRows.against_arms(self.outlook, self._groups, leader, tolerance), size)
+
+    def against_R(self) -> float:
+        excess = self.outlook.misfit - self.outlook.freedom / 2
+        if excess <= 0 or not self._panels:
+            return 0.0  # no reason to doubt R, and no bet
+        nu = np.where(self.outlook.data.counts > 0, self.outlook.means, self.outlook.mu)
+        rows = ItemRows.against_R(self.outlook, self._groups, nu, Components.from_problem(self.problem).radii)
+        return float(self._payoffs(rows, np.array([2 * excess / (2 * excess + CAUTION)]))[0])
+
+    def _payoffs(self, rows: ItemRows, size: Vector) -> Vector:
+        """Returns the log payoffs of rows of bets of these sizes; 0 for those without a lead."""
+        size = np.where(rows.bets.lead > 0, size, 0.0)
         if len(self._panels) > 1:
             return self._together(rows, size)
         pay, use = np.zeros(size.size), np.flatnonzero(size)
         pay[use] = self._item_by_item(Comparisons(*(values[use] for values in rows.bets)), size[use])
         return pay
 
-    def against_R(self) -> float:
-        excess = self.outlook.misfit - self.outlook.freedom / 2
-        if excess <= 0 or not self._panels:
-            return 0.0  # no reason to doubt R, and no bet
-        radii = Components.from_problem(self.problem).radii
-        nu = np.where(self.outlook.data.counts > 0, self.outlook.means, self.outlook.mu)
-        if len(self._panels) > 1:
-            return 0.0
-        metric = self._rows(self.block.best, 0.0).metric
-        z, most = metric.against_smoothness(nu, radii)
-        lead = float(z @ nu[metric.arms]) - most
-        if lead <= 0:
-            return 0.0
-        bet = Comparisons(z[None], *(np.array([value]) for value in (most, lead, z @ metric.covariance @ z)))
-        return float(self._item_by_item(bet, np.array([2 * excess / (2 * excess + CAUTION)]))[0])
-
-    def _rows(self, leader: int, tolerance: float) -> ItemRows:
-        groups = tuple(Group(panel.arms, panel.draws.size) for panel in self._panels)
-        return ItemRows(self.outlook, groups, leader, tolerance)
+    @property
+    def _groups(self) -> tuple[Group, ...]:
+        return tuple(Group(panel.arms, panel.draws.size) for panel in self._panels)
 
     @cached_property
     def _panels(self) -> list[Panel]:
         """The items that are bet on; trials of arms that catch up on earlier items are not, and neither are those of a
         single arm whose outcomes have no range, since it has no other that cancels the effect of the item."""
-        least = 1 if self._ends is not None else 2
+        fewest = 1 if self.outlook.ends is not None else 2
         return [
-            panel for panel in panels(self.block) if panel.draws[0] >= self.block.drawn and panel.arms.size >= least
+            panel for panel in panels(self.block) if panel.draws[0] >= self.block.drawn and panel.arms.size >= fewest
         ]
 
     def _item_by_item(self, bets: Comparisons, size: Vector) -> Vector:
