@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -89,18 +88,17 @@ class State:
         """Returns the state without the slots of an arm in open blocks with items; its results there only inform.
 
         Bets on these blocks are then computed as if the arm had not been tried. A block that has no slot left is
-        cancelled, and so are later ones: of a list, the arms that stay must have been tried on every item drawn.
+        cancelled; if it drew items of a list, so are later ones: the arms that stay must have been tried on every item
+        drawn.
         """
-        informing, blocks = self.informing, []
+        informing, blocks, gap = self.informing, [], False
         for block in self.blocks:
-            rest = block.without(arm)
-            if not rest.arms.size:
-                break
-            blocks.append(rest)
-        for block, rest in zip_longest(self.blocks, blocks):
-            lost = block.results.padded(self.n_arms)
-            if rest is not None:
+            rest, lost = block.without(arm), block.results.padded(self.n_arms)
+            if rest.arms.size and not gap:
+                blocks.append(rest)
                 lost = lost.less(rest.results.padded(self.n_arms))
+            elif self.order is not None and block.draws is not None:
+                gap = gap or bool((block.draws >= block.drawn).any())
             informing = informing + lost
         return replace(self, informing=informing, blocks=tuple(blocks))
 
