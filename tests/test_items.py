@@ -503,3 +503,19 @@ def test_no_bet_is_made_on_an_arm_that_is_behind_until_it_has_caught_up() -> Non
         before = state.samples
         state = on(policy, state, outcomes, steps=1, n=3)
         assert state.samples > before, "the arm catches up before the race ends"
+
+
+def test_what_knows_nothing_of_items_refuses_them_in_a_sentence() -> None:
+    problem = race(items=sb.Items.fresh()).problem
+    mu = np.arange(problem.n_arms) / 10
+    with pytest.raises(InvalidInput, match="no optimal allocation is known for trials on fresh items"):
+        sb.solve_allocation(problem, mu)
+    binary = sb.Problem.bounded(problem.graph, math.inf, binary=True, items=sb.Items.listed(9))
+    with pytest.raises(InvalidInput, match="no lower bound is known for trials on a list of 9 items"):
+        sb.lower_bound(binary, mu, 0.05)
+    with pytest.raises(InvalidInput, match="a study does not try options on items yet"):
+        sb.Study.create("items", sb.Instance(problem), storage="sqlite:///:memory:")
+    with pytest.raises(InvalidInput, match="cannot try options on items; use SpectralRace"):
+        sb.SpectralTaS(problem, 0.05)
+    with pytest.raises(InvalidInput, match="`stopping` must be betting where trials share items, got gk16"):
+        sb.SpectralTaS(problem, 0.05, stopping="gk16")

@@ -40,6 +40,11 @@ def lower_bound(problem: Problem, mu: ArrayLike, delta: float) -> float:
             "binary=True if only the two ends of the range occur"
         )
     delta = check_delta(delta)
+    if problem.items is not None:
+        raise InvalidInput(
+            f"no lower bound is known for trials on {problem.items.described()}, whose outcomes go together; "
+            "leave out `items`"
+        )
     if bounded_by_entropy(problem):
         mu = problem.check_smooth(mu)
         problem.noise.check_means("mu", mu)

@@ -98,6 +98,11 @@ def solve_allocation(
         >>> allocation.status, round(allocation.characteristic_time, 2)
         ('certified', 88.89)
     """
+    if problem.items is not None:
+        raise InvalidInput(
+            f"no optimal allocation is known for trials on {problem.items.described()}, whose outcomes go "
+            "together; leave out `items`, or use simulate.replay"
+        )
     mu = problem.check_smooth(mu)
     tol = check_number("tol", tol, "a positive relative gap, such as 1e-6", low=0.0, strict=True)
     if not isinstance(solver, Solver) and (not isinstance(solver, str) or solver not in SOLVERS):

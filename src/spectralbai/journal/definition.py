@@ -74,6 +74,11 @@ class Definition:
         if not isinstance(self.instance, Instance):
             raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(self.instance).__name__}")
         object.__setattr__(self, "delta", check_delta(self.delta))
+        if self.instance.problem.items is not None:
+            raise InvalidInput(
+                "`instance` must be without `items`: a study does not try options on items yet; use SpectralRace in "
+                "Python (ask_items and tell), or simulate.replay for a table"
+            )
         for label in self.instance.labels:
             if not label.isprintable() or label != label.strip():
                 raise InvalidInput(f"a label must be one line without blanks at its ends, got {label!r}; rename it")
