@@ -1,6 +1,6 @@
 """Policies: a sampling rule and stopping rules behind init, ask, tell and verdict."""
 
-from spectralbai.policy.estimates import Estimates
+from spectralbai.policy.estimates import Differences, Estimates
 from spectralbai.policy.policies import (
     GRUB,
     LUCB,
@@ -21,6 +21,7 @@ __all__ = [
     "GRUB",
     "LUCB",
     "POLICIES",
+    "Differences",
     "Estimates",
     "OracleSampling",
     "Policy",
