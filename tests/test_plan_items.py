@@ -11,7 +11,8 @@ import pytest
 
 from spectralbai import Graph, Instance, InvalidInput, Items, Problem, SpectralRace, plan_items
 from spectralbai.planning import TablePlan
-from spectralbai.simulate import replay, seed_of
+from spectralbai.policy import Policy
+from spectralbai.simulate import Run, replay, seed_of
 
 PATH = Graph.from_edges(4, [(0, 1), (1, 2), (2, 3)])
 RNG = np.random.default_rng(0)
@@ -58,6 +59,23 @@ def test_a_list_of_the_length_of_the_table_is_the_table() -> None:
     runs = [replay(SpectralRace(problem, 0.05), TABLE[:, :12], seed_of(0, k)).tau for k in range(2)]
     assert found.way(Items.listed(12)).mean == np.mean(runs) <= 48
     assert "graph" not in found.advice
+
+
+def test_a_shorter_list_has_no_item_twice_and_a_longer_one_draws_them_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = np.tile(np.linspace(0, 1, 12), (4, 1))
+    drawn: list[np.ndarray] = []
+
+    def caught(policy: Policy, table: np.ndarray, seed: int, max_samples: int) -> Run:
+        drawn.append(table[0])
+        return replay(policy, table, seed, max_samples)
+
+    monkeypatch.setattr("spectralbai.planning.from_table.replay", caught)
+    for length in (11, 30):
+        drawn.clear()
+        plan_items(instance_of(tolerance=0.5), table, runs=2, length=length)
+        lists = [row for row in drawn if row.size == length]
+        assert len(lists) == 2 and all(np.isin(row, table[0]).all() for row in lists)
+        assert all(np.unique(row).size == length for row in lists) == (length == 11)
 
 
 def test_a_table_rougher_than_R_is_planned_without_the_graph() -> None:
