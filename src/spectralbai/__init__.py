@@ -34,6 +34,7 @@ __all__ = [
     "instances",
     "lower_bound",
     "plan",
+    "plan_items",
     "simulate",
     "solve_allocation",
 ]
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from spectralbai.graph import Graph
     from spectralbai.instance import Instance
     from spectralbai.items import Items
-    from spectralbai.planning import plan
+    from spectralbai.planning import plan, plan_items
     from spectralbai.policy import SpectralRace, SpectralTaS
     from spectralbai.problem import Problem
     from spectralbai.responder import Alternative, closest_alternative
@@ -64,7 +65,7 @@ else:  # hidden from type checkers, which would otherwise accept any name
         "instances": ("instances",),
         "items": ("Items",),
         "responder": ("Alternative", "closest_alternative"),
-        "planning": ("plan",),
+        "planning": ("plan", "plan_items"),
         "policy": ("SpectralRace", "SpectralTaS"),
         "problem": ("Problem",),
         "simulate": ("simulate",),

@@ -41,24 +41,37 @@ def panels(block: Block) -> Iterator[Panel]:
 class ItemData(Data):
     """Counts and sums of each arm's results, and of each pair of arms over the items that both were tried on.
 
-    Of a list, an arm that was tried `counts` times was tried on the first so many items in the order of drawing.
+    Of a list, an arm that was tried `counts` times was tried on the first so many items in the order of drawing. Items
+    count for a pair of arms if both were tried on them when they were drawn; those by which arms catch up do not,
+    because that they are tried may be decided by what others did there (theory 18.12). All count for an arm itself, on
+    the diagonals.
     """
 
     kind: ClassVar[str] = "item data"
 
     drawn: int
     """Number of items drawn."""
+    n_items: int | None
+    """Number of items of the list; None if items are fresh."""
     together: Matrix
     """Number of items that both arms were tried on."""
     crossed: Matrix
     """Sum of the row's arm over the items that the column's arm was tried on, too."""
     products: Matrix
     """Sum of the products of both arms over the items that both were tried on."""
+    distances: Matrix
+    """Sum of the squared differences of both arms over the items that both were tried on."""
+    weights: Matrix
+    """Sum over the items that both were tried on of N/(N - t), t the number of items drawn before; t = 0 if items are
+    fresh."""
+    spent: Matrix
+    """Sum over the items that both were tried on of what the row's arm had won on earlier items, divided by N - t; 0 if
+    items are fresh."""
 
     @classmethod
-    def none(cls, n_arms: int) -> Self:
+    def none(cls, n_arms: int, n_items: int | None = None) -> Self:
         vector, matrix = np.zeros(n_arms), np.zeros((n_arms, n_arms))
-        return cls(vector, vector, vector, 0, matrix, matrix, matrix)
+        return cls(vector, vector, vector, 0, n_items, *(matrix,) * 6)
 
     def after(self, block: Block) -> ItemData:
         """Returns the data with the results of a block that has closed.
@@ -67,25 +80,38 @@ class ItemData(Data):
         items is not kept item by item.
         """
         counts, sums, squares = self.counts.copy(), self.sums.copy(), self.squares.copy()
-        together, crossed, products = self.together.copy(), self.crossed.copy(), self.products.copy()
+        together, crossed, products, distances, weights, spent = (matrix.copy() for matrix in self._by_pair)
         drawn = self.drawn
         for arms, draws, outcomes in panels(block):
             pairs = np.ix_(arms, arms)
-            total = outcomes.sum(axis=1)
+            counted = np.ones((arms.size, arms.size)) if draws[0] >= block.drawn else np.eye(arms.size)
+            total, squared, crosses = outcomes.sum(axis=1), (outcomes**2).sum(axis=1), outcomes @ outcomes.T
+            together[pairs] += counted * draws.size
+            crossed[pairs] += counted * total[:, None]
+            products[pairs] += counted * crosses
+            distances[pairs] += counted * np.maximum(squared[:, None] + squared - 2 * crosses, 0.0)
+            if self.n_items is None:
+                weights[pairs] += counted * draws.size
+            else:
+                left = self.n_items - draws
+                before = sums[arms, None] + np.cumsum(outcomes, axis=1) - outcomes
+                weights[pairs] += counted * (self.n_items / left).sum()
+                spent[pairs] += counted * (before / left).sum(axis=1)[:, None]
             counts[arms] += draws.size
             sums[arms] += total
-            squares[arms] += (outcomes**2).sum(axis=1)
-            together[pairs] += draws.size
-            crossed[pairs] += total[:, None]
-            products[pairs] += outcomes @ outcomes.T
+            squares[arms] += squared
             drawn = max(drawn, int(draws.max()) + 1)
-        return ItemData(counts, sums, squares, drawn, together, crossed, products)
+        by_pair = together, crossed, products, distances, weights, spent
+        return ItemData(counts, sums, squares, drawn, self.n_items, *by_pair)
 
     def padded(self, n_arms: int) -> ItemData:
         added = n_arms - self.counts.size
         if not added:
             return self
         counts, sums, squares = (np.pad(values, (0, added)) for values in (self.counts, self.sums, self.squares))
-        both = ((0, added), (0, added))
-        together, crossed, products = (np.pad(x, both) for x in (self.together, self.crossed, self.products))
-        return ItemData(counts, sums, squares, self.drawn, together, crossed, products)
+        by_pair = (np.pad(matrix, ((0, added), (0, added))) for matrix in self._by_pair)
+        return ItemData(counts, sums, squares, self.drawn, self.n_items, *by_pair)
+
+    @property
+    def _by_pair(self) -> tuple[Matrix, ...]:
+        return self.together, self.crossed, self.products, self.distances, self.weights, self.spent

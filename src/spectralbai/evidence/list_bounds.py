@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from spectralbai.arrays import Mask, Vector
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.item_data import ItemData
+from spectralbai.problem import Problem
 
 MARGIN = 1e-9
 """What differences of means must exceed to be certain, in widths of the range: more than rounding errors."""
@@ -23,12 +26,10 @@ class ListBounds:
     @classmethod
     def of(cls, evidence: Evidence) -> ListBounds | None:
         """Returns the bounds; None if items are not a list."""
-        items, ends, data = evidence.problem.items, evidence.problem.outcome_range, evidence.data
-        if items is None or items.n is None or ends is None or not isinstance(data, ItemData):
+        ends, data = evidence.problem.outcome_range, evidence.data
+        if ends is None or not isinstance(data, ItemData) or data.n_items is None:
             return None
-        low, high = (end - evidence.origin for end in ends)
-        rest = items.n - data.counts
-        return cls((data.sums + rest * low) / items.n, (data.sums + rest * high) / items.n, MARGIN * (high - low))
+        return cls(*reachable(evidence.problem, data, evidence.origin), MARGIN * (ends[1] - ends[0]))
 
     @property
     def exact(self) -> Mask:
@@ -48,3 +49,13 @@ class ListBounds:
         """Returns which arms are certainly not the best."""
         out: Mask = self.high + self.margin < self.low.max()
         return out
+
+
+def reachable(problem: Problem, data: ItemData, origin: float) -> tuple[Vector, Vector]:
+    """Returns the least and the largest means, minus `origin`, that outcomes to come allow: of a list (18.9) those that
+    its other items allow, and else the range of the outcomes."""
+    low, high = (end - origin for end in problem.outcome_range or (-np.inf, np.inf))
+    if data.n_items is None:
+        return np.full(problem.n_arms, low), np.full(problem.n_arms, high)
+    rest = data.n_items - data.counts
+    return (data.sums + rest * low) / data.n_items, (data.sums + rest * high) / data.n_items

@@ -15,8 +15,20 @@ STAKES = 0.95 * 0.5 ** np.arange(16)
 """The stakes that are mixed in (14.6), all below 1."""
 PRICES = -np.log1p(-STAKES) - STAKES
 """The cost of each stake per squared deviation: psi of (14.5)."""
+CENTRES = np.array([0.0, 0.03, -0.03, 0.1, -0.1, 0.3, -0.3, 0.7, -0.7])
+"""The centres that are mixed in (18.11), for outcomes between -1 and 1. More lie near 0, because differences do."""
+CENTRE_SHARES = np.array([0.5, *np.full(8, 1 / 16)])
+CENTRED_STAKES = 0.95 * 0.7 ** np.arange(24)
+"""The stakes that are mixed in (18.11), as parts of the largest, which the centre determines."""
+STAKE_SHARES = np.append(1 / (np.arange(1, 24) * np.arange(2, 25)), 1 / 24)
+"""The shares of the stakes. They fall, because a mixture costs the logarithm of the share of its best stake: little of
+it if results are few, when the largest stakes are best."""
+_CENTRE, _PART = (grid.ravel() for grid in np.meshgrid(CENTRES, CENTRED_STAKES, indexing="ij"))
+_LOG_SHARE = np.log(np.outer(CENTRE_SHARES, STAKE_SHARES).ravel())
+_STAKE = _PART / (1 + _CENTRE)
+_PRICE = (-np.log1p(-_PART) - _PART) / (1 + _CENTRE) ** 2  # (14.5)
 STEPS = 50
-"""Number of bisections, which give the mean to within 1e-15."""
+"""Number of bisections, which give the mean to within 1e-15; of steps of Newton's method, at most."""
 
 
 def least_mean(n: Vector, total: Vector, deviations: Vector | None, log_goal: Vector) -> Vector:
@@ -54,6 +66,43 @@ def spread_start(n: Vector, total: Vector, deviations: Vector) -> Matrix:
 def spread_wealth(n: Vector, start: Matrix, mean: Vector) -> Vector:
     """Returns the log wealth, (n_pools,), of bets that gain if outcomes spread little, from the one at mean 0."""
     return _log_mean_exp(start - STAKES * (n * mean)[:, None])  # (14.6)
+
+
+def least_centred_mean(n: Vector, mean: Vector, deviations: Vector, log_goal: Vector) -> Vector:
+    """Returns, per row, a number such that all smaller values of the average of the conditional means are refuted, for
+    outcomes between -1 and 1; -1 if none is (theory 18.11).
+
+    `n` holds the numbers of outcomes, which are positive, `mean` their means, `deviations` the sums of their squared
+    deviations from these, and `log_goal` what the log wealth must reach.
+    """
+    start = centred_start(n, mean, deviations)
+    least = np.full(n.size, -1.0)
+    # The log wealth is convex and falls, so steps of Newton's method from the left never go beyond where it is reached.
+    for _ in range(STEPS):
+        wealth, slope = centred_wealth(n, start, least)
+        step = np.maximum(wealth - log_goal, 0.0) / slope
+        least += step
+        if (step <= 1e-15).all():
+            break
+    return least
+
+
+def centred_start(n: Vector, mean: Vector, deviations: Vector) -> Matrix:
+    """Returns the parts of the log wealth of each bet that do not depend on the conditional means."""
+    n, apart = n[:, None], mean[:, None] - _CENTRE
+    start: Matrix = _LOG_SHARE + _STAKE * n * apart - _PRICE * (deviations[:, None] + n * apart**2)
+    return start
+
+
+def centred_wealth(n: Vector, start: Matrix, mean: Vector) -> tuple[Vector, Vector]:
+    """Returns the log wealth of all bets together, if the conditional means have this average, and how steeply it
+    falls."""
+    factor = 1 + _STAKE * (mean[:, None] - _CENTRE)
+    logs = start - n[:, None] * np.log(factor)  # (18.11)
+    most = logs.max(axis=1)
+    parts = np.exp(logs - most[:, None])
+    total = parts.sum(axis=1)
+    return most + np.log(total), n * (parts * (_STAKE / factor)).sum(axis=1) / total
 
 
 def _log_mean_exp(logs: Matrix) -> Vector:

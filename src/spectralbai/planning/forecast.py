@@ -101,10 +101,15 @@ def simulate(
 
     `count` is called with the number of runs that were done or turned out not to be needed.
     """
+    return until_known(lambda numbers: race(policy, means, numbers, seed, executor, 20 * LONGEST), runs, count)
+
+
+def until_known(batch: Callable[[range], Iterator[Run]], runs: int, count: Callable[[int], None]) -> list[Run]:
+    """Returns runs, of which `batch` makes those with the numbers given, until their mean number of samples is known
+    well enough or all `runs` are done; `count` is as in `simulate`."""
     raced: list[Run] = []
     while len(raced) < runs:
-        numbers = range(len(raced), min(len(raced) + BATCH, runs))
-        for each in race(policy, means, numbers, seed, executor, 20 * LONGEST):
+        for each in batch(range(len(raced), min(len(raced) + BATCH, runs))):
             raced.append(each)
             count(1)
         tau = np.array([each.tau for each in raced])

@@ -1,6 +1,6 @@
 """Policies: a sampling rule and stopping rules behind init, ask, tell and verdict."""
 
-from spectralbai.policy.estimates import Estimates
+from spectralbai.policy.estimates import Differences, Estimates
 from spectralbai.policy.policies import (
     LUCB,
     POLICIES,
@@ -20,6 +20,7 @@ from spectralbai.verdict import Verdict
 __all__ = [
     "LUCB",
     "POLICIES",
+    "Differences",
     "Estimates",
     "GraphElimination",
     "OracleSampling",

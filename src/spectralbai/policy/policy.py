@@ -19,10 +19,11 @@ from spectralbai.estimation import estimate
 from spectralbai.evidence.blocks import Data, slot_keys
 from spectralbai.evidence.intervals import pooled_intervals
 from spectralbai.evidence.item_data import ItemData
+from spectralbai.evidence.item_intervals import item_differences, item_intervals
 from spectralbai.evidence.outlook import Outlook
 from spectralbai.instance import Instance
 from spectralbai.policy.blocks import InBlocks
-from spectralbai.policy.estimates import Estimates
+from spectralbai.policy.estimates import Differences, Estimates
 from spectralbai.policy.every_result import EveryResult
 from spectralbai.policy.first_pulls import empty_components
 from spectralbai.policy.reader import RuleReader, Verdicts
@@ -179,7 +180,7 @@ class Policy:
         seed = check_integer("seed", seed, 0)
         nothing = Data.none(self.problem.n_arms)
         state = State(
-            data=nothing if items is None else ItemData.none(self.problem.n_arms),
+            data=nothing if items is None else ItemData.none(self.problem.n_arms, items.n),
             origin=0.0,
             blocks=(),
             opened=0,
@@ -422,38 +423,53 @@ class Policy:
         """Whether every component has a result that is seen, which estimates need."""
         return self.reader.has_estimate(state)
 
-    def estimates(self, state: State, watch: int = 0) -> Estimates:
-        """Returns estimates of all means from the results so far, with intervals at the risk of rule number `watch`.
+    def estimates(self, state: State, watch: int = 0, reference: int | None = None) -> Estimates:
+        """Returns estimates of all means from the results so far, with intervals at the risk of rule number `watch`,
+        and of the differences between the mean of the arm `reference` (that recommended, if None) and all means.
 
         With probability 1 - delta the intervals contain all means at all times. For a rule that bets, this risk comes
         in addition to the risk of its decisions, and the intervals start with the first result of a component
         (theory, section 14). They use all results received, also those that only inform; these must not have been
-        chosen by their values. For other rules, intervals and decisions are right together with probability 1 - delta.
-        There are no intervals for rules that are not proved, nor if the data contradict R.
+        chosen by their values. With items they use the results of closed blocks, and the intervals of differences,
+        paired by item, have a risk delta of their own (theory 18.10 to 18.13). For other rules, intervals and decisions
+        are right together with probability 1 - delta. There are no intervals for rules that are not proved, nor if the
+        data contradict R.
         """
         self._check_state(state)
         verdict, (rule, delta) = state.verdicts[watch], self._pairs[watch]
-        high = np.full(self.problem.n_arms, np.inf)
-        mean, low = np.full(self.problem.n_arms, np.nan), -high
-        consistent, ends = None, None
-        received = state.received
-        if not empty_components(self.problem, received.counts).size:
-            mean = estimate(self.problem, received.counts, received.means)
+        reference = verdict.arm if reference is None else check_arm("reference", reference, self.problem.n_arms)
+        mean, consistent, ends = np.full(self.problem.n_arms, np.nan), None, None
         if self.has_estimate(state):
             reading = rule.read(state.stopping[rule.name], self.reader.evidence_now(state))
             if reading.tests_R or not verdict.consistent:
                 consistent = verdict.consistent and reading.consistent(delta)
             ends = reading.intervals(delta) if verdict.consistent else None
-        if rule.bets and consistent is not False:
-            ends = pooled_intervals(self.problem, received, state.origin, delta)
+        apart = None
+        if self.problem.items is not None:
+            assert isinstance(state.data, ItemData), "problems with items have data on items"
+            if self.has_estimate(state):
+                mean = Outlook.on(self.reader.evidence_now(state)).mu
+            if consistent is not False:
+                ends = item_intervals(self.problem, state.data, state.origin, delta)
+                apart = item_differences(self.problem, state.data, state.origin, reference, delta)
+        else:
+            received = state.received
+            if not empty_components(self.problem, received.counts).size:
+                mean = estimate(self.problem, received.counts, received.means)
+            if rule.bets and consistent is not False:
+                ends = pooled_intervals(self.problem, received, state.origin, delta)
+        low, high = np.full(self.problem.n_arms, -np.inf), np.full(self.problem.n_arms, np.inf)
         if ends is not None:
             # The means lie in the range of the outcomes, so the intervals are clipped to it.
             range_ = self.problem.outcome_range or (-np.inf, np.inf)
             low, high = (np.clip(each + state.origin, *range_) for each in ends)
+        least, most = (low[reference] - high, high[reference] - low) if apart is None else apart
+        least[reference] = most[reference] = 0.0
         vectors = mean + state.origin, low, high
-        for vector in vectors:
+        differences = mean[reference] - mean, least, most
+        for vector in (*vectors, *differences):
             vector.setflags(write=False)
-        return Estimates(*vectors, consistent)
+        return Estimates(*vectors, Differences(reference, *differences), consistent)
 
     def shares(self, state: State) -> Vector | None:
         """Returns the shares of the arms in future pulls, or in those so far; None before there is an estimate."""
