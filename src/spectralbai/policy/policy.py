@@ -19,6 +19,7 @@ from spectralbai.estimation import estimate
 from spectralbai.evidence.blocks import Data, slot_keys
 from spectralbai.evidence.intervals import pooled_intervals
 from spectralbai.evidence.item_data import ItemData
+from spectralbai.evidence.levels import BlockData
 from spectralbai.evidence.outlook import Outlook
 from spectralbai.instance import Instance
 from spectralbai.policy.blocks import InBlocks
@@ -178,8 +179,9 @@ class Policy:
             seed = 0 if items is None else secrets.randbits(62)
         seed = check_integer("seed", seed, 0)
         nothing = Data.none(self.problem.n_arms)
+        kind = ItemData if items is not None else BlockData if self.in_blocks else Data
         state = State(
-            data=nothing if items is None else ItemData.none(self.problem.n_arms),
+            data=kind.none(self.problem.n_arms),
             origin=0.0,
             blocks=(),
             opened=0,
@@ -313,10 +315,11 @@ class Policy:
         """Returns the state at the end of a simulated run on the outcomes of a tape, or after `max_samples` results."""
         state = self.init()
         while state.samples < max_samples:
-            arms = self.ask(state, min(self.horizon(state), max_samples - state.samples), rng=rng)
+            most = min(self.horizon(state), max_samples - state.samples)
+            arms, blocks = self.ask_slots(state, most, rng=rng)
             if not arms.size:
                 break
-            state = self.tell(state, arms, tape.read(arms))
+            state = self.tell(state, arms, tape.read(arms, blocks))
         return state
 
     def verdict(self, state: State, watch: int = 0) -> Verdict:
@@ -433,12 +436,13 @@ class Policy:
         verdict, (rule, delta) = state.verdicts[watch], self._pairs[watch]
         high = np.full(self.problem.n_arms, np.inf)
         mean, low = np.full(self.problem.n_arms, np.nan), -high
-        consistent, ends = None, None
+        consistent, ends, drifting = None, None, False
         received = state.received
         if not empty_components(self.problem, received.counts).size:
             mean = estimate(self.problem, received.counts, received.means)
         if self.has_estimate(state):
-            reading = rule.read(state.stopping[rule.name], self.reader.evidence_now(state))
+            evidence = self.reader.evidence_now(state)
+            reading, drifting = rule.read(state.stopping[rule.name], evidence), Outlook.on(evidence).levelled
             if reading.tests_R or not verdict.consistent:
                 consistent = verdict.consistent and reading.consistent(delta)
             ends = reading.intervals(delta) if verdict.consistent else None
@@ -451,7 +455,7 @@ class Policy:
         vectors = mean + state.origin, low, high
         for vector in vectors:
             vector.setflags(write=False)
-        return Estimates(*vectors, consistent)
+        return Estimates(*vectors, consistent, drifting)
 
     def shares(self, state: State) -> Vector | None:
         """Returns the shares of the arms in future pulls, or in those so far; None before there is an estimate."""
