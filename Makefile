@@ -43,6 +43,7 @@ verify: verify-risk verify-intervals verify-plans verify-kills verify-service
 verify-risk: $(READY)
 	$(BIN)/python -m verification.betting
 	$(BIN)/python -m verification.ended
+	$(BIN)/python -m verification.drift
 
 verify-intervals: $(READY)
 	$(BIN)/python -m verification.intervals

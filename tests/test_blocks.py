@@ -201,7 +201,8 @@ def test_sealed_results_change_the_pulls_of_a_block_opened_ahead_but_not_its_bet
     sealed, pulls = state.blocks[0].arms[:-1], policy.open(state).blocks[1].arms
     planned, opened, payoffs = [], [], []
     for value in (low, high):
-        waiting = policy.tell(state, sealed, np.full(sealed.size, value))
+        results = np.where(sealed == sealed[0], value, low + high - value)  # not a level that all arms share
+        waiting = policy.tell(state, sealed, results)
         ahead = policy.open(waiting)
         assert len(ahead.blocks) == 2 and written(replace(ahead, blocks=ahead.blocks[:1])) == written(
             replace(waiting, opened=ahead.opened)
@@ -210,9 +211,7 @@ def test_sealed_results_change_the_pulls_of_a_block_opened_ahead_but_not_its_bet
         block = replace(ahead.blocks[1], arms=pulls, outcomes=np.full(pulls.size, np.nan))
         opened.append(json.dumps(block.as_dict()))
         outcomes = draw(case, pulls, np.random.default_rng(4)) - state.origin
-        evidence = policy.reader.evidence(
-            replace(ahead, data=ahead.data.plus(sealed, np.full(sealed.size, value - state.origin)))
-        )
+        evidence = policy.reader.evidence(replace(ahead, data=ahead.data.plus(sealed, results - state.origin)))
         told = replace(block, outcomes=outcomes)
         payoffs.append(Betting().observe(Betting().start(policy.problem), told, evidence).as_dict())
     if case == "race":  # elsewhere these results may not move the plan

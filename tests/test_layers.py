@@ -57,6 +57,9 @@ LAYERS: list[dict[str, str]] = [
         "tape": "the outcomes of a simulation, fixed by its seed",
     },
     {
+        "drift": "how means change with time in a simulation",
+    },
+    {
         "sampling": "which arms next: one rule a file",
         "stopping": "when to stop: one rule a file, each with its own memory",
     },

@@ -15,10 +15,11 @@ from scipy.special import stdtrit
 
 from spectralbai.arrays import Vector, check_table, check_vector
 from spectralbai.checks import LARGEST_COUNT, check_integer
+from spectralbai.drift import Drift
 from spectralbai.errors import InvalidInput
 from spectralbai.noise import Drawing
 from spectralbai.policy import Policy, State
-from spectralbai.tape import Tape
+from spectralbai.tape import tape_of
 from spectralbai.threads import one_thread
 from spectralbai.trace import Trace as Trace
 from spectralbai.trace import trace as trace
@@ -56,21 +57,33 @@ class Run:
     """The arms that may still be best, as in `Verdict`."""
 
 
-def run(policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, noise: Drawing | None = None) -> Run:
+def run(
+    policy: Policy,
+    mu: ArrayLike,
+    seed: int,
+    max_samples: int = 1_000_000,
+    noise: Drawing | None = None,
+    drift: Drift | None = None,
+) -> Run:
     """Returns one simulated run of the policy on the true means `mu` (n_arms,).
 
     `noise` is "gaussian" by default. For `Problem.bounded` it is "bernoulli" (outcomes at the ends of the range, the
     default there), "uniform" (as wide as the range allows around each mean), or a positive number: scores with that
     standard deviation, from Beta distributions. Binary outcomes are always "bernoulli".
 
+    With a `drift`, means change with time, and `mu` are those without it; see `spectralbai.drift`.
+
     Examples:
         >>> import spectralbai as sb
+        >>> from spectralbai.drift import Jump
         >>> policy = sb.SpectralRace(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), R=0.01), delta=0.05)
         >>> run = sb.simulate.run(policy, mu=[3.0, 0.5, 0.6], seed=1)
         >>> run.status, run.arm, run.correct
         ('decided', 0, True)
+        >>> sb.simulate.run(policy, mu=[3.0, 0.5, 0.6], seed=1, drift=Jump(5.0, at=10)).arm
+        0
     """
-    return watch(policy, mu, seed, max_samples, noise)[0]
+    return watch(policy, mu, seed, max_samples, noise, drift)[0]
 
 
 @dataclass(frozen=True)
@@ -102,7 +115,12 @@ def seed_of(*key: int) -> int:
 
 
 def watch(
-    policy: Policy, mu: ArrayLike, seed: int, max_samples: int = 1_000_000, noise: Drawing | None = None
+    policy: Policy,
+    mu: ArrayLike,
+    seed: int,
+    max_samples: int = 1_000_000,
+    noise: Drawing | None = None,
+    drift: Drift | None = None,
 ) -> list[Run]:
     """Returns one `Run` per (rule, delta) pair of the policy, all from the same pulls and outcomes.
 
@@ -119,7 +137,7 @@ def watch(
     problem = policy.problem
     mu = check_vector("mu", mu, problem.n_arms)  # may be rougher than R, to simulate what a wrong R leads to
     max_samples = check_integer("max_samples", max_samples, 1, LARGEST_COUNT)
-    tape = Tape(problem.noise.draws(mu, noise), problem.n_arms, seed)
+    tape = tape_of(problem.noise, mu, seed, noise, drift)
     choices = np.random.default_rng((seed, 1))  # for randomised policies
     with one_thread():
         state = policy.play(tape, max_samples, choices)
@@ -189,6 +207,7 @@ def watch_many(
     executor: Executor | None = None,
     max_samples: int = 1_000_000,
     noise: Drawing | None = None,
+    drift: Drift | None = None,
 ) -> Iterator[list[Run]]:
     """Returns an iterator over the results of `watch` for every seed, in order. The workers of `executor`, if given,
     start at once; results do not depend on the executor.
@@ -199,5 +218,5 @@ def watch_many(
         >>> [run.arm for (run,) in sb.simulate.watch_many(policy, [3.0, 0.5, 0.6], seeds=range(3))]
         [0, 0, 0]
     """
-    job = partial(watch, policy, mu, max_samples=max_samples, noise=noise)
+    job = partial(watch, policy, mu, max_samples=max_samples, noise=noise, drift=drift)
     return executor.map(job, seeds) if executor is not None else map(job, seeds)

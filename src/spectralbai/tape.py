@@ -1,15 +1,19 @@
 """Tapes: the outcomes of a simulation, fixed by its seed before anybody pulls an arm.
 
 The k-th outcome of an arm depends on the seed, the arm and k only. So policies, rules and values of R that are
-simulated with the same seed meet the same luck, and their differences are less noisy than they are.
+simulated with the same seed meet the same luck, and their differences are less noisy than they are. If means drift,
+outcomes depend on the time, too.
 """
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
 from spectralbai.arrays import Indices, Vector
-from spectralbai.noise import Draw
+from spectralbai.drift import Drift
+from spectralbai.noise import Draw, Drawing, Noise
 
 FIRST = 16
 """Number of outcomes that are drawn for an arm at first; each time they run out, as many are added as there are."""
@@ -17,6 +21,9 @@ FIRST = 16
 
 class Tape:
     """The outcomes of every arm."""
+
+    drifts: ClassVar[bool] = False
+    """Whether outcomes depend on when they are read."""
 
     def __init__(self, draw: Draw, n_arms: int, seed: int) -> None:
         """`draw` is the distribution, as `Noise.draws` returns it."""
@@ -28,17 +35,21 @@ class Tape:
 
     def first(self, arm: int, n: int) -> Vector:
         """Returns the first n outcomes of an arm, whatever was read before."""
+        outcomes = self._outcomes.get(arm, np.empty(0))
+        while outcomes.size < n:
+            more = self._draw(self._generator(arm), np.full(max(FIRST, outcomes.size), arm))
+            outcomes = self._outcomes[arm] = np.concatenate([outcomes, more])
+        return outcomes[:n]
+
+    def _generator(self, arm: int) -> np.random.Generator:
+        """Returns the generator of an arm's outcomes."""
         if arm not in self._generators:
             self._generators[arm] = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(arm,)))
-            self._outcomes[arm] = np.empty(0)
-        while self._outcomes[arm].size < n:
-            size = max(FIRST, self._outcomes[arm].size)
-            more = self._draw(self._generators[arm], np.full(size, arm))
-            self._outcomes[arm] = np.concatenate([self._outcomes[arm], more])
-        return self._outcomes[arm][:n]
+        return self._generators[arm]
 
-    def read(self, arms: Indices) -> Vector:
-        """Returns the next outcome of each of these arms, which may repeat."""
+    def read(self, arms: Indices, blocks: Indices | None = None) -> Vector:
+        """Returns the next outcome of each of these arms, which may repeat; `blocks` are the numbers of their blocks,
+        if pulls come in blocks."""
         outcomes = np.empty(arms.size)
         places = np.argsort(arms, kind="stable")
         pulled, starts = np.unique(arms[places], return_index=True)
@@ -47,3 +58,37 @@ class Tape:
             outcomes[these] = self.first(arm, begin + these.size)[begin:]
             self._position[arm] += these.size
         return outcomes
+
+
+class DriftingTape(Tape):
+    """Outcomes of means that drift: the k-th outcome of an arm depends on the seed, the arm, k, and the time at which
+    it is read. Scores from Beta distributions depend on earlier times of the arm, too."""
+
+    drifts = True
+
+    def __init__(self, noise: Noise, mu: Vector, kind: Drawing | None, seed: int, drift: Drift) -> None:
+        """`mu` (n_arms,) are the means without drift, and `kind` says how outcomes are drawn."""
+        super().__init__(noise.draws(mu, kind), mu.size, seed)
+        drift.check(mu)
+        for end in drift.ends(mu.size):
+            noise.draws(mu + end, kind)  # raises an error now if outcomes cannot be drawn
+        self._noise, self._mu, self._kind, self._drift = noise, mu, kind, drift
+        self._trials = 0
+
+    def read(self, arms: Indices, blocks: Indices | None = None) -> Vector:
+        blocks = np.full(arms.size, -1) if blocks is None else blocks
+        trials = self._trials + np.arange(arms.size)
+        self._trials += arms.size
+        outcomes, shifts = np.empty(arms.size), self._drift.shift(arms, trials, blocks, self._seed)
+        for k, arm in enumerate(arms.tolist()):
+            now = self._mu.copy()
+            now[arm] += shifts[k]
+            outcomes[k] = self._noise.draws(now, self._kind)(self._generator(arm), arms[k : k + 1])[0]
+        return outcomes
+
+
+def tape_of(noise: Noise, mu: Vector, seed: int, kind: Drawing | None = None, drift: Drift | None = None) -> Tape:
+    """Returns the tape of a simulation with the means `mu` (n_arms,); `kind` says how outcomes are drawn."""
+    if drift is not None:
+        return DriftingTape(noise, mu, kind, seed, drift)
+    return Tape(noise.draws(mu, kind), mu.size, seed)

@@ -12,6 +12,7 @@ import pytest
 
 from spectralbai import Graph, Instance, InvalidInput, Problem, SpectralTaS, simulate
 from spectralbai.campaign import Campaign, Results, run_campaign, summarise
+from spectralbai.drift import Jump
 from spectralbai.instances import KINDS, cliques, path
 from spectralbai.policy import POLICIES, Policy, Uniform
 from tests.campaign.examples import BAD_FILES, CLIQUES, HEAD, PATH, SMALL, TAS, parse, simulated
@@ -155,3 +156,18 @@ def test_a_new_policy_and_a_new_instance_kind_are_one_line_each(
         tmp_path / "new", HEAD + '[[instances]]\nkind = "twins"\ngap = 3.0\n[[policies]]\nkind = "stubborn"\n'
     )
     assert [(row.policy, row.status, row.arm) for row in rows] == [("stubborn", "decided", 0)] * 6
+
+
+def test_means_may_drift(tmp_path: Path) -> None:
+    """The drift is part of the campaign, and its runs are those of `simulate` with the same drift."""
+    drifting = PATH.rstrip("\n") + '\ndrift = { kind = "jump", height = 4.0, at = 20 }\n'
+    text = HEAD.replace("runs = 3", "runs = 1") + drifting + TAS
+    campaign = parse(text)
+    assert campaign.instances[0].drift == Jump(4.0, at=20)
+    again = Campaign.from_dict(json.loads(json.dumps(campaign.as_dict())))
+    assert again.as_dict() == campaign.as_dict() != parse(text.replace(drifting, PATH)).as_dict()
+    (row, *_), instance = simulated(tmp_path / "drift", text), campaign.instances[0]
+    policy = campaign.policies[0].on(instance.instance, (row.delta,))
+    assert row.tau == simulate.run(policy, instance.mu, row.seed, campaign.max_samples, drift=Jump(4.0, at=20)).tau
+    with pytest.raises(InvalidInput, match='drift lacks the key "at"'):
+        parse(text.replace(", at = 20", ""))

@@ -13,12 +13,14 @@ from typing import Any, NamedTuple
 from spectralbai.arrays import Vector
 from spectralbai.checks import LARGEST_COUNT, check_delta, check_integer, check_keys, check_number, did_you_mean
 from spectralbai.documents import check_format
+from spectralbai.drift import Drift, drift_from_dict
 from spectralbai.errors import InvalidInput, SpectralBAIError, about
 from spectralbai.instance import Instance
 from spectralbai.instances import KINDS
 from spectralbai.noise import Drawing
 from spectralbai.policy import POLICIES, Policy
 from spectralbai.simulate import seed_of
+from spectralbai.tape import tape_of
 
 FORMAT = "spectralbai-campaign/2"
 KEYS = ("format", "runs", "deltas", "seed", "max_samples", "instances", "policies")
@@ -36,6 +38,8 @@ class NamedInstance:
     instance: Instance
     noise: Drawing | None = None
     """How outcomes are drawn, if there are several ways."""
+    drift: Drift | None = None
+    """How means change with time, if they do."""
 
     @property
     def mu(self) -> Vector:
@@ -45,7 +49,8 @@ class NamedInstance:
     def as_dict(self) -> dict[str, Any]:
         """Returns everything, JSON-ready."""
         noise = {} if self.noise is None else {"noise": self.noise}
-        return {"name": self.name, "instance": self.instance.as_dict(), **noise}
+        drift = {} if self.drift is None else {"drift": self.drift.as_dict()}
+        return {"name": self.name, "instance": self.instance.as_dict(), **noise, **drift}
 
 
 @dataclass(frozen=True)
@@ -144,7 +149,12 @@ class Campaign:
     def from_dict(cls, data: dict[str, Any]) -> Campaign:
         """Returns the campaign that `as_dict` wrote."""
         instances = tuple(
-            NamedInstance(each["name"], Instance.from_dict(each["instance"]), each.get("noise"))
+            NamedInstance(
+                each["name"],
+                Instance.from_dict(each["instance"]),
+                each.get("noise"),
+                drift_from_dict("drift", each["drift"]) if "drift" in each else None,
+            )
             for each in data["instances"]
         )
         policies = tuple(NamedPolicy(**each) for each in data["policies"])
@@ -180,12 +190,12 @@ def _instances(
         yield replace(one, name=one.name + suffix)
 
 
-CHANGES = ("R", "R_by_component", "noise")
+CHANGES = ("R", "R_by_component", "noise", "drift")
 """Keys that change an instance, from a file or from a generator."""
 
 
 def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], Instance] | None) -> NamedInstance:
-    name, kind, file, R, radii, noise = (table.pop(key, None) for key in ("name", "kind", "file", *CHANGES))
+    name, kind, file, R, radii, noise, given = (table.pop(key, None) for key in ("name", "kind", "file", *CHANGES))
     try:
         if file is not None:
             if kind is not None:
@@ -213,10 +223,11 @@ def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], 
         if instance.mu is None:
             raise InvalidInput('"mu" is missing, the mean of each arm to simulate from; add it to the file')
         instance.problem.best_arm(instance.mu)
-        instance.problem.noise.draws(instance.mu, noise)  # raises an error now if outcomes cannot be drawn
+        drift = None if given is None else drift_from_dict("drift", given)
+        tape_of(instance.problem.noise, instance.mu, 0, noise, drift)  # raises an error if outcomes cannot be drawn
     except SpectralBAIError as error:
         raise InvalidInput(f"{place}: {error}") from None
-    return NamedInstance(_name(place, name, kind or str(file)), instance, noise)
+    return NamedInstance(_name(place, name, kind or str(file)), instance, noise, drift)
 
 
 def _policy(place: str, table: dict[str, Any]) -> NamedPolicy:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from spectralbai import plugins, simulate
 from spectralbai.campaign.definition import Campaign, NamedPolicy, Trajectory
 from spectralbai.campaign.results import Results, RunRow
+from spectralbai.drift import Drift
 from spectralbai.instance import Instance
 from spectralbai.noise import Drawing
 from spectralbai.policy import Policy
@@ -33,6 +34,7 @@ class Task(NamedTuple):
     seed: int
     max_samples: int
     noise: Drawing | None
+    drift: Drift | None
     modules: tuple[str, ...]
     """What the worker has to import, to know the names above."""
 
@@ -111,8 +113,8 @@ def _finish(
     def task(trajectory: Trajectory, run: int) -> Task:
         policy, seed = trajectory.policy, campaign.seed_of(run)
         text, settings = texts[trajectory.instance.name], json.dumps(policy.settings)
-        noise = trajectory.instance.noise
-        return Task(text, policy.kind, settings, trajectory.deltas, seed, campaign.max_samples, noise, modules)
+        noise, drift = trajectory.instance.noise, trajectory.instance.drift
+        return Task(text, policy.kind, settings, trajectory.deltas, seed, campaign.max_samples, noise, drift, modules)
 
     if executor is None:
         for trajectory, run in todo:
@@ -143,7 +145,7 @@ def work(task: Task) -> Finished:
     plugins.load(task.modules)
     policy, mu = _policy(task.instance, task.kind, task.settings, task.deltas)
     begin = time.perf_counter()
-    watched = simulate.watch(policy, mu, task.seed, task.max_samples, task.noise)
+    watched = simulate.watch(policy, mu, task.seed, task.max_samples, task.noise, task.drift)
     return watched, time.perf_counter() - begin
 
 

@@ -7,7 +7,7 @@ is used for. Good beliefs only make decisions faster.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.special import chdtri
 from spectralbai.arrays import Indices, Mask, Matrix, Vector
 from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.levels import BlockData
 from spectralbai.evidence.places import further_apart, places
 from spectralbai.problem import Problem
 from spectralbai.responder import Responder
@@ -40,6 +41,8 @@ class Outlook:
 
     evidence: Evidence
     """The results, and the leader."""
+    levelled: bool = field(default=False, kw_only=True)
+    """Whether blocks differ by more than noise, so that the levels of their blocks were subtracted from the results."""
 
     @classmethod
     def on(cls, evidence: Evidence) -> Outlook:
@@ -245,7 +248,10 @@ def _formed(problem: Problem, data: Data, best: int, origin: float) -> Outlook:
         from spectralbai.evidence.item_outlook import ItemOutlook  # which derives from Outlook
 
         return ItemOutlook(evidence)
-    return Outlook(evidence) if catalogue is None else CatalogueOutlook(evidence, catalogue)
+    outlook = Outlook(evidence) if catalogue is None else CatalogueOutlook(evidence, catalogue)
+    if isinstance(data, BlockData) and data.differs(outlook.variances):
+        return replace(outlook, evidence=replace(evidence, data=data.levelled), levelled=True)
+    return outlook
 
 
 @lru_cache(maxsize=32)

@@ -42,3 +42,6 @@ class Estimates:
     """The differences between the mean of the recommended arm, or of the one asked for, and all means."""
     consistent: bool | None
     """Whether all results so far agree with R, at risk delta; None if the rule does not test R, or not yet."""
+    drifting: bool = False
+    """Whether results of different blocks differ by more than noise. Estimates are then averages over time, of which
+    intervals say nothing certain; decisions do not depend on them (theory 18.3)."""

@@ -20,6 +20,7 @@ from spectralbai.evidence.blocks import Data, slot_keys
 from spectralbai.evidence.intervals import pooled_intervals
 from spectralbai.evidence.item_data import ItemData
 from spectralbai.evidence.item_intervals import item_differences, item_intervals
+from spectralbai.evidence.levels import BlockData
 from spectralbai.evidence.outlook import Outlook
 from spectralbai.instance import Instance
 from spectralbai.policy.blocks import InBlocks
@@ -179,8 +180,13 @@ class Policy:
             seed = 0 if items is None else secrets.randbits(62)
         seed = check_integer("seed", seed, 0)
         nothing = Data.none(self.problem.n_arms)
+        empty = nothing
+        if self.in_blocks:
+            empty = (
+                BlockData.none(nothing.counts.size) if items is None else ItemData.none(nothing.counts.size, items.n)
+            )
         state = State(
-            data=nothing if items is None else ItemData.none(self.problem.n_arms, items.n),
+            data=empty,
             origin=0.0,
             blocks=(),
             opened=0,
@@ -314,10 +320,11 @@ class Policy:
         """Returns the state at the end of a simulated run on the outcomes of a tape, or after `max_samples` results."""
         state = self.init()
         while state.samples < max_samples:
-            arms = self.ask(state, min(self.horizon(state), max_samples - state.samples), rng=rng)
+            most = min(self.horizon(state), max_samples - state.samples)
+            arms, blocks = self.ask_slots(state, most, rng=rng)
             if not arms.size:
                 break
-            state = self.tell(state, arms, tape.read(arms))
+            state = self.tell(state, arms, tape.read(arms, blocks))
         return state
 
     def verdict(self, state: State, watch: int = 0) -> Verdict:
@@ -438,9 +445,10 @@ class Policy:
         self._check_state(state)
         verdict, (rule, delta) = state.verdicts[watch], self._pairs[watch]
         reference = verdict.arm if reference is None else check_arm("reference", reference, self.problem.n_arms)
-        mean, consistent, ends = np.full(self.problem.n_arms, np.nan), None, None
+        mean, consistent, ends, drifting = np.full(self.problem.n_arms, np.nan), None, None, False
         if self.has_estimate(state):
-            reading = rule.read(state.stopping[rule.name], self.reader.evidence_now(state))
+            evidence = self.reader.evidence_now(state)
+            reading, drifting = rule.read(state.stopping[rule.name], evidence), Outlook.on(evidence).levelled
             if reading.tests_R or not verdict.consistent:
                 consistent = verdict.consistent and reading.consistent(delta)
             ends = reading.intervals(delta) if verdict.consistent else None
@@ -469,7 +477,7 @@ class Policy:
         differences = mean[reference] - mean, least, most
         for vector in (*vectors, *differences):
             vector.setflags(write=False)
-        return Estimates(*vectors, Differences(reference, *differences), consistent)
+        return Estimates(*vectors, Differences(reference, *differences), consistent, drifting)
 
     def shares(self, state: State) -> Vector | None:
         """Returns the shares of the arms in future pulls, or in those so far; None before there is an estimate."""

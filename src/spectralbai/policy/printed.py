@@ -41,6 +41,8 @@ class PrintedTaS(Policy):
 
     def play(self, tape: Tape, max_samples: int, rng: Rng = None) -> State:
         """Returns what `Policy.play` returns; the loop over pulls is compiled."""
+        if tape.drifts:
+            return super().play(tape, max_samples, rng)
         state = self.init()
         while state.samples < max_samples and not state.settled:
             if state.samples >= self.problem.n_arms:

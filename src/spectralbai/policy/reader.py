@@ -9,7 +9,9 @@ from typing import Any
 
 from spectralbai.evidence.blocks import Block
 from spectralbai.evidence.evidence import Evidence
+from spectralbai.evidence.levels import BlockData
 from spectralbai.evidence.memory import Memory
+from spectralbai.evidence.outlook import Outlook
 from spectralbai.policy.first_pulls import empty_components
 from spectralbai.policy.state import State
 from spectralbai.problem import Problem
@@ -58,7 +60,19 @@ class RuleReader:
         """
         if self.rule_leads:
             return self.evidence(state)
-        return Evidence.with_leader(self.problem, state.data, state.origin, state.best)
+        evidence = Evidence.with_leader(self.problem, state.data, state.origin, state.best)
+        believed = self._believed(evidence)
+        if believed is evidence:
+            return evidence
+        return evidence.defending(Evidence.with_leader(self.problem, believed.data, state.origin, state.best).best)
+
+    def _believed(self, evidence: Evidence) -> Evidence:
+        """Returns the evidence or, where blocks differ by more than noise, that of results minus levels: to choose
+        leaders and pulls by, while each rule reads the evidence as it is."""
+        if not isinstance(evidence.data, BlockData):
+            return evidence
+        outlook = Outlook.on(evidence)
+        return outlook.evidence if outlook.levelled else evidence
 
     def own_reading(self, state: State, evidence: Evidence) -> Reading:
         """Returns the reading of the policy's first rule."""
@@ -75,7 +89,7 @@ class RuleReader:
         """Returns what the sampling rule may look at; `own` is what the first rule reads."""
         lacking = None if own is None else own.lacking(self._own[1])
         needed = None if own is None else own.needed(self._own[1])
-        return View(evidence, tuple(delta for _, delta in self.pairs), lacking, state.withdrawn, needed)
+        return View(self._believed(evidence), tuple(delta for _, delta in self.pairs), lacking, state.withdrawn, needed)
 
     def verdicts(self, state: State) -> Verdicts:
         """Returns the verdicts of a state, with the number of results received so far."""

@@ -59,6 +59,7 @@ def status_of(at: Snapshot, control: int | None = None, said: Statement | None =
         sealed=sum(block.arms.size - block.free.size for block in state.blocks[1:]),
         verdict=replace(verdict, lacking=None),
         consistent=consistent,
+        drifting=seen is not None and seen.drifting,
         remaining=None if said.remaining is None else finite(said.remaining),
         computing=said.remaining is None,
         rates=problem.noise.outcome_range == (0.0, 1.0) and arms[0].hits is not None,

@@ -120,7 +120,14 @@ def _smoothness(status: Status) -> str:
 
 
 def advice_of(status: Status) -> Iterator[str]:
-    """Yields advice: on trials that hold up many results, a limit that is too small, options whose trials fail."""
+    """Yields advice: on means that drift, trials that hold up many results, a limit that is too small, options whose
+    trials fail."""
+    if status.drifting:
+        yield (
+            "Results of different times differ by more than noise. The decision compares options tried at the same "
+            "time, so its risk holds as long as the best option stays best; but estimates are averages over time, of "
+            "which the intervals say nothing certain."
+        )
     if status.state != "running":
         return
     if status.pending and status.sealed >= max(MANY_SEALED, status.results / 10):

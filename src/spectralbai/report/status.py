@@ -142,6 +142,8 @@ class Status:
     consistent: bool | None
     """Whether the data agree with R so far, including those told after a decision; None if the rule does not test R, or
     not yet."""
+    drifting: bool
+    """Whether results of different blocks differ by more than noise, so that estimates are averages over time."""
     remaining: float | None
     """Forecast of the trials still needed, at the present estimate; None if it is too early or arms look tied."""
     computing: bool
