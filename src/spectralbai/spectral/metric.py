@@ -254,7 +254,8 @@ class _Pencil:
         rough = graph.laplacian[np.ix_(members, members)] * scale[:, None]
         wide = np.zeros_like(rough)
         wide[np.ix_(place, place)] = inverse
-        balance = np.trace(wide) / max(np.trace(rough), 1e-300)
+        stiffness = np.trace(rough)  # 0 if all arms tried stand alone
+        balance = np.trace(wide) / stiffness if stiffness > 0 else 0.0
         theta, basis = eigh(wide, wide + balance * rough)
         return cls(alive, basis, np.clip(theta, 0.0, 1.0), place, inverse)
 

@@ -63,8 +63,14 @@ class ItemTable(BetTable):
 
     @cached_property
     def _panels(self) -> list[Panel]:
-        """The items that are bet on; trials of arms that catch up on earlier items are not."""
-        return [panel for panel in panels(self.block) if panel.draws[0] >= self.block.drawn]
+        """The items that are bet on; trials of arms that catch up on earlier items are not.
+
+        Without a range, bets must cancel the effect of an item: there are none on items tried with one arm.
+        """
+        least = 2 if self._ends is None else 1
+        return [
+            panel for panel in panels(self.block) if panel.draws[0] >= self.block.drawn and panel.arms.size >= least
+        ]
 
     @cached_property
     def _metric(self) -> Metric:
