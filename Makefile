@@ -41,6 +41,7 @@ verify: verify-risk verify-intervals verify-plans verify-kills verify-service
 verify-risk: $(READY)
 	$(BIN)/python -m verification.betting
 	$(BIN)/python -m verification.ended
+	$(BIN)/python -m verification.items
 
 verify-intervals: $(READY)
 	$(BIN)/python -m verification.intervals
