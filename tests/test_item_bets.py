@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Items, Problem, SpectralRace, simulate
-from spectralbai.arrays import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Mask, Matrix, Vector
 from spectralbai.evidence.blocks import Block
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.item_data import ItemData, Panel
@@ -42,6 +42,10 @@ PLAIN: Plan = ([((0, 1, 2), 0, 2)], [((0, 1, 2), 2, 4)], [((0, 1, 2), 4, 5)])
 CAUGHT_UP: Plan = ([((0, 1, 2), 0, 2)], [((0, 1), 2, 3)], [((2,), 2, 3)], [((0, 1, 2), 3, 5)])
 MIXED: Plan = ([((0, 1, 2), 0, 2)], [((0, 1), 2, 3)], [((2,), 2, 3), ((0, 1, 2), 3, 5)])
 """Arm 2 catches up in the block in which it is bet on again."""
+SKIPPED: Plan = ([((0, 1, 2), 0, 2)], [((1, 2), 2, 3)], [((0, 1, 2), 3, 5)])
+"""Arm 0 skips an item."""
+APART: Plan = ([((0, 1, 2), 0, 2)], [((0, 1, 2), 2, 4), ((0, 1), 4, 5)])
+"""Items of a block have different arms."""
 TIED = np.array([[0.125, 0.5, 0.875, 0.25, 1.0], [0.5, 0.25, 0.625, 0.375, 1.0], [0.0, 0.75, 0.5, 0.5, 0.25]])
 """The first two rows have one mean, and row 2 a lower one; sums are exact."""
 EDGELESS = Graph.from_edges(3, [])
@@ -122,6 +126,13 @@ def test_bets_on_a_list_are_fair_over_all_orders(plan: Plan, caution: float, mon
     assert paid[2] > 1.01, "arm 2 is worse, and bets against it win"
     worst, _ = averages(TIED, plan, leader=lambda data: 2)
     assert (worst[:2] < 0.999).all(), "arm 2 is below both"
+
+
+@pytest.mark.parametrize("plan", [SKIPPED, APART], ids=["skipped", "apart"])
+def test_there_are_no_bets_on_a_list_where_they_would_not_be_fair(plan: Plan) -> None:
+    """A sampling rule from elsewhere may plan such blocks."""
+    paid, _ = averages(TIED, plan, leader=lambda data: 0)
+    assert (paid == 1).all()
 
 
 def test_bets_on_a_list_are_fair_just_at_the_tolerance() -> None:
@@ -216,14 +227,18 @@ class CaughtUpForgotten(ItemTable):
         return sums
 
 
+class SkippedItem(ItemTable):
+    """Bets on arms that skipped an item."""
+
+    @property
+    def _complete(self) -> Mask:
+        return np.ones(self.problem.n_arms, dtype=bool)
+
+
 def counted_twice(data: ItemData, table: Matrix) -> ItemData:
     extra = np.zeros(data.sums.size)
     extra[0] = table[0, 0] if data.drawn == 2 else 0.0
     return replace(data, sums=data.sums + extra)
-
-
-SKIPPED: Plan = ([((0, 1, 2), 0, 2)], [((1, 2), 2, 3)], [((0, 1, 2), 3, 5)])
-"""Arm 0 skips an item and is bet on."""
 
 
 @pytest.mark.parametrize(
@@ -233,7 +248,7 @@ SKIPPED: Plan = ([((0, 1, 2), 0, 2)], [((1, 2), 2, 3)], [((0, 1, 2), 3, 5)])
         (AllItems, PLAIN, None),
         (BlockForgotten, PLAIN, None),
         (CaughtUpForgotten, MIXED, None),
-        (ItemTable, SKIPPED, None),
+        (SkippedItem, SKIPPED, None),
         (ItemTable, PLAIN, counted_twice),
     ],
 )

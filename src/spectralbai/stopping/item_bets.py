@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from spectralbai.arrays import Indices, Matrix, Vector
+from spectralbai.arrays import Indices, Mask, Matrix, Vector
 from spectralbai.evidence.item_data import Panel, panels
 from spectralbai.evidence.item_outlook import ItemOutlook
 from spectralbai.spectral import Components
@@ -65,12 +65,27 @@ class ItemTable(BetTable):
     def _panels(self) -> list[Panel]:
         """The items that are bet on; trials of arms that catch up on earlier items are not.
 
-        Without a range, bets must cancel the effect of an item: there are none on items tried with one arm.
+        Without a range, bets must cancel the effect of an item: there are none on items tried with one arm. Of a list,
+        all items of the block must have the same arms, which were tried on every item before (18.4).
         """
         least = 2 if self._ends is None else 1
-        return [
-            panel for panel in panels(self.block) if panel.draws[0] >= self.block.drawn and panel.arms.size >= least
-        ]
+        new = [panel for panel in panels(self.block) if panel.draws[0] >= self.block.drawn and panel.arms.size >= least]
+        assert self.problem.items is not None
+        fair = self.problem.items.n is None or (len(new) == 1 and self._complete[new[0].arms].all())
+        return new if fair else []
+
+    @cached_property
+    def _early(self) -> Mask:
+        """The slots by which arms caught up."""
+        assert self.block.draws is not None
+        return self.block.draws < self.block.drawn
+
+    @property
+    def _complete(self) -> Mask:
+        """The arms that were tried on every item drawn before the block, perhaps in the block."""
+        tried = self.block.data.counts + np.bincount(self.block.arms[self._early], minlength=self.block.n_arms)
+        complete: Mask = tried == self.block.drawn
+        return complete
 
     @cached_property
     def _metric(self) -> Metric:
@@ -126,8 +141,7 @@ class ItemTable(BetTable):
 
     def _sums_before(self, arms: Indices) -> Vector:
         """Returns the sums of arms over all items that were drawn before the block; some may have caught up in it."""
-        block = self.block
-        early = block.draws < block.drawn if block.draws is not None else np.zeros(0, dtype=bool)
+        block, early = self.block, self._early
         caught_up = np.bincount(block.arms[early], block.outcomes[early], block.n_arms)
         return (block.data.sums + caught_up)[arms]
 
