@@ -26,7 +26,7 @@ from spectralbai.evidence.outlook import Outlook
 from spectralbai.policy import State, Verdict, first_pulls
 from spectralbai.sampling import item_race
 from spectralbai.spectral import Components
-from spectralbai.spectral.metric import Comparisons, Metric
+from spectralbai.spectral.metric import Comparisons, Metric, _graph
 from spectralbai.stopping import item_bets
 from spectralbai.stopping.accounts import Accounts
 from spectralbai.stopping.item_bets import LEAST_PAYOFF, ItemTable
@@ -635,6 +635,22 @@ def test_directions_are_charged_at_least_the_most_that_smooth_means_allow(severa
             most = optimum(cp.Problem(cp.Maximize((rough / scale) @ mu[metric.arms]), constraints))
             assert unsmooth / scale == pytest.approx(most, rel=1e-4, abs=1e-6)
     assert bounded >= 10, "and the bound is not far too high"
+
+
+@pytest.mark.parametrize("weight", [1e-6, 1e-12, 1e-16, 1e-18])
+@pytest.mark.parametrize("n_arms", [3, 12])
+def test_the_bound_holds_on_graphs_with_very_weak_edges(n_arms: int, weight: float) -> None:
+    """A path with one weak edge, whose ends may differ by 0.3: rounding errors must not make that less."""
+    edges = [(a, a + 1, 1.0) for a in range(n_arms - 2)] + [(n_arms - 2, n_arms - 1, weight)]
+    problem = fresh(Graph.from_edges(n_arms, edges), 0.09 * weight)
+    means = np.append(np.zeros(n_arms - 1), 0.3)
+    assert problem.smooth(means)
+    weak = np.zeros(n_arms)
+    weak[-2:] = -1.0, 1.0
+    for z in (weak, np.arange(n_arms) - (n_arms - 1) / 2):
+        most = float(_graph(problem).most(z[None], problem.radii)[0])
+        assert z @ means <= most * (1 + 1e-9)
+        assert weight < 1e-6 or most <= 1.001 * max(z @ means, 0.3)
 
 
 @pytest.mark.parametrize(("several", "enough"), [(False, 1.0), (True, 0.9)])
