@@ -647,7 +647,8 @@ def test_the_bound_holds_on_graphs_with_very_weak_edges(n_arms: int, weight: flo
     assert problem.smooth(means)
     weak = np.zeros(n_arms)
     weak[-2:] = -1.0, 1.0
-    for z in (weak, np.arange(n_arms) - (n_arms - 1) / 2):
+    slope: Vector = np.arange(n_arms, dtype=np.float64) - (n_arms - 1) / 2
+    for z in (weak, slope):
         most = float(_graph(problem).most(z[None], problem.radii)[0])
         assert z @ means <= most * (1 + 1e-9)
         assert weight < 1e-6 or most <= 1.001 * max(z @ means, 0.3)
