@@ -44,6 +44,7 @@ verify-risk: $(READY)
 	$(BIN)/python -m verification.betting
 	$(BIN)/python -m verification.ended
 	$(BIN)/python -m verification.drift
+	$(BIN)/python -m verification.items
 
 verify-intervals: $(READY)
 	$(BIN)/python -m verification.intervals

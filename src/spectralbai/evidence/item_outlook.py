@@ -66,7 +66,8 @@ class ItemOutlook(Outlook):
         n = data.together
         with np.errstate(divide="ignore", invalid="ignore"):
             apart = (data.products - data.crossed * data.crossed.T / n) / (n - 1)
-            scale = np.sqrt(np.outer(np.diag(apart), np.diag(apart)))
+            own = np.sqrt(np.maximum(np.diag(apart), 0.0))  # rounding errors may make those of equal outcomes negative
+            scale = np.outer(own, own)
             correlation = np.where((n > 1) & (scale > 0), apart / scale, 0.0)
         pairs = (n > 1) & ~np.eye(n_arms, dtype=bool)
         common = 0.0

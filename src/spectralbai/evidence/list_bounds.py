@@ -39,15 +39,12 @@ class ListBounds:
 
     def beaten(self, leader: int, tolerance: float) -> Mask:
         """Returns which arms are certainly not better than the leader by more than the tolerance."""
-        # If both means are known, equal ones do not beat each other: either arm is a right answer.
-        spare = self.margin if tolerance == 0 else -self.margin
-        known = self.exact & self.exact[leader] & (self.high <= self.low[leader] + tolerance + self.margin)
-        beaten: Mask = known | (self.high + spare < self.low[leader] + tolerance)
+        beaten: Mask = self.high <= self.low[leader] + tolerance + self.margin
         return beaten
 
-    def out(self) -> Mask:
-        """Returns which arms are certainly not the best."""
-        out: Mask = self.high + self.margin < self.low.max()
+    def out(self, left: Mask) -> Mask:
+        """Returns which arms are certainly not the best of those in `left`, a mask: a withdrawn arm beats none."""
+        out: Mask = self.high + self.margin < self.low[left].max()
         return out
 
 

@@ -410,8 +410,8 @@ class Policy:
         if any(verdict.doubted or not verdict.consistent for verdict in state.verdicts):
             raise InvalidInput("the data contradict the hypotheses, so no arm can join; start a new run")
         blocks = tuple(block for block in state.blocks if kept is None or block.number in kept)
-        if state.order is not None:
-            blocks = tuple(block for block, own in zip(blocks, state.blocks, strict=False) if block is own)
+        if state.order is not None:  # arms must have been tried on every item of a list that was drawn before
+            blocks = tuple(block for block, old in zip(blocks, state.blocks, strict=False) if block is old)
         state = replace(
             state.keeping(blocks, problem.n_arms),
             data=state.data.padded(problem.n_arms),

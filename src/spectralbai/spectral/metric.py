@@ -7,6 +7,7 @@ prices of smoothness.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
@@ -20,6 +21,8 @@ from spectralbai.spectral.components import Components
 
 PRICES = 10.0 ** np.arange(-4, 4.1, 0.75)
 """Prices of smoothness that are tried, relative to the balance of the metric and the graph."""
+ROUNDING = 1e-15
+"""Error of an eigenvalue, as a part of the largest one times the number of arms."""
 BISECTIONS = 40
 """Steps of the search for the price at which an estimate is as smooth as R asks."""
 
@@ -219,7 +222,18 @@ def _graph(problem: Problem) -> _Graph:
     for c in range(to.n_components):
         arms = np.flatnonzero(to.of_arm == c)
         values, vectors = np.linalg.eigh(laplacian[np.ix_(arms, arms)])
-        for value, vector in zip(values[1:], vectors.T[1:], strict=True):
+        first = 1  # that of eigenvalue 0 is constant
+        if arms.size > 1:
+            # Rounding errors must not make the bound too small where weights differ by many orders of magnitude. Where
+            # eigenvalues are near 0, their vectors mix with the constant one: all of them are kept, at the least
+            # eigenvalue of a path of the weakest edges. No connected graph has a smaller one.
+            edges = slice(to.edge_offsets[c], to.edge_offsets[c + 1])
+            least = to.weights[edges].min() * 4 * math.sin(math.pi / (2 * arms.size)) ** 2
+            error = ROUNDING * arms.size * values[-1]
+            weak = values < 1000 * error
+            values = np.where(weak, least, values - error)
+            first = 0 if weak[1] else 1
+        for value, vector in zip(values[first:], vectors.T[first:], strict=True):
             root[arms, place] = vector / np.sqrt(value)
             column[place] = c
             place += 1
@@ -254,7 +268,8 @@ class _Pencil:
         rough = graph.laplacian[np.ix_(members, members)] * scale[:, None]
         wide = np.zeros_like(rough)
         wide[np.ix_(place, place)] = inverse
-        balance = np.trace(wide) / max(np.trace(rough), 1e-300)
+        stiffness = np.trace(rough)  # 0 if all arms tried stand alone
+        balance = np.trace(wide) / stiffness if stiffness > 0 else 0.0
         theta, basis = eigh(wide, wide + balance * rough)
         return cls(alive, basis, np.clip(theta, 0.0, 1.0), place, inverse)
 

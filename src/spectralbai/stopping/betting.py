@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -120,6 +121,12 @@ class BettingReading(Reading):
         """How good each arm looks: the estimate or, with a tolerance, the probability of being best."""
         return self.outlook.mu if self.accounts.leaders is None else self.outlook.chances
 
+    @cached_property
+    def out(self) -> Mask:
+        """Which arms are certainly not the best, whatever the rest of a list brings; none without a list."""
+        arms = self.accounts.arms
+        return np.zeros(arms.left.size, dtype=bool) if self.known is None else self.known.out(arms.left)
+
     @property
     def tests_R(self) -> bool:
         return bool(self.accounts.R.bets[0] > -np.inf)
@@ -130,10 +137,7 @@ class BettingReading(Reading):
         return bool(self.accounts.R.peak[0] < goal) and self.candidates(delta).size > 0
 
     def candidates(self, delta: float) -> Indices:
-        left = self.accounts.arms.peak < -math.log(delta)
-        if self.known is not None:
-            left &= ~self.known.out()
-        return np.flatnonzero(left)
+        return np.flatnonzero((self.accounts.arms.peak < -math.log(delta)) & ~self.out)
 
     def recommended(self, delta: float) -> int:
         """Returns the most promising candidate."""
@@ -156,16 +160,13 @@ class EliminationReading(BettingReading):
         return np.isin(np.arange(self.outlook.problem.n_arms), self.candidates(delta))
 
     def least_beaten(self, delta: float) -> tuple[float, float]:
-        others = self.accounts.arms.peak.copy()
-        if self.known is not None:
-            others[self.known.out()] = np.inf
+        others = np.where(self.out, np.inf, self.accounts.arms.peak)
         others[self.recommended(delta)] = np.inf
         return float(others.min()), -math.log(delta)
 
     def lacking(self, delta: float) -> Vector:
         goal, arms = -math.log(delta), self.accounts.arms
-        lacking = np.where(arms.peak < goal, goal - arms.wealth, 0.0)
-        return lacking if self.known is None else np.where(self.known.out(), 0.0, lacking)
+        return np.where((arms.peak < goal) & ~self.out, goal - arms.wealth, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,13 +214,23 @@ class LeaderReading(BettingReading):
         chances[self.recommended(delta)] += 0.0 if chances.any() else 1.0
         needed = feed(chances) > 0
         for leader in np.flatnonzero(needed).tolist():
-            needed |= (self._leaders.wealth(leader)[1] < -math.log(delta)) & self._rivals(leader)
+            needed |= self._unbeaten(leader, delta)
         return needed
 
+    def _unbeaten(self, leader: int, delta: float) -> Mask:
+        """Returns a mask of the rivals that a leader has not beaten."""
+        unbeaten: Mask = (self._leaders.wealth(leader)[1] < -math.log(delta)) & self._rivals(leader)
+        return unbeaten
+
     def _may_be_alone(self, left: Indices) -> bool:
-        """Whether some arm may be without rivals; in a catalogue none is while arms of several categories are left."""
+        """Whether some arm may be without rivals; in a catalogue none is while arms of several categories are left,
+        unless outcomes of a list rule them out."""
         rivals = self.separable
-        return not isinstance(rivals, CategoryRivals) or not (rivals.of_arm[left] != rivals.of_arm[left[0]]).any()
+        return (
+            self.known is not None
+            or not isinstance(rivals, CategoryRivals)
+            or not (rivals.of_arm[left] != rivals.of_arm[left[0]]).any()
+        )
 
     def _winner(self, delta: float) -> int | None:
         """Returns the arm with the best estimate of those that have beaten all others, if there are any.
@@ -227,9 +238,6 @@ class LeaderReading(BettingReading):
         The probability of being best would favour arms about which little is known.
         """
         left = np.flatnonzero(self.accounts.arms.left)
-        hopeless = [b for b in left.tolist() if not self._rivals(b).any()] if self._may_be_alone(left) else []
-        beaten = self._leaders.peak >= -math.log(delta)
-        winners = [
-            int(b) for b, row in zip(self._leaders.leaders, beaten, strict=True) if row[self._rivals(int(b))].all()
-        ] + hopeless
+        able = left if self._may_be_alone(left) else self._leaders.leaders
+        winners = [b for b in able.tolist() if not self._unbeaten(b, delta).any()]
         return winners[first_largest(self.outlook.mu[winners])] if winners else None

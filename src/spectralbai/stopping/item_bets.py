@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from spectralbai.arrays import Indices, Vector
+from spectralbai.arrays import Indices, Mask, Vector
 from spectralbai.evidence.item_data import Panel, panels
 from spectralbai.evidence.item_outlook import ItemOutlook
 from spectralbai.evidence.item_rows import LEAST_PAYOFF, Group, ItemRows, least
@@ -58,7 +58,8 @@ class ItemTable(BetTable):
         if len(self._panels) > 1:
             return self._together(rows, size)
         pay, use = np.zeros(size.size), np.flatnonzero(size)
-        pay[use] = self._item_by_item(Comparisons(*(values[use] for values in rows.bets)), size[use])
+        bets = Comparisons(*(values[use] for values in rows.bets))
+        pay[use] = self._item_by_item(bets, size[use], self._panels[0])
         return pay
 
     @property
@@ -67,18 +68,36 @@ class ItemTable(BetTable):
 
     @cached_property
     def _panels(self) -> list[Panel]:
-        """The items that are bet on; trials of arms that catch up on earlier items are not, and neither are those of a
-        single arm whose outcomes have no range, since it has no other that cancels the effect of the item."""
-        fewest = 1 if self.outlook.ends is not None else 2
-        return [
+        """The items that are bet on; trials of arms that catch up on earlier items are not.
+
+        Without a range, bets must cancel the effect of an item: there are none on items tried with one arm. Of a list,
+        all items of the block must have the same arms, which were tried on every item before (18.4).
+        """
+        fewest = 2 if self.outlook.ends is None else 1
+        new = [
             panel for panel in panels(self.block) if panel.draws[0] >= self.block.drawn and panel.arms.size >= fewest
         ]
+        assert self.problem.items is not None
+        fair = self.problem.items.n is None or (len(new) == 1 and self._complete[new[0].arms].all())
+        return new if fair else []
 
-    def _item_by_item(self, bets: Comparisons, size: Vector) -> Vector:
+    @cached_property
+    def _early(self) -> Mask:
+        """The slots by which arms caught up."""
+        assert self.block.draws is not None
+        return self.block.draws < self.block.drawn
+
+    @property
+    def _complete(self) -> Mask:
+        """The arms that were tried on every item drawn before the block, perhaps in the block."""
+        tried = self.block.data.counts + np.bincount(self.block.arms[self._early], minlength=self.block.n_arms)
+        complete: Mask = tried == self.block.drawn
+        return complete
+
+    def _item_by_item(self, bets: Comparisons, size: Vector, panel: Panel) -> Vector:
         """Returns the log payoffs if every item was tried with the same arms: each item is then fair by itself (18.2),
         also if it was drawn from a list (18.4)."""
         assert self.problem.items is not None
-        (panel,) = self._panels
         n = self.problem.items.n
         gain = bets.directions @ panel.outcomes
         centre, ahead = np.broadcast_to(bets.most[:, None], gain.shape), np.ones(panel.draws.size)
@@ -104,8 +123,7 @@ class ItemTable(BetTable):
 
     def _sums_before(self, arms: Indices) -> Vector:
         """Returns the sums of arms over all items that were drawn before the block; some may have caught up in it."""
-        block = self.block
-        early = block.draws < block.drawn if block.draws is not None else np.zeros(0, dtype=bool)
+        block, early = self.block, self._early
         caught_up = np.bincount(block.arms[early], block.outcomes[early], block.n_arms)
         return (block.data.sums + caught_up)[arms]
 
