@@ -23,8 +23,9 @@ from spectralbai.errors import InvalidInput
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from spectralbai.arrays import Matrix
     from spectralbai.instance import Instance
-    from spectralbai.planning import Budget, Forecast, Plan, Variation
+    from spectralbai.planning import Budget, Forecast, Plan, TablePlan, Variation
 
 
 def plan(
@@ -39,6 +40,13 @@ def plan(
     budget: Annotated[
         int | None, Option(help="Instead of a plan: what this many trials can find.", metavar="N")
     ] = None,
+    table: Annotated[
+        Path | None,
+        Option(help="Instead: CSV of outcomes of options on items, to plan trials on items like them.", metavar="FILE"),
+    ] = None,
+    length: Annotated[
+        int | None, Option(help="With --table: number of items of the list, if not that of the file.", metavar="N")
+    ] = None,
     plot: Annotated[
         Path | None,
         Option(help="With --budget: a picture of the chances, by tolerance; .png, .pdf or .svg.", metavar="FILE"),
@@ -47,7 +55,7 @@ def plan(
     runs: Annotated[
         int | None,
         Option(
-            help="Most simulated runs, by default 100; with --budget the runs for each tolerance, by default 40.",
+            help="Most simulated runs, by default 100; with --budget or --table 40, for each tolerance or way.",
             metavar="N",
         ),
     ] = None,
@@ -71,7 +79,11 @@ def plan(
     check_delta(delta)
     check_integer("--seed", seed, 0)
     jobs = check_jobs(jobs)
-    runs = (100 if budget is None else 40) if runs is None else check_integer("--runs", runs, 1)
+    runs = (100 if budget is None and table is None else 40) if runs is None else check_integer("--runs", runs, 1)
+    if table is not None and (observations is not None or budget is not None or quick):
+        raise InvalidInput("--table has outcomes of its own; leave out --observations, --budget and --quick")
+    if length is not None and table is None:
+        raise InvalidInput("--length is that of a list of items; give --table too, a file")
     _check_budget(budget, quick, plot, width)
     picture = None if plot is None else Output("--plot", plot, PICTURE, force)
     instance = _changed(read_instance(file, has_noise=sigma is None), R, sigma, tolerance)
@@ -81,10 +93,14 @@ def plan(
 
     arms, outcomes = None, None
     if observations is not None:
-        with read_table(observations) as table:
-            arms, outcomes = observations_from(table, instance.labels, instance.problem.noise)
+        with read_table(observations) as pilot:
+            arms, outcomes = observations_from(pilot, instance.labels, instance.problem.noise)
     told: dict[str, Any] = {"arms": arms, "outcomes": outcomes, "seed": seed}
-    if budget is not None:
+    if table is not None:
+        outcomes_on_items = _outcomes(table, instance)
+        show = partial(planning.plan_items, instance, outcomes_on_items, delta, length=length, seed=seed)
+        _show_table_plan(partial(show, runs=runs), jobs, as_json)
+    elif budget is not None:
         compute = partial(planning.budget, instance, budget, delta, runs=runs, **told)
         _show_budget(compute, jobs, picture, width, as_json)
     else:
@@ -124,6 +140,34 @@ def _show_budget(
     else:
         where = [] if picture is None else [f"The picture is in {picture.path}"]
         print_plain(*_budget(found), *where, least_width=100)
+
+
+def _outcomes(file: Path, instance: Instance) -> Matrix:
+    """Returns the outcomes of a table, a row for each option of the instance."""
+    from spectralbai.tables import Table
+
+    table = Table.from_csv(file)
+    if sorted(table.options) != sorted(instance.labels):
+        missing = [label for label in instance.labels if label not in table.options]
+        other = [label for label in table.options if label not in instance.labels]
+        what = f"lacks the option {missing[0]!r}" if missing else f"has the unknown option {other[0]!r}"
+        raise InvalidInput(f"{file} {what}; it must have the options of the instance")
+    if table.missing:
+        raise InvalidInput(f"{file} must be complete: {table.described()}")
+    return table.outcomes[[table.options.index(label) for label in instance.labels]]
+
+
+def _show_table_plan(make: Callable[..., TablePlan], jobs: int, as_json: bool) -> None:
+    with processes(jobs) as executor, progress("replays") as show:
+        made = make(executor=executor, on_run=show)
+    if as_json:
+        print_json(made.as_dict())
+        return
+    rows = empty_table("", "expected trials", "5 - 95 % of runs", left=("",))
+    for way in made.ways:
+        spread = f"{way.forecast.q05:,.0f} to {way.forecast.q95:,.0f}"
+        rows.add_row(way.described(), f"{way.forecast.mean:,.0f}", spread)
+    print_plain(f"delta = {made.delta:g}", "", rows, "", made.advice)
 
 
 def _show_plan(make: Callable[..., Plan], runs: int, jobs: int, as_json: bool) -> None:
