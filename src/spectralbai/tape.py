@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from spectralbai.arrays import Indices, Vector
-from spectralbai.noise import Draw
+from spectralbai.arrays import Indices, Matrix, Vector
+from spectralbai.errors import InvalidInput
+from spectralbai.noise import Draw, Drawing
+from spectralbai.problem import Problem
 
 FIRST = 16
 """Number of outcomes that are drawn for an arm at first; each time they run out, as many are added as there are."""
@@ -20,16 +22,27 @@ class Tape:
 
     def __init__(self, draw: Draw, n_arms: int, seed: int) -> None:
         """`draw` is the distribution, as `Noise.draws` returns it."""
+        self.seed = seed
         self._draw = draw
-        self._seed = seed
         self._generators: dict[int, np.random.Generator] = {}
         self._outcomes: dict[int, Vector] = {}
         self._position = np.zeros(n_arms, dtype=np.intp)  # number of outcomes of each arm that were read
 
+    @classmethod
+    def of(cls, problem: Problem, mu: Vector, seed: int, noise: Drawing | None = None) -> Tape:
+        """Returns outcomes with means `mu` (n_arms,); `noise` says how they are drawn, as in `simulate.run`."""
+        items = problem.items
+        if items is not None and items.n is not None:
+            raise InvalidInput(
+                f"`items` must be Items.fresh() to draw outcomes from means, got {items.described()}; use "
+                "simulate.replay with a table of their outcomes"
+            )
+        return cls(problem.noise.draws(mu, noise), problem.n_arms, seed)
+
     def first(self, arm: int, n: int) -> Vector:
         """Returns the first n outcomes of an arm, whatever was read before."""
         if arm not in self._generators:
-            self._generators[arm] = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(arm,)))
+            self._generators[arm] = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(arm,)))
             self._outcomes[arm] = np.empty(0)
         while self._outcomes[arm].size < n:
             size = max(FIRST, self._outcomes[arm].size)
@@ -37,8 +50,8 @@ class Tape:
             self._outcomes[arm] = np.concatenate([self._outcomes[arm], more])
         return self._outcomes[arm][:n]
 
-    def read(self, arms: Indices) -> Vector:
-        """Returns the next outcome of each of these arms, which may repeat."""
+    def read(self, arms: Indices, items: Indices | None = None) -> Vector:
+        """Returns the next outcome of each of these arms, which may repeat; it does not depend on the items."""
         outcomes = np.empty(arms.size)
         places = np.argsort(arms, kind="stable")
         pulled, starts = np.unique(arms[places], return_index=True)
@@ -46,4 +59,26 @@ class Tape:
             begin = self._position[arm]
             outcomes[these] = self.first(arm, begin + these.size)[begin:]
             self._position[arm] += these.size
+        return outcomes
+
+
+class TableTape(Tape):
+    """Outcomes from a table. Trials that stand for themselves get a random entry of their arm's row."""
+
+    def __init__(self, outcomes: Matrix, fresh: bool, seed: int) -> None:
+        """`outcomes` has shape (n_arms, n_items). Items are columns; if `fresh`, columns drawn with replacement."""
+        n_arms, n_items = outcomes.shape
+        super().__init__(lambda rng, arms: outcomes[arms, rng.integers(n_items, size=arms.size)], n_arms, seed)
+        self._table = outcomes
+        self._columns = np.empty(0, dtype=np.intp) if fresh else np.arange(n_items)
+        self._draws = np.random.default_rng((seed, 2))
+
+    def read(self, arms: Indices, items: Indices | None = None) -> Vector:
+        """Returns the outcome of each of these arms on its item, or the next one if there are no items."""
+        if items is None:
+            return super().read(arms)
+        missing = int(items.max(initial=-1)) + 1 - self._columns.size
+        if missing > 0:
+            self._columns = np.append(self._columns, self._draws.integers(self._table.shape[1], size=missing))
+        outcomes: Vector = self._table[arms, self._columns[items]]
         return outcomes

@@ -311,13 +311,19 @@ class Policy:
 
     def play(self, tape: Tape, max_samples: int, rng: Rng = None) -> State:
         """Returns the state at the end of a simulated run on the outcomes of a tape, or after `max_samples` results."""
-        state = self.init()
+        state = self.init(None if self.problem.items is None else tape.seed)
         while state.samples < max_samples:
-            arms = self.ask(state, min(self.horizon(state), max_samples - state.samples), rng=rng)
+            arms, items = self.next_trials(state, max_samples - state.samples, rng)
             if not arms.size:
                 break
-            state = self.tell(state, arms, tape.read(arms))
+            state = self.tell(state, arms, tape.read(arms, items), items=items)
         return state
+
+    def next_trials(self, state: State, most: int, rng: Rng = None) -> tuple[Indices, Indices | None]:
+        """Returns the arms of the next trials, at most so many, before new results would change the choice, and their
+        items, None if the problem has none."""
+        n = min(self.horizon(state), most)
+        return (self.ask(state, n, rng=rng), None) if self.problem.items is None else self.ask_items(state, n)
 
     def verdict(self, state: State, watch: int = 0) -> Verdict:
         """Returns the verdict of rule number `watch`; 0 is the rule `stopping`, later ones are those of `watching`."""
