@@ -261,6 +261,9 @@ def test_runs_on_fresh_items_have_outcomes_of_their_own_and_are_the_same_again()
     tape = Tape(policy.problem.noise.draws(np.array(mu)), 4, 1)
     for arm, outcomes in enumerate(by_arm):
         assert outcomes.tolist() == tape.first(arm, outcomes.size).tolist()
+    for seed in range(5):  # the order within an item depends on the seed, too
+        few = sb.simulate.run(policy, mu, seed, max_samples=2).counts
+        assert few.tolist() == sb.simulate.trace(policy, mu, seed, max_samples=2).counts[-1].tolist()
 
 
 @pytest.mark.parametrize("simulated", [sb.simulate.run, sb.simulate.watch, sb.simulate.trace])
