@@ -30,7 +30,7 @@ def catalogue(storage: str) -> None:
     rates = np.clip(rng.uniform(0.1, 0.9, CATEGORIES)[np.arange(OPTIONS) % CATEGORIES], 0, 1)
     graph = sb.Graph.from_categories([f"category {arm % CATEGORIES:02d}" for arm in range(OPTIONS)])
     problem = sb.Problem.bounded(graph, np.full(CATEGORIES, 0.05), 0.0, 1.0, 0.02, binary=True)
-    labels = tuple(f"item {arm:04d}" for arm in range(OPTIONS))
+    labels = tuple(f"option {arm:04d}" for arm in range(OPTIONS))
     with sb.Studies(storage) as studies:
         study = studies.create("catalogue", sb.Instance(problem, labels=labels), 0.05)
         while (told := study.status().results) < RESULTS:

@@ -1,4 +1,4 @@
-"""Prints a catalogue as CSV, always the same: 2,000 items in 20 categories, with prices and click rates."""
+"""Prints a catalogue as CSV, always the same: 2,000 products in 20 categories, with prices and click rates."""
 
 import random
 
@@ -8,7 +8,7 @@ CATEGORIES = (
 ).split()
 
 random.seed(3)
-print("item,category,price,clicks")
+print("product,category,price,clicks")
 for category in CATEGORIES:
     typical = random.uniform(10, 200)
     level = 0.6 if category == "headphones" else random.uniform(0.03, 0.2)

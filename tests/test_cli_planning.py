@@ -369,7 +369,7 @@ def test_a_plan_for_many_options_in_categories_says_what_it_leaves_out(run: Run,
     assert solved["solver"] == "catalogue" and solved["lower"] <= solved["upper"]
 
 
-def test_a_table_of_outcomes_says_what_trials_on_items_save(tmp_path: Path) -> None:
+def test_a_table_of_outcomes_says_what_trials_on_items_save(run: Run, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     outcomes = 0.5 * rng.random(60) + 0.1 * rng.random((3, 60)) + [[0.0], [0.02], [0.05]]
     problem = sb.Problem.bounded(sb.Graph.from_edges(3, []), R=np.inf, tolerance=0.02)
@@ -379,9 +379,9 @@ def test_a_table_of_outcomes_says_what_trials_on_items_save(tmp_path: Path) -> N
     lines = [",".join([label, *(f"{value:.3f}" for value in row)]) for label, row in rows]
     table.write_text("\n".join([",".join(["option", *(f"q{j}" for j in range(60))]), *lines]) + "\n")
     done = run("plan", str(file), "--table", str(table), "--length", "200", "--runs", "3", "--jobs", "1")
-    assert done.exit_code == 0 and "a list of 200 items" in done.stdout and "pairing saves" in done.stdout
+    assert done.code == 0 and "a list of 200 items" in done.stdout and "pairing saves" in done.stdout
     table.write_text(table.read_text().replace("c,", "d,", 1))
     refused = run("plan", str(file), "--table", str(table))
-    assert refused.exit_code == 1 and "lacks the option 'c'" in refused.stderr
+    assert refused.code == 1 and "lacks the option 'c'" in refused.stderr
     assert "give --table too" in run("plan", str(file), "--length", "9").stderr
     assert "leave out" in run("plan", str(file), "--table", str(table), "--quick").stderr

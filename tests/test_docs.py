@@ -29,7 +29,7 @@ PAGES = sorted(
 )
 MODULES = {
     "instances": sb.instances.KINDS,
-    "simulate": ("Run", "Trace", "run", "trace", "watch", "watch_many"),
+    "simulate": ("Run", "Trace", "replay", "run", "trace", "watch", "watch_many", "watch_table"),
     "study": sb.study.__all__,
 }
 PUBLIC = sorted(

@@ -16,7 +16,7 @@ from spectralbai.policy import Policy, State, Uniform
 from spectralbai.policy.blocks import InBlocks
 from spectralbai.sampling import Rng, SamplingRule, View
 from spectralbai.stopping.accounts import Accounts
-from spectralbai.tape import DriftingTape, tape_of
+from spectralbai.tape import DriftingTape, Tape
 from verification.coverage import least_rate
 
 PAIR = Problem(Graph.from_edges(2, []), math.inf)
@@ -64,8 +64,8 @@ def test_shifts_are_what_their_names_say() -> None:
 @pytest.mark.parametrize("problem", [PAIR, RATES], ids=["gaussian", "rates"])
 def test_a_tape_without_a_shift_is_that_without_drift(problem: Problem) -> None:
     mu, arms = np.array([0.5, 0.3]), np.random.default_rng(0).integers(2, size=200)
-    plain = tape_of(problem.noise, mu, 4).read(arms)
-    late = tape_of(problem.noise, mu, 4, drift=Jump(0.2, at=150))
+    plain = Tape.of(problem, mu, 4).read(arms)
+    late = Tape.of(problem, mu, 4, drift=Jump(0.2, at=150))
     parts = [late.read(part) for part in np.split(arms, [1, 90, 120])]
     outcomes = np.concatenate(parts)
     assert np.array_equal(outcomes[:150], plain[:150])
@@ -155,7 +155,7 @@ def errors(policy: Policy, lead: float, drift: Drift, runs: int, samples: int) -
     """Returns in how many runs the wealth against the best arm, 0, reaches 1/delta, whatever is decided before."""
     count = 0
     for seed in range(runs):
-        tape, state = tape_of(policy.problem.noise, np.array([lead, 0.0]), seed, drift=drift), policy.init(seed)
+        tape, state = Tape.of(policy.problem, np.array([lead, 0.0]), seed, drift=drift), policy.init(seed)
         while state.samples < samples:
             arms, blocks = policy.ask_slots(state, 1000)
             if not arms.size:

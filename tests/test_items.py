@@ -17,6 +17,7 @@ from spectralbai.errors import InvalidInput
 from spectralbai.policy import State
 from spectralbai.policy.first_pulls import FIRST_ITEMS
 from spectralbai.policy.policies import LUCB
+from spectralbai.tape import Tape
 
 Outcomes = Callable[[Indices, Indices], Vector]
 EDGELESS = sb.Graph.from_edges(3, [])
@@ -247,6 +248,31 @@ def test_a_simulated_replay_uses_an_outcome_of_the_list_once_and_knows_the_answe
         sb.simulate.replay(race(), table(n_items=41), seed=1)
     free = sb.simulate.replay(race(items=sb.Items.fresh()), table(n_items=9), seed=1)
     assert (free.arm, free.correct) == (1, True) and max(free.counts) > 9
+
+
+def test_runs_on_fresh_items_have_outcomes_of_their_own_and_are_the_same_again() -> None:
+    policy, mu = race(items=sb.Items.fresh()), [0.5, 0.9, 0.2, 0.1]
+    run, again, other = (sb.simulate.run(policy, mu, seed) for seed in (1, 1, 2))
+    assert (run.status, run.arm, run.correct, run.tau) == ("decided", 1, True, again.tau)
+    assert run.counts.tolist() == again.counts.tolist() != other.counts.tolist()
+    trace = sb.simulate.trace(policy, mu, 1)
+    assert trace.verdict.decided and trace.counts[-1].tolist() == run.counts.tolist()
+    by_arm = [trace.outcomes[trace.arms == arm] for arm in range(4)]
+    tape = Tape(policy.problem.noise.draws(np.array(mu)), 4, 1)
+    for arm, outcomes in enumerate(by_arm):
+        assert outcomes.tolist() == tape.first(arm, outcomes.size).tolist()
+    for seed in range(5):  # the order within an item depends on the seed, too
+        few = sb.simulate.run(policy, mu, seed, max_samples=2).counts
+        assert few.tolist() == sb.simulate.trace(policy, mu, seed, max_samples=2).counts[-1].tolist()
+
+
+@pytest.mark.parametrize("simulated", [sb.simulate.run, sb.simulate.watch, sb.simulate.trace])
+def test_outcomes_of_a_list_are_not_drawn_from_means(simulated: Callable[..., Any]) -> None:
+    clue = (
+        f"`items` must be Items.fresh() to draw outcomes from means, got a list of {N} items; use simulate.replay with"
+    )
+    with pytest.raises(InvalidInput, match=re.escape(clue)):
+        simulated(race(), [0.5, 0.9, 0.2, 0.1], 1)
 
 
 # A list

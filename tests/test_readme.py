@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from spectralbai import Table
 from spectralbai.campaign import Campaign
 from spectralbai.cli.files import read_instance
 
@@ -129,7 +130,8 @@ def in_shell(script: str, folder: Path, warm: list[str]) -> subprocess.Completed
 def test_the_campaign_files_shown_and_kept_are_campaigns() -> None:
     shown = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
     kept = [path.read_text("utf-8") for path in sorted((ROOT / "examples").glob("*.toml"))]
-    assert len(shown) == 3 and len(kept) >= 2
+    paper, table = str(ROOT / "examples" / "paper.json"), Table([[0.9, 0.5], [0.8, 0.3]])
+    assert len(shown) == 4 and len(kept) >= 2
     for text in (*shown, *kept):
-        campaign = Campaign.from_toml(text, lambda name: read_instance(str(ROOT / "examples" / "paper.json")))
+        campaign = Campaign.from_toml(text, lambda name: read_instance(paper), lambda name: table)
         assert campaign.trajectories

@@ -8,7 +8,7 @@ import pytest
 import spectralbai as sb
 from spectralbai.noise import Drawing
 from spectralbai.policy import LUCB, Policy, TopTwo, Uniform
-from spectralbai.tape import Tape
+from spectralbai.tape import TableTape, Tape
 
 MEANS = np.array([0.2, 0.5, 0.7, 0.4])
 GRAPH = sb.Graph.from_edges(4, [(0, 1), (2, 3)])
@@ -82,3 +82,27 @@ def test_policies_meet_the_same_luck() -> None:
     assert runs[0].tau == runs[1].tau
     other = sb.simulate.run(Uniform(sb.Problem(GRAPH, 2.0), 0.1, "paper-printed"), 3 * MEANS, 2)
     assert other.tau != runs[0].tau
+
+
+@pytest.mark.parametrize("fresh", [True, False])
+def test_a_table_gives_an_item_its_column_however_pairs_are_asked_for(fresh: bool) -> None:
+    table = np.arange(3 * 50.0).reshape(3, 50)
+    arms, items = np.tile([0, 1, 2], 40), np.repeat(np.arange(40), 3)
+    at_once, in_parts, backwards = (TableTape(table, fresh, seed=5) for _ in range(3))
+    outcomes = at_once.read(arms, items)
+    parts = [in_parts.read(arms[begin : begin + 7], items[begin : begin + 7]) for begin in range(0, 120, 7)]
+    assert np.concatenate(parts).tolist() == outcomes.tolist() == backwards.read(arms[::-1], items[::-1])[::-1].tolist()
+    columns = outcomes.reshape(40, 3) - [0, 50, 100]
+    assert (columns == columns[:, :1]).all()
+    assert (columns[:, 0].tolist() == list(range(40))) is not fresh
+    if fresh:
+        other = TableTape(table, fresh, seed=6).read(arms, items)
+        assert other.tolist() != outcomes.tolist() and len(set(columns[:, 0])) < 40  # with replacement
+
+
+def test_without_items_a_table_gives_random_entries_of_the_row_the_same_for_all_policies() -> None:
+    table = np.arange(3 * 50.0).reshape(3, 50)
+    one, other = TableTape(table, False, seed=5), TableTape(table, False, seed=5)
+    outcomes = one.read(np.array([0, 1, 2, 0, 1, 0]))
+    assert (outcomes // 50).tolist() == [0, 1, 2, 0, 1, 0]
+    assert other.read(np.array([1, 1, 0, 0, 0])).tolist() == outcomes[[1, 4, 0, 3, 5]].tolist()

@@ -18,8 +18,8 @@ from spectralbai.checks import LARGEST_COUNT, check_integer
 from spectralbai.drift import Drift
 from spectralbai.errors import InvalidInput
 from spectralbai.noise import Drawing
-from spectralbai.policy import Policy, State
-from spectralbai.tape import tape_of
+from spectralbai.policy import Policy
+from spectralbai.tape import TableTape, Tape
 from spectralbai.threads import one_thread
 from spectralbai.trace import Trace as Trace
 from spectralbai.trace import trace as trace
@@ -69,7 +69,8 @@ def run(
 
     `noise` is "gaussian" by default. For `Problem.bounded` it is "bernoulli" (outcomes at the ends of the range, the
     default there), "uniform" (as wide as the range allows around each mean), or a positive number: scores with that
-    standard deviation, from Beta distributions. Binary outcomes are always "bernoulli".
+    standard deviation, from Beta distributions. Binary outcomes are always "bernoulli". On fresh items, outcomes of
+    different arms on one item are independent; `replay` draws them as a table has them, and takes lists of items.
 
     With a `drift`, means change with time, and `mu` are those without it; see `spectralbai.drift`.
 
@@ -136,23 +137,22 @@ def watch(
     """
     problem = policy.problem
     mu = check_vector("mu", mu, problem.n_arms)  # may be rougher than R, to simulate what a wrong R leads to
+    return _played(policy, Tape.of(problem, mu, seed, noise, drift), mu, max_samples)
+
+
+def _played(policy: Policy, tape: Tape, mu: Vector, max_samples: int) -> list[Run]:
+    """Returns one `Run` per (rule, delta) pair of the policy, played on a tape whose outcomes have means `mu`."""
     max_samples = check_integer("max_samples", max_samples, 1, LARGEST_COUNT)
-    tape = tape_of(problem.noise, mu, seed, noise, drift)
-    choices = np.random.default_rng((seed, 1))  # for randomised policies
+    choices = np.random.default_rng((tape.seed, 1))  # for randomised policies
     with one_thread():
         state = policy.play(tape, max_samples, choices)
-    return _runs(policy, state, mu, seed)
-
-
-def _runs(policy: Policy, state: State, mu: Vector, seed: int) -> list[Run]:
-    """Returns one `Run` per (rule, delta) pair of the policy, for the state at the end and the true means."""
     runs = []
     for index, (rule, delta) in enumerate(policy.rules):
         seen = policy.verdict(state, index)
         status: RunStatus = "decided" if seen.decided else "truncated" if seen.consistent else "inconsistent"
         correct = bool(mu[seen.arm] >= mu.max() - policy.problem.tolerance)
         answer = status, seen.stopped_at or state.samples, seen.arm, correct
-        runs.append(Run(*answer, state.counts, rule, delta, seen.proved, seed, seen.candidates))
+        runs.append(Run(*answer, state.counts, rule, delta, seen.proved, tape.seed, seen.candidates))
     return runs
 
 
@@ -172,32 +172,31 @@ def replay(policy: Policy, table: ArrayLike, seed: int, max_samples: int = 1_000
         >>> run.arm, run.correct, run.tau < 600
         (1, True, True)
     """
+    return watch_table(policy, table, seed, max_samples)[0]
+
+
+def watch_table(policy: Policy, table: ArrayLike, seed: int, max_samples: int = 1_000_000) -> list[Run]:
+    """Returns one `Run` per (rule, delta) pair of the policy, all from the same trials on a table, as in `replay`.
+
+    The k-th item, or without items the k-th outcome of an arm, depends on the seed but not on the policy.
+
+    Examples:
+        >>> import numpy as np
+        >>> import spectralbai as sb
+        >>> table = np.random.default_rng(0).random((2, 300)) * 0.5 + [[0.0], [0.3]]
+        >>> problem = sb.Problem.bounded(sb.Graph.from_edges(2, []), R=np.inf, tolerance=0.05)
+        >>> policy = sb.SpectralTaS(problem, delta=0.1, watching=(("betting", 0.01),))
+        >>> [(run.delta, run.arm) for run in sb.simulate.watch_table(policy, table, seed=0)]
+        [(0.1, 1), (0.01, 1)]
+    """
     problem = policy.problem
     outcomes = check_table(table, problem.n_arms)
-    n_items = outcomes.shape[1]
-    if problem.items is not None and problem.items.n not in (None, n_items):
-        raise InvalidInput(f"`table` must have {problem.items.n} columns, {problem.items.described()}, got {n_items}")
+    items, n_items = problem.items, outcomes.shape[1]
+    if items is not None and items.n not in (None, n_items):
+        raise InvalidInput(f"`table` must have {items.n} columns, {items.described()}, got {n_items}")
     problem.noise.check_outcomes("table", outcomes.ravel())
-    max_samples = check_integer("max_samples", max_samples, 1, LARGEST_COUNT)
-    rng, drawn = np.random.default_rng((seed, 2)), np.empty(0, dtype=np.intp)
-    state = policy.init(seed=seed)
-    with one_thread():
-        while state.samples < max_samples:
-            most = min(policy.horizon(state), max_samples - state.samples)
-            if problem.items is None:
-                arms = policy.ask(state, most, rng=rng)
-                items, columns = None, rng.integers(n_items, size=arms.size)
-            else:
-                arms, items = policy.ask_items(state, most)
-                columns = items
-                if problem.items.n is None and arms.size:
-                    missing = int(items.max()) + 1 - drawn.size
-                    drawn = np.append(drawn, rng.integers(n_items, size=max(missing, 0)))
-                    columns = drawn[items]
-            if not arms.size:
-                break
-            state = policy.tell(state, arms, outcomes[arms, columns], items=items)
-    return _runs(policy, state, outcomes.mean(axis=1), seed)[0]
+    tape = TableTape(outcomes, items is not None and items.n is None, seed)
+    return _played(policy, tape, outcomes.mean(axis=1), max_samples)
 
 
 def watch_many(

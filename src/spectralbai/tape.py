@@ -11,9 +11,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from spectralbai.arrays import Indices, Vector
+from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.drift import Drift
+from spectralbai.errors import InvalidInput
 from spectralbai.noise import Draw, Drawing, Noise
+from spectralbai.problem import Problem
 
 FIRST = 16
 """Number of outcomes that are drawn for an arm at first; each time they run out, as many are added as there are."""
@@ -27,11 +29,29 @@ class Tape:
 
     def __init__(self, draw: Draw, n_arms: int, seed: int) -> None:
         """`draw` is the distribution, as `Noise.draws` returns it."""
+        self.seed = seed
         self._draw = draw
-        self._seed = seed
         self._generators: dict[int, np.random.Generator] = {}
         self._outcomes: dict[int, Vector] = {}
         self._position = np.zeros(n_arms, dtype=np.intp)  # number of outcomes of each arm that were read
+
+    @classmethod
+    def of(
+        cls, problem: Problem, mu: Vector, seed: int, noise: Drawing | None = None, drift: Drift | None = None
+    ) -> Tape:
+        """Returns outcomes with means `mu` (n_arms,), which may drift; `noise` says how they are drawn, as in
+        `simulate.run`."""
+        items = problem.items
+        if items is not None and items.n is not None:
+            raise InvalidInput(
+                f"`items` must be Items.fresh() to draw outcomes from means, got {items.described()}; use "
+                "simulate.replay with a table of their outcomes"
+            )
+        if drift is None:
+            return cls(problem.noise.draws(mu, noise), problem.n_arms, seed)
+        if items is not None:
+            raise InvalidInput("`drift` cannot be simulated on items; leave out one of them")
+        return DriftingTape(problem.noise, mu, noise, seed, drift)
 
     def first(self, arm: int, n: int) -> Vector:
         """Returns the first n outcomes of an arm, whatever was read before."""
@@ -44,12 +64,12 @@ class Tape:
     def _generator(self, arm: int) -> np.random.Generator:
         """Returns the generator of an arm's outcomes."""
         if arm not in self._generators:
-            self._generators[arm] = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=(arm,)))
+            self._generators[arm] = np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(arm,)))
         return self._generators[arm]
 
-    def read(self, arms: Indices, blocks: Indices | None = None) -> Vector:
+    def read(self, arms: Indices, blocks: Indices | None = None, items: Indices | None = None) -> Vector:
         """Returns the next outcome of each of these arms, which may repeat; `blocks` are the numbers of their blocks,
-        if pulls come in blocks."""
+        if pulls come in blocks, and `items` their items, if there are any."""
         outcomes = np.empty(arms.size)
         places = np.argsort(arms, kind="stable")
         pulled, starts = np.unique(arms[places], return_index=True)
@@ -75,11 +95,11 @@ class DriftingTape(Tape):
         self._noise, self._mu, self._kind, self._drift = noise, mu, kind, drift
         self._trials = 0
 
-    def read(self, arms: Indices, blocks: Indices | None = None) -> Vector:
+    def read(self, arms: Indices, blocks: Indices | None = None, items: Indices | None = None) -> Vector:
         blocks = np.full(arms.size, -1) if blocks is None else blocks
         trials = self._trials + np.arange(arms.size)
         self._trials += arms.size
-        outcomes, shifts = np.empty(arms.size), self._drift.shift(arms, trials, blocks, self._seed)
+        outcomes, shifts = np.empty(arms.size), self._drift.shift(arms, trials, blocks, self.seed)
         for k, arm in enumerate(arms.tolist()):
             now = self._mu.copy()
             now[arm] += shifts[k]
@@ -87,8 +107,23 @@ class DriftingTape(Tape):
         return outcomes
 
 
-def tape_of(noise: Noise, mu: Vector, seed: int, kind: Drawing | None = None, drift: Drift | None = None) -> Tape:
-    """Returns the tape of a simulation with the means `mu` (n_arms,); `kind` says how outcomes are drawn."""
-    if drift is not None:
-        return DriftingTape(noise, mu, kind, seed, drift)
-    return Tape(noise.draws(mu, kind), mu.size, seed)
+class TableTape(Tape):
+    """Outcomes from a table. Trials that stand for themselves get a random entry of their arm's row."""
+
+    def __init__(self, outcomes: Matrix, fresh: bool, seed: int) -> None:
+        """`outcomes` has shape (n_arms, n_items). Items are columns; if `fresh`, columns drawn with replacement."""
+        n_arms, n_items = outcomes.shape
+        super().__init__(lambda rng, arms: outcomes[arms, rng.integers(n_items, size=arms.size)], n_arms, seed)
+        self._table = outcomes
+        self._columns = np.empty(0, dtype=np.intp) if fresh else np.arange(n_items)
+        self._draws = np.random.default_rng((seed, 2))
+
+    def read(self, arms: Indices, blocks: Indices | None = None, items: Indices | None = None) -> Vector:
+        """Returns the outcome of each of these arms on its item, or the next one if there are no items."""
+        if items is None:
+            return super().read(arms)
+        missing = int(items.max(initial=-1)) + 1 - self._columns.size
+        if missing > 0:
+            self._columns = np.append(self._columns, self._draws.integers(self._table.shape[1], size=missing))
+        outcomes: Vector = self._table[arms, self._columns[items]]
+        return outcomes

@@ -89,22 +89,24 @@ def trace(
     problem, (rule, delta) = policy.problem, policy.rules[0]
     mu = check_vector("mu", mu, problem.n_arms)
     max_samples = check_integer("max_samples", max_samples, 1, LARGEST_COUNT)
-    tape = Tape(problem.noise.draws(mu, noise), problem.n_arms, seed)
+    tape = Tape.of(problem, mu, seed, noise)
     choices = np.random.default_rng((seed, 1))  # as in `simulate.watch`
     pulled: list[Indices] = []
     outcomes: list[Vector] = []
     estimates: list[Vector] = []
     verdicts: list[Verdict] = []
     with one_thread():
-        state, known = policy.init(), np.full(problem.n_arms, np.nan)
+        state = policy.init(None if problem.items is None else seed)
+        known = np.full(problem.n_arms, np.nan)
         while state.samples < max_samples:
-            arms = policy.ask(state, min(policy.horizon(state), max_samples - state.samples), rng=choices)
+            arms, blocks, items = policy.next_trials(state, max_samples - state.samples, choices)
             if not arms.size:
                 break
             pulled.append(arms)
-            outcomes.append(tape.read(arms))
-            for arm, outcome in zip(arms.tolist(), outcomes[-1].tolist(), strict=True):
-                before, state = state, policy.tell(state, arm, outcome)
+            outcomes.append(tape.read(arms, blocks, items))
+            on_items = [None] * arms.size if items is None else items.tolist()
+            for arm, outcome, item in zip(arms.tolist(), outcomes[-1].tolist(), on_items, strict=True):
+                before, state = state, policy.tell(state, arm, outcome, items=item)
                 if state.data is not before.data:
                     known = _estimate(policy, state)
                 estimates.append(known)

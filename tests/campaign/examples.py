@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from spectralbai import Instance
+from spectralbai import Instance, Table
 from spectralbai.campaign import Campaign, Results, RunRow, run_campaign
 from spectralbai.campaign import results as results_module
 
@@ -26,14 +26,17 @@ def no_file(name: str) -> Instance:
     raise AssertionError(f"{name} should not be opened")
 
 
-def parse(text: str) -> Campaign:
-    return Campaign.from_toml(text, no_file)
+def parse(text: str, folder: Path | None = None) -> Campaign:
+    """Returns a campaign; tables that it names are in `folder`."""
+    if folder is None:
+        return Campaign.from_toml(text, no_file)
+    return Campaign.from_toml(text, no_file, lambda name, **columns: Table.from_csv(folder / name, **columns))
 
 
-def simulated(directory: Path, text: str = SMALL, **options: Any) -> list[RunRow]:
+def simulated(directory: Path, text: str = SMALL, folder: Path | None = None, **options: Any) -> list[RunRow]:
     """Runs a campaign to its end and returns its rows, times set to 0."""
     directory.mkdir(exist_ok=True)
-    campaign = parse(text)
+    campaign = parse(text, folder)
     with Results.begin(directory, text, campaign) as results:
         run_campaign(campaign, results, **options)
         return [replace(row, seconds=0.0) for row in results.rows()]

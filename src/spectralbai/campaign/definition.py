@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -10,17 +9,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from spectralbai.arrays import Vector
-from spectralbai.checks import LARGEST_COUNT, check_delta, check_integer, check_keys, check_number, did_you_mean
+from spectralbai.campaign.instances import Files, NamedInstance, instances_from, name_of, one_of
+from spectralbai.checks import LARGEST_COUNT, check_delta, check_integer, check_keys
 from spectralbai.documents import check_format
-from spectralbai.drift import Drift, drift_from_dict
-from spectralbai.errors import InvalidInput, SpectralBAIError, about
+from spectralbai.errors import InvalidInput, about
 from spectralbai.instance import Instance
-from spectralbai.instances import KINDS
-from spectralbai.noise import Drawing
 from spectralbai.policy import POLICIES, Policy
 from spectralbai.simulate import seed_of
-from spectralbai.tape import tape_of
+from spectralbai.tables import Table
 
 FORMAT = "spectralbai-campaign/2"
 KEYS = ("format", "runs", "deltas", "seed", "max_samples", "instances", "policies")
@@ -28,29 +24,6 @@ REQUIRED = ("format", "runs", "deltas", "instances", "policies")
 SETTINGS = ("stopping",)
 MOST_RUNS = 1_000_000
 REMEDY = "change it if the rest is as docs/campaigns.md says, or use the version it was written for"
-
-
-@dataclass(frozen=True, eq=False)
-class NamedInstance:
-    """An instance of a campaign."""
-
-    name: str
-    instance: Instance
-    noise: Drawing | None = None
-    """How outcomes are drawn, if there are several ways."""
-    drift: Drift | None = None
-    """How means change with time, if they do."""
-
-    @property
-    def mu(self) -> Vector:
-        assert self.instance.mu is not None  # checked when the campaign was read
-        return self.instance.mu
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns everything, JSON-ready."""
-        noise = {} if self.noise is None else {"noise": self.noise}
-        drift = {} if self.drift is None else {"drift": self.drift.as_dict()}
-        return {"name": self.name, "instance": self.instance.as_dict(), **noise, **drift}
 
 
 @dataclass(frozen=True)
@@ -63,7 +36,7 @@ class NamedPolicy:
 
     def on(self, instance: Instance, deltas: tuple[float, ...]) -> Policy:
         """Returns the policy for an instance; one run reads all risks in `deltas`, unless pulls depend on the risk."""
-        policy = POLICIES[_one_of("kind", self.kind, POLICIES)].on(instance, delta=deltas[0], **self.settings)
+        policy = POLICIES[one_of("kind", self.kind, POLICIES)].on(instance, delta=deltas[0], **self.settings)
         if policy.uses_delta:
             return policy
         return replace(policy, watching=tuple((policy.stopping, delta) for delta in deltas[1:]))
@@ -89,8 +62,15 @@ class Campaign:
     max_samples: int = 1_000_000
 
     @classmethod
-    def from_toml(cls, text: str, read_instance: Callable[[str], Instance] | None = None) -> Campaign:
-        """Returns the campaign of a TOML document; without `read_instance`, which opens files, it may name none."""
+    def from_toml(
+        cls,
+        text: str,
+        read_instance: Callable[[str], Instance] | None = None,
+        read_table: Callable[..., Table] | None = None,
+    ) -> Campaign:
+        """Returns the campaign of a TOML document. It may name files if the functions that open them are given:
+        `read_instance` takes the name of an instance file, `read_table` that of a CSV file and the names of columns, as
+        `Table.from_csv`."""
         try:
             document = tomllib.loads(text)
         except (ValueError, RecursionError) as error:  # also for numbers of thousands of digits, and deep nesting
@@ -106,8 +86,9 @@ class Campaign:
         deltas = tuple(check_delta(delta) for delta in deltas)
         if len(set(deltas)) < len(deltas):
             raise InvalidInput(f"deltas must differ from each other, got {list(deltas)}; remove the repeats")
+        files = Files(read_instance, read_table)
         instances = [
-            each for place, table in _tables(document, "instances") for each in _instances(place, table, read_instance)
+            each for place, table in _tables(document, "instances") for each in instances_from(place, table, files)
         ]
         policies = [_policy(place, table) for place, table in _tables(document, "policies")]
         for names in ([each.name for each in instances], [each.name for each in policies]):
@@ -148,15 +129,7 @@ class Campaign:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Campaign:
         """Returns the campaign that `as_dict` wrote."""
-        instances = tuple(
-            NamedInstance(
-                each["name"],
-                Instance.from_dict(each["instance"]),
-                each.get("noise"),
-                drift_from_dict("drift", each["drift"]) if "drift" in each else None,
-            )
-            for each in data["instances"]
-        )
+        instances = tuple(map(NamedInstance.from_dict, data["instances"]))
         policies = tuple(NamedPolicy(**each) for each in data["policies"])
         return cls(data["runs"], tuple(data["deltas"]), instances, policies, data["seed"], data["max_samples"])
 
@@ -169,83 +142,9 @@ def _tables(document: Mapping[str, Any], key: str) -> Iterator[tuple[str, dict[s
         yield f"[[{key}]] number {position}", dict(table)
 
 
-def _instances(
-    place: str, table: dict[str, Any], read_instance: Callable[[str], Instance] | None
-) -> Iterator[NamedInstance]:
-    """Yields the instance of a table, or one for each combination of its sweep."""
-    sweep = table.pop("sweep", {})
-    if not isinstance(sweep, dict) or not all(isinstance(values, list) and values for values in sweep.values()):
-        raise InvalidInput(
-            f"{place}: sweep must be keys with lists of values, such as {{ slack = [1.0, 2.0] }}, got {sweep!r}"
-        )
-    for key in sweep:
-        if key in table or key in ("name", "kind", "file"):
-            raise InvalidInput(
-                f'{place}: sweep has the key "{key}", which the table gives already or which cannot vary; remove it'
-            )
-    for values in itertools.product(*sweep.values()):
-        chosen = dict(zip(sweep, values, strict=True))
-        one = _instance(place, {**table, **chosen}, read_instance)
-        suffix = "".join(f" {key}={value}" for key, value in chosen.items())
-        yield replace(one, name=one.name + suffix)
-
-
-CHANGES = ("R", "R_by_component", "noise", "drift")
-"""Keys that change an instance, from a file or from a generator."""
-
-
-def _instance(place: str, table: dict[str, Any], read_instance: Callable[[str], Instance] | None) -> NamedInstance:
-    name, kind, file, R, radii, noise, given = (table.pop(key, None) for key in ("name", "kind", "file", *CHANGES))
-    try:
-        if file is not None:
-            if kind is not None:
-                raise InvalidInput("kind and file are both given; keep one")
-            check_keys("the table", table, ("name", "file", *CHANGES), ())
-            if not isinstance(file, str):
-                raise InvalidInput(f"file must be a path in quotes, got {file!r}")
-            if read_instance is None:
-                raise InvalidInput(f'file = "{file}" cannot be opened here; pass `read_instance`')
-            instance = read_instance(file)
-        else:
-            generator = KINDS[_one_of("kind", kind, KINDS)]
-            parameters = inspect.signature(generator).parameters
-            required = [key for key, parameter in parameters.items() if parameter.default is parameter.empty]
-            check_keys("the table", table, parameters, required, others=("name", "kind", *CHANGES))
-            instance = generator(**table)
-        if R is not None:
-            if radii is not None:
-                raise InvalidInput("R and R_by_component are both given; keep one")
-            radii = check_number("R", R, "a positive number or inf", low=0.0, strict=True, allow_inf=True)
-        elif radii is not None and not isinstance(radii, list):
-            raise InvalidInput(f"R_by_component must be a list of numbers, one per component, got {radii!r}")
-        if radii is not None:
-            instance = Instance(replace(instance.problem, R=radii), instance.mu, instance.labels)
-        if instance.mu is None:
-            raise InvalidInput('"mu" is missing, the mean of each arm to simulate from; add it to the file')
-        instance.problem.best_arm(instance.mu)
-        drift = None if given is None else drift_from_dict("drift", given)
-        tape_of(instance.problem.noise, instance.mu, 0, noise, drift)  # raises an error if outcomes cannot be drawn
-    except SpectralBAIError as error:
-        raise InvalidInput(f"{place}: {error}") from None
-    return NamedInstance(_name(place, name, kind or str(file)), instance, noise, drift)
-
-
 def _policy(place: str, table: dict[str, Any]) -> NamedPolicy:
     name, kind = table.pop("name", None), table.pop("kind", None)
     with about(place):
-        _one_of("kind", kind, POLICIES)
+        one_of("kind", kind, POLICIES)
         check_keys("the table", table, SETTINGS, (), others=("name", "kind"))
-    return NamedPolicy(_name(place, name, kind), kind, table)
-
-
-def _name(place: str, given: Any, otherwise: str) -> str:
-    if given is not None and (not isinstance(given, str) or not given.strip()):
-        raise InvalidInput(f"{place}: name must be a string that is not blank, got {given!r}")
-    return given or otherwise
-
-
-def _one_of(key: str, value: Any, known: Mapping[str, Any]) -> str:
-    if not isinstance(value, str) or value not in known:
-        remedy = did_you_mean(str(value), known, f"choose one of {', '.join(known)}, or import what defines it")
-        raise InvalidInput(f"{key} is missing; {remedy}" if value is None else f'{key} "{value}" is unknown; {remedy}')
-    return value
+    return NamedPolicy(name_of(place, name, kind), kind, table)

@@ -215,9 +215,11 @@ class Results(Closing):
 
     def lower_bound(self, name: str, delta: float) -> float:
         """Returns the number of samples that every policy of risk `delta` needs on average; 0 if no bound is known: R
-        is below S(mu), or outcomes are scores in a range."""
+        is below S(mu), outcomes are scores in a range, or options are tried on the items of a table."""
         instance = next(each for each in self.campaign.instances if each.name == name)
-        if instance.instance.problem.noise.divergence is None:
+        problem = instance.instance.problem
+        # Outcomes on one item of a table depend on each other, and their differences may need fewer trials.
+        if problem.noise.divergence is None or (instance.outcomes is not None and problem.items is not None):
             return 0.0
         return samples_needed(self.theory(name).upper, delta)
 

@@ -10,6 +10,8 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from spectralbai import plugins, simulate
 from spectralbai.campaign.definition import Campaign, NamedPolicy, Trajectory
 from spectralbai.campaign.results import Results, RunRow
@@ -35,6 +37,8 @@ class Task(NamedTuple):
     max_samples: int
     noise: Drawing | None
     drift: Drift | None
+    outcomes: bytes | None
+    """The entries of the table, row by row; None if outcomes are drawn from the means."""
     modules: tuple[str, ...]
     """What the worker has to import, to know the names above."""
 
@@ -109,12 +113,22 @@ def _finish(
     """Yields runs as they finish, and None if the next takes long, so that finished runs can be written meanwhile."""
     modules = plugins.loaded()
     texts = {each.name: json.dumps(each.instance.as_dict()) for each in campaign.instances}
+    tables = {each.name: each.outcomes.tobytes() for each in campaign.instances if each.outcomes is not None}
 
     def task(trajectory: Trajectory, run: int) -> Task:
-        policy, seed = trajectory.policy, campaign.seed_of(run)
-        text, settings = texts[trajectory.instance.name], json.dumps(policy.settings)
-        noise, drift = trajectory.instance.noise, trajectory.instance.drift
-        return Task(text, policy.kind, settings, trajectory.deltas, seed, campaign.max_samples, noise, drift, modules)
+        policy, instance = trajectory.policy, trajectory.instance
+        return Task(
+            instance=texts[instance.name],
+            kind=policy.kind,
+            settings=json.dumps(policy.settings),
+            deltas=trajectory.deltas,
+            seed=campaign.seed_of(run),
+            max_samples=campaign.max_samples,
+            noise=instance.noise,
+            drift=instance.drift,
+            outcomes=tables.get(instance.name),
+            modules=modules,
+        )
 
     if executor is None:
         for trajectory, run in todo:
@@ -145,7 +159,11 @@ def work(task: Task) -> Finished:
     plugins.load(task.modules)
     policy, mu = _policy(task.instance, task.kind, task.settings, task.deltas)
     begin = time.perf_counter()
-    watched = simulate.watch(policy, mu, task.seed, task.max_samples, task.noise, task.drift)
+    if task.outcomes is None:
+        watched = simulate.watch(policy, mu, task.seed, task.max_samples, task.noise, task.drift)
+    else:
+        table = np.frombuffer(task.outcomes).reshape(policy.problem.n_arms, -1)
+        watched = simulate.watch_table(policy, table, task.seed, task.max_samples)
     return watched, time.perf_counter() - begin
 
 

@@ -54,7 +54,7 @@ class Cell:
     error_rate_high: float
     lower_bound: float
     """Lower bound on the mean number of samples of every policy that knows the graph and has this risk; 0 if no bound
-    is known: R is below S(mu), or outcomes are scores in a range."""
+    is known: R is below S(mu), outcomes are scores in a range, or options are tried on the items of a table."""
     ratio: float
     """mean_tau / lower_bound; NaN if the bound is 0."""
     ratio_low: float

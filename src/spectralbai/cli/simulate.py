@@ -55,10 +55,15 @@ def simulate(
         raise InvalidInput("--jobs and --cluster are both given; the workers of the cluster are its own")
     jobs = check_jobs(jobs)
     from spectralbai.campaign import Campaign
+    from spectralbai.tables import Table
 
     source = read_text(file)
-    with about(file):  # instance files are looked for beside it
-        campaign = Campaign.from_toml(source, lambda name: read_instance(file.parent / name))
+    with about(file):  # the files that it names are looked for beside it
+        campaign = Campaign.from_toml(
+            source,
+            lambda name: read_instance(file.parent / name),
+            lambda name, **columns: Table.from_csv(file.parent / name, **columns),
+        )
     runs = _run(campaign, source, out, jobs, address)
     typer.echo(f"{runs} runs are in {out}; look at them with: spectralbai compare {out}")
 

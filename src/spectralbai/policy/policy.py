@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,6 +64,16 @@ class Schedule(Protocol):
 
     def due(self, state: State) -> int:
         """Returns how many results are missing for the next reading of the rules."""
+
+
+class Trials(NamedTuple):
+    """Trials that a policy asks for."""
+
+    arms: Indices
+    blocks: Indices | None
+    """The numbers of their blocks, -1 if pulls do not come in blocks; None on items."""
+    items: Indices | None
+    """Their items; None if the problem has none."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -318,14 +328,21 @@ class Policy:
 
     def play(self, tape: Tape, max_samples: int, rng: Rng = None) -> State:
         """Returns the state at the end of a simulated run on the outcomes of a tape, or after `max_samples` results."""
-        state = self.init()
+        state = self.init(None if self.problem.items is None else tape.seed)
         while state.samples < max_samples:
-            most = min(self.horizon(state), max_samples - state.samples)
-            arms, blocks = self.ask_slots(state, most, rng=rng)
+            arms, blocks, items = self.next_trials(state, max_samples - state.samples, rng)
             if not arms.size:
                 break
-            state = self.tell(state, arms, tape.read(arms, blocks))
+            state = self.tell(state, arms, tape.read(arms, blocks, items), items=items)
         return state
+
+    def next_trials(self, state: State, most: int, rng: Rng = None) -> Trials:
+        """Returns the next trials, at most so many, before new results would change the choice."""
+        n = min(self.horizon(state), most)
+        if self.problem.items is None:
+            return Trials(*self.ask_slots(state, n, rng=rng), None)
+        arms, items = self.ask_items(state, n)
+        return Trials(arms, None, items)
 
     def verdict(self, state: State, watch: int = 0) -> Verdict:
         """Returns the verdict of rule number `watch`; 0 is the rule `stopping`, later ones are those of `watching`."""
