@@ -89,14 +89,15 @@ def test_a_table_gives_an_item_its_column_however_pairs_are_asked_for(fresh: boo
     table = np.arange(3 * 50.0).reshape(3, 50)
     arms, items = np.tile([0, 1, 2], 40), np.repeat(np.arange(40), 3)
     at_once, in_parts, backwards = (TableTape(table, fresh, seed=5) for _ in range(3))
-    outcomes = at_once.read(arms, items)
-    parts = [in_parts.read(arms[begin : begin + 7], items[begin : begin + 7]) for begin in range(0, 120, 7)]
-    assert np.concatenate(parts).tolist() == outcomes.tolist() == backwards.read(arms[::-1], items[::-1])[::-1].tolist()
+    outcomes = at_once.read(arms, items=items)
+    parts = [in_parts.read(arms[begin : begin + 7], items=items[begin : begin + 7]) for begin in range(0, 120, 7)]
+    reverse = backwards.read(arms[::-1], items=items[::-1])[::-1]
+    assert np.concatenate(parts).tolist() == outcomes.tolist() == reverse.tolist()
     columns = outcomes.reshape(40, 3) - [0, 50, 100]
     assert (columns == columns[:, :1]).all()
     assert (columns[:, 0].tolist() == list(range(40))) is not fresh
     if fresh:
-        other = TableTape(table, fresh, seed=6).read(arms, items)
+        other = TableTape(table, fresh, seed=6).read(arms, items=items)
         assert other.tolist() != outcomes.tolist() and len(set(columns[:, 0])) < 40  # with replacement
 
 
