@@ -35,8 +35,7 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks.catalogue
 	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.service
-	$(BIN)/python -m benchmarks.tables
-	$(BIN)/python -m benchmarks.rivals_items
+	$(BIN)/python -m benchmarks.items
 
 verify: verify-risk verify-intervals verify-plans verify-kills verify-service
 

@@ -25,52 +25,79 @@ class Group(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ItemRows:
-    """Rows of bets on groups of items, as in (18.6), before they are scaled."""
+class Groups:
+    """Groups of items, and what all rows of bets on them share."""
 
     outlook: ItemOutlook
     groups: tuple[Group, ...]
-    metric: Metric
-    """The metric of the results of all items together."""
+
+    @cached_property
+    def arms(self) -> Indices:
+        """All arms tried, in ascending order."""
+        return np.unique(np.concatenate([group.arms for group in self.groups]))
+
+    @cached_property
+    def columns(self) -> tuple[Indices, ...]:
+        """The places of the arms of each group in `arms`."""
+        return tuple(np.searchsorted(self.arms, group.arms) for group in self.groups)
+
+    @cached_property
+    def weights(self) -> tuple[Matrix, ...]:
+        """G of each group."""
+        return tuple(self.outlook.weights_of(group.arms) for group in self.groups)
+
+    @cached_property
+    def covariances(self) -> tuple[Matrix, ...]:
+        """The covariance of the outcomes of one item, for each group."""
+        return tuple(self.outlook.covariance[np.ix_(group.arms, group.arms)] for group in self.groups)
+
+    @cached_property
+    def metric(self) -> Metric:
+        """The metric of the results of all items together."""
+        U = np.zeros((self.arms.size, self.arms.size))
+        for group, at, G in zip(self.groups, self.columns, self.weights, strict=True):
+            U[np.ix_(at, at)] += group.n * G
+        return self.outlook.metric_of(self.arms, U)
+
+
+@dataclass(frozen=True, eq=False)
+class ItemRows:
+    """Rows of bets on groups of items, as in (18.6), before they are scaled."""
+
+    on: Groups
     bets: Comparisons
     nu: Vector
     """The estimate that the bets come from, (n_arms,)."""
 
     @classmethod
-    def against_arms(cls, outlook: ItemOutlook, groups: tuple[Group, ...], leader: int, tolerance: float) -> ItemRows:
+    def against_arms(cls, on: Groups, leader: int, tolerance: float) -> ItemRows:
         """Returns the rows of one leader against every arm."""
-        metric = _metric(outlook, groups)
-        return cls(outlook, groups, metric, outlook.compare(metric, leader, tolerance), outlook.mu)
+        return cls(on, on.outlook.compare(on.metric, leader, tolerance), on.outlook.mu)
 
     @classmethod
-    def against_R(cls, outlook: ItemOutlook, groups: tuple[Group, ...], nu: Vector, radii: Vector) -> ItemRows:
+    def against_R(cls, on: Groups, nu: Vector, radii: Vector) -> ItemRows:
         """Returns a single row against the claim that the means are smooth; it has no lead if there is no such bet."""
-        metric = _metric(outlook, groups)
-        z, most = metric.against_smoothness(nu, radii)
-        lead, variance = float(z @ nu[metric.arms]) - most, float(z @ metric.covariance @ z)
+        z, most = on.metric.against_smoothness(nu, radii)
+        lead, variance = float(z @ nu[on.arms]) - most, float(z @ on.metric.covariance @ z)
         use = lead > 0 and variance > 0
         values = (most, lead, variance) if use else (0.0, 0.0, 1.0)
-        return cls(outlook, groups, metric, Comparisons(z[None], *(np.array([value]) for value in values)), nu)
+        return cls(on, Comparisons(z[None], *(np.array([value]) for value in values)), nu)
 
     @cached_property
     def gap(self) -> Matrix:
         """m - lambda, a row per challenger and a column per arm tried."""
         steep = self.bets.lead / self.bets.variance
-        return steep[:, None] * (self.bets.directions @ self.metric.covariance)
+        return steep[:, None] * (self.bets.directions @ self.on.metric.covariance)
 
     @cached_property
     def lam(self) -> Matrix:
-        lam: Matrix = self.nu[self.metric.arms] - self.gap
+        lam: Matrix = self.nu[self.on.arms] - self.gap
         return lam
 
     @cached_property
     def rows(self) -> tuple[Matrix, ...]:
         """h of each group: a row per challenger, a column per arm of the group."""
-        return tuple(self.gap[:, self.columns(group)] @ self.outlook.weights_of(group.arms) for group in self.groups)
-
-    def columns(self, group: Group) -> Indices:
-        """Returns the columns of the arms of a group."""
-        return np.searchsorted(self.metric.arms, group.arms)
+        return tuple(self.gap[:, at] @ G for at, G in zip(self.on.columns, self.on.weights, strict=True))
 
     @cached_property
     def slack(self) -> Vector:
@@ -82,7 +109,7 @@ class ItemRows:
 
     def scales(self, size: Vector) -> Vector:
         """Returns the factor for each row: as (12.8), for factors that stand for items."""
-        if self.outlook.ends is None:
+        if self.on.outlook.ends is None:
             return size
         gain, risk, worst = self._stakes
         scale = size * np.minimum(1.0, gain / np.maximum(risk, 1e-300))
@@ -94,25 +121,15 @@ class ItemRows:
         """(gain, risk, worst): the mean and the second moment that the beliefs give the sum of all unscaled bets, and
         the largest loss on one item."""
         gain, risk, worst = np.zeros((3, self.bets.lead.size))
-        for group, h in zip(self.groups, self.rows, strict=True):
-            at = self.columns(group)
-            C = self.outlook.covariance[np.ix_(group.arms, group.arms)]
+        ends = self.on.outlook.ends
+        for group, at, C, h in zip(self.on.groups, self.on.columns, self.on.covariances, self.rows, strict=True):
             promise = (h * self.gap[:, at]).sum(axis=1)
             gain += group.n * promise
             risk += group.n * ((h @ C) * h).sum(axis=1)
-            if self.outlook.ends is not None:
+            if ends is not None:
                 risk += group.n * promise**2
-                worst = np.maximum(worst, (h * self.lam[:, at]).sum(axis=1) - least(h, self.outlook.ends))
+                worst = np.maximum(worst, (h * self.lam[:, at]).sum(axis=1) - least(h, ends))
         return gain, risk, worst
-
-
-def _metric(outlook: ItemOutlook, groups: tuple[Group, ...]) -> Metric:
-    arms = np.unique(np.concatenate([group.arms for group in groups]))
-    weights = np.zeros((arms.size, arms.size))
-    for group in groups:
-        at = np.searchsorted(arms, group.arms)
-        weights[np.ix_(at, at)] += group.n * outlook.weights_of(group.arms)
-    return outlook.metric_of(arms, weights)
 
 
 def least(directions: Matrix, ends: tuple[float, float]) -> Vector:

@@ -113,7 +113,7 @@ class Metric:
         z = (self.inverse @ (nu - self.project(nu, radii))[self.arms])[None]
         graph = _graph(self.problem)
         z = self._balanced(z, np.zeros((1, graph.n_components)))
-        return z[0], float(graph.most(self._spread(z), radii)[0])
+        return z[0], float(graph.most(z @ graph.root[self.arms], radii)[0])
 
     @cached_property
     def _pencil(self) -> _Pencil:
@@ -149,15 +149,12 @@ class Metric:
         with np.errstate(divide="ignore", invalid="ignore"):
             press = np.maximum((apart @ (shrink * along) + tolerance) / (apart**2 @ shrink), 0.0)
         press[~pencil.alive | ~np.isfinite(press)] = 0.0
-        lam = (shrink * (along - press[:, None] * apart)) @ pencil.basis[pencil.place].T
-        z = (nu[self.arms] - lam) @ self.inverse
+        z = self.inverse @ nu[self.arms] - (shrink * (along - press[:, None] * apart)) @ pencil.pull
         sums = np.zeros((nu.size, graph.n_components))
         sums[:, graph.of_arm[leader]] += press
         sums[np.arange(nu.size), graph.of_arm] -= press
         z = self._balanced(z, sums)
-        rest = self._spread(z)
-        rest[:, leader] -= press
-        rest[np.arange(nu.size), np.arange(nu.size)] += press
+        rest = z @ graph.root[self.arms] + press[:, None] * (graph.root - graph.root[leader])
         most = graph.most(rest, radii) - press * tolerance
         lead = z @ nu[self.arms] - most
         variance = ((z @ self.covariance) * z).sum(axis=1)
@@ -174,12 +171,6 @@ class Metric:
         balanced: Matrix = z + ((sums - z @ member) / size) @ member.T
         return balanced
 
-    def _spread(self, z: Matrix) -> Matrix:
-        """Returns the directions with a column per arm."""
-        wide = np.zeros((z.shape[0], self.problem.n_arms))
-        wide[:, self.arms] = z
-        return wide
-
 
 @dataclass(frozen=True, eq=False)
 class _Graph:
@@ -194,9 +185,10 @@ class _Graph:
     """Component of each column of `root`."""
     radii: Vector
 
-    def most(self, z: Matrix, radii: Vector) -> Vector:
-        """Returns, for rows that sum to zero over each component, the largest z.mu of smooth means (theory 18.5)."""
-        tense = (z @ self.root) ** 2
+    def most(self, along: Matrix, radii: Vector) -> Vector:
+        """Returns the largest z.mu of smooth means (theory 18.5), for rows z F of z that sum to zero over each
+        component."""
+        tense = along**2
         if radii.size == 1:
             member = np.ones((self.column.size, 1))
         else:
@@ -272,6 +264,11 @@ class _Pencil:
         balance = np.trace(wide) / stiffness if stiffness > 0 else 0.0
         theta, basis = eigh(wide, wide + balance * rough)
         return cls(alive, basis, np.clip(theta, 0.0, 1.0), place, inverse)
+
+    @cached_property
+    def pull(self) -> Matrix:
+        """The basis on the arms tried times the metric, (coordinates, arms tried)."""
+        return self.basis[self.place].T @ self.inverse
 
     def basis_of(self, arm: int) -> Vector:
         row: Vector = self.basis[np.count_nonzero(self.alive[:arm])]

@@ -14,7 +14,7 @@ import numpy as np
 from spectralbai.arrays import Indices, Mask, Vector
 from spectralbai.evidence.item_data import Panel, panels
 from spectralbai.evidence.item_outlook import ItemOutlook
-from spectralbai.evidence.item_rows import LEAST_PAYOFF, Group, ItemRows, least
+from spectralbai.evidence.item_rows import LEAST_PAYOFF, Group, Groups, ItemRows, least
 from spectralbai.spectral import Components
 from spectralbai.spectral.metric import Comparisons
 from spectralbai.stopping.accounts import INVESTED
@@ -42,14 +42,14 @@ class ItemTable(BetTable):
         size[leader] = 0.0
         if not self._panels:
             return np.zeros(size.size)
-        return self._payoffs(ItemRows.against_arms(self.outlook, self._groups, leader, tolerance), size)
+        return self._payoffs(ItemRows.against_arms(self._groups, leader, tolerance), size)
 
     def against_R(self) -> float:
         excess = self.outlook.misfit - self.outlook.freedom / 2
         if excess <= 0 or not self._panels:
             return 0.0  # no reason to doubt R, and no bet
         nu = np.where(self.outlook.data.counts > 0, self.outlook.means, self.outlook.mu)
-        rows = ItemRows.against_R(self.outlook, self._groups, nu, Components.from_problem(self.problem).radii)
+        rows = ItemRows.against_R(self._groups, nu, Components.from_problem(self.problem).radii)
         return float(self._payoffs(rows, np.array([2 * excess / (2 * excess + CAUTION)]))[0])
 
     def _payoffs(self, rows: ItemRows, size: Vector) -> Vector:
@@ -62,9 +62,9 @@ class ItemTable(BetTable):
         pay[use] = self._item_by_item(bets, size[use], self._panels[0])
         return pay
 
-    @property
-    def _groups(self) -> tuple[Group, ...]:
-        return tuple(Group(panel.arms, panel.draws.size) for panel in self._panels)
+    @cached_property
+    def _groups(self) -> Groups:
+        return Groups(self.outlook, tuple(Group(panel.arms, panel.draws.size) for panel in self._panels))
 
     @cached_property
     def _panels(self) -> list[Panel]:
@@ -132,8 +132,8 @@ class ItemTable(BetTable):
         each row of bets has one scale for all of them."""
         scale = rows.scales(size)
         pay = -scale * rows.slack
-        for panel, group, h in zip(self._panels, rows.groups, rows.rows, strict=True):
-            ahead = scale[:, None] * (h @ panel.outcomes - (h * rows.lam[:, rows.columns(group)]).sum(axis=1)[:, None])
+        for panel, at, h in zip(self._panels, rows.on.columns, rows.rows, strict=True):
+            ahead = scale[:, None] * (h @ panel.outcomes - (h * rows.lam[:, at]).sum(axis=1)[:, None])
             if self.outlook.ends is None:
                 noise = (scale[:, None] * h) ** 2 @ self.problem.sigma[panel.arms] ** 2
                 pay += ahead.sum(axis=1) - 0.5 * panel.draws.size * noise  # (18.3)
