@@ -22,7 +22,7 @@ from spectralbai.evidence.blocks import Block
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.item_data import ItemData, Panel
 from spectralbai.evidence.item_outlook import ItemOutlook
-from spectralbai.evidence.item_rows import LEAST_PAYOFF, ItemRows
+from spectralbai.evidence.item_rows import LEAST_PAYOFF, Groups, ItemRows
 from spectralbai.evidence.outlook import Outlook
 from spectralbai.policy import State, Verdict, first_pulls
 from spectralbai.sampling import item_race
@@ -477,10 +477,11 @@ class ScaledOneByOne(ItemTable):
 
     def _together(self, rows: ItemRows, size: Vector) -> Vector:
         pay = np.zeros(size.size)
-        for panel, group in zip(self._panels, rows.groups, strict=True):
-            alone = ScaledOneByOne(self.block, self.outlook)
+        for panel, group in zip(self._panels, rows.on.groups, strict=True):
+            alone, on = ScaledOneByOne(self.block, self.outlook), Groups(self.outlook, (group,))
             alone.__dict__.update(_panels=[panel])
-            pay += ItemTable._together(alone, replace(rows, groups=(group,)), size)
+            on.__dict__.update(arms=rows.on.arms, metric=rows.on.metric)
+            pay += ItemTable._together(alone, ItemRows(on, rows.bets, rows.nu), size)
         return pay
 
 
