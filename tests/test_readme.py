@@ -25,6 +25,7 @@ PAGES = (
     "docs/campaigns.md",
     "docs/planning.md",
     "docs/studies.md",
+    "docs/items.md",
     "docs/programs.md",
     "docs/workers.md",
     "docs/withdrawals.md",
@@ -32,6 +33,7 @@ PAGES = (
     "docs/tutorials/clicks.md",
     "docs/tutorials/doses.md",
     "docs/tutorials/catalogue.md",
+    "docs/tutorials/learners.md",
 )
 README = "".join((ROOT / name).read_text("utf-8") for name in PAGES)
 PYTHON = re.findall(r"```python\n(.*?)```\n```text\n(.*?)```", README, re.DOTALL)

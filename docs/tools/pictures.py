@@ -8,6 +8,7 @@ the files small.
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import os
 import re
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -36,6 +38,8 @@ def draw(tutorial: str) -> None:
     """Writes the pictures of a tutorial."""
     if tutorial == "research":
         return draw_campaign(tutorial)
+    if tutorial == "learners":
+        return draw_trials(tutorial)
     study, wanted = PICTURES[tutorial]
     text = (DOCS / "tutorials" / f"{tutorial}.md").read_text("utf-8")
     script = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
@@ -75,6 +79,29 @@ def draw_campaign(tutorial: str) -> None:
             save((folder / "results" / f"{kind}.png").read_bytes(), DOCS / "tutorials" / f"{tutorial}_{kind}.png")
 
 
+def draw_trials(tutorial: str) -> None:
+    """Writes a picture of how many items each option was tried on, in the first example of the tutorial."""
+    from matplotlib.figure import Figure
+
+    text = (DOCS / "tutorials" / f"{tutorial}.md").read_text("utf-8")
+    code = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    assert code is not None
+    names: dict[str, Any] = {}
+    with contextlib.chdir(DOCS.parent):
+        exec(code[1], names)
+    table, run = names["table"], names["run"]
+    order = table.means.argsort()
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    labels = [f"{table.options[arm]} ({table.means[arm]:.2f})" for arm in order]
+    axes.barh(labels, [table.n_items] * len(labels), color="0.92")
+    axes.barh(labels, run.counts[order])
+    axes.set_xlabel(f"splits it was tried on, of {table.n_items}; in brackets the mean of all")
+    png = io.BytesIO()
+    figure.savefig(png, format="png", dpi=110)
+    save(png.getvalue(), DOCS / "tutorials" / f"{tutorial}_trials.png")
+
+
 def save(png: bytes, path: Path) -> None:
     """Writes a picture with 64 colours."""
     Image.open(io.BytesIO(png)).convert("RGB").quantize(64).save(path, optimize=True)
@@ -82,5 +109,5 @@ def save(png: bytes, path: Path) -> None:
 
 
 if __name__ == "__main__":
-    for each in sys.argv[1:] or [*PICTURES, "research"]:
+    for each in sys.argv[1:] or [*PICTURES, "research", "learners"]:
         draw(each)
