@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 from multiprocessing import get_context
 from typing import Literal, NamedTuple
 
@@ -34,7 +35,8 @@ ROOM = 1.5
 SURE = 1e-4
 """The number of wrong answers is refused if a risk of `DELTA` would give so many with at most this probability."""
 GENERATED_ITEMS = 20_000
-DEVIATION = 0.12
+DEVIATIONS = (0.12, 0.25)
+"""Standard deviations of their outcomes: with the first the range limits bets, with the second pairing can pay."""
 SIZES = {10: 12, 50: 6, 200: 3}
 """Options of the generated tables, and how many runs of each are made."""
 CORRELATIONS = (0.0, 0.5, 0.9, 0.99)
@@ -163,43 +165,44 @@ def rivals(case: Case, trials: int, orders: int, executor: Executor) -> Iterator
 
 
 @cache
-def generated(n_options: int, correlation: float, n_items: int = GENERATED_ITEMS) -> Matrix:
+def generated(n_options: int, correlation: float, deviation: float, n_items: int = GENERATED_ITEMS) -> Matrix:
     """Returns normal outcomes in [0, 1], in which every two options have this correlation over items: one option leads
     by .08, and the others are spread evenly over .15."""
     rng = np.random.default_rng(0)
     means = 0.5 + np.array([0.08, 0.0, *(-0.15 * np.arange(n_options - 2) / (n_options - 2))])
     common, own = rng.standard_normal(n_items), rng.standard_normal((n_options, n_items))
     apart = math.sqrt(correlation) * common + math.sqrt(1 - correlation) * own
-    outcomes: Matrix = np.clip(means[:, None] + DEVIATION * apart, 0.0, 1.0)
+    outcomes: Matrix = np.clip(means[:, None] + deviation * apart, 0.0, 1.0)
     return outcomes
 
 
-def on_generated(n_options: int, correlation: float, items: sb.Items | None, tolerance: float, seed: int) -> Outcome:
+def on_generated(n_options: int, correlation: float, deviation: float, items: sb.Items | None, seed: int) -> Outcome:
     """Returns what the race does on a generated table."""
-    graph = sb.Graph.from_edges(n_options, [])
-    policy = sb.SpectralRace(sb.Problem.bounded(graph, math.inf, tolerance=tolerance, items=items), DELTA)
-    return _replayed(policy, generated(n_options, correlation), seed)
+    problem = sb.Problem.bounded(sb.Graph.from_edges(n_options, []), math.inf, items=items)
+    return _replayed(sb.SpectralRace(problem, DELTA), generated(n_options, correlation, deviation), seed)
 
 
-def correlated(n_options: int, correlation: float, tolerance: float, executor: Executor) -> list[str]:
+def correlated(n_options: int, correlation: float, deviation: float, executor: Executor) -> list[str]:
     """Returns a row on a generated table, with fresh items and without."""
     means, cells = [], []
     for items in (sb.Items.fresh(), None):
-        job = partial(on_generated, n_options, correlation, items, tolerance)
+        job = partial(on_generated, n_options, correlation, deviation, items)
         runs = [*executor.map(job, range(SIZES[n_options]))]
         assert all(run.decided for run in runs)
         trials = np.array([run.trials for run in runs], dtype=float)
         means.append(trials.mean())
         cells += [f"{trials.mean():,.0f} ({standard_error(trials):,.0f})", str(sum(run.wrong for run in runs))]
-    sizes = [str(n_options), f"{correlation:g}", f"{tolerance:g}", str(SIZES[n_options])]
+    sizes = [str(n_options), f"{deviation:g}", f"{correlation:g}", str(SIZES[n_options])]
     return [*sizes, *cells, f"{means[0] / means[1]:.2f}"]
 
 
-def closings(n_options: int, n_items: int, items: sb.Items, blocks: int) -> list[float]:
+def closings(n_options: int, n_items: int, items: sb.Items, related: bool, blocks: int) -> list[float]:
     """Returns the processor time of one thread, in seconds, to close each of the first blocks and to plan the next."""
-    outcomes = generated(n_options, 0.5, n_items)
-    graph = sb.Graph.from_edges(n_options, [])
-    policy = sb.SpectralRace(sb.Problem.bounded(graph, math.inf, tolerance=0.01, items=items), DELTA)
+    outcomes = generated(n_options, 0.5, DEVIATIONS[0], n_items)
+    graph = sb.Graph.from_categories([str(option // 10) for option in range(n_options)])
+    R = ROOM * graph.roughness_by_component(outcomes.mean(axis=1)) if related else math.inf
+    problem = sb.Problem.bounded(graph, R, tolerance=0.01, items=items)
+    policy = sb.SpectralRace(problem, DELTA)
     seconds: list[float] = []
     with one_thread():
         state = policy.init(seed=0)
@@ -213,11 +216,18 @@ def closings(n_options: int, n_items: int, items: sb.Items, blocks: int) -> list
     return seconds
 
 
-def timed(n_options: int, n_items: int, items: sb.Items) -> list[str]:
+def timed(n_options: int, n_items: int, items: sb.Items, related: bool) -> list[str]:
     """Returns a row on the time to close blocks; the first includes what is computed once."""
-    seconds = closings(n_options, n_items, items, 30)
+    seconds = closings(n_options, n_items, items, related, 30)
     slowest, median = max(seconds[1:]), float(np.median(seconds[1:]))
-    return [str(n_options), items.described(), str(len(seconds)), f"{1e3 * median:,.0f}", f"{1e3 * slowest:,.0f}"]
+    return [
+        str(n_options),
+        items.described(),
+        "of ten" if related else "none",
+        str(len(seconds)),
+        f"{1e3 * median:,.0f}",
+        f"{1e3 * slowest:,.0f}",
+    ]
 
 
 def printed(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Printed:
@@ -238,17 +248,18 @@ def main() -> None:
             mean, row = measured(case, options.orders, executor)
             runs.append(said(row))
             if case.reading == "list" and not case.graph and case.source != "data sets":
-                others += [said(row) for row in rivals(case, round(mean), options.orders, executor)]
-        for n_options in SIZES:
-            for correlation in CORRELATIONS:
-                generic.append(said(correlated(n_options, correlation, 0.0, executor)))
+                others += [said(row) for row in rivals(case, round(mean), case.runs(options.orders), executor)]
+        for n_options, deviation, correlation in product(SIZES, DEVIATIONS, CORRELATIONS):
+            generic.append(said(correlated(n_options, correlation, deviation, executor)))
     times = [
         said(timed(*row))
         for row in (
-            (50, 1000, sb.Items.fresh()),
-            (200, 1000, sb.Items.fresh()),
-            (50, 1000, sb.Items.listed(1000)),
-            (50, 100_000, sb.Items.listed(100_000)),
+            (50, 1000, sb.Items.fresh(), False),
+            (50, 1000, sb.Items.fresh(), True),
+            (200, 1000, sb.Items.fresh(), False),
+            (200, 1000, sb.Items.fresh(), True),
+            (50, 1000, sb.Items.listed(1000), False),
+            (50, 100_000, sb.Items.listed(100_000), False),
         )
     ]
     console = Console(width=140)
@@ -257,9 +268,9 @@ def main() -> None:
     of_rivals = ("table", "tolerance", "method", "trials", "wrong")
     console.print(printed("Rivals with as many trials as the race on the list", of_rivals, others))
     console.print("Rivals that compare means guarantee nothing: few errors on a table say nothing of the next one.\n")
-    of_generic = ("options", "correlation", "tolerance", "runs", "fresh items", "wrong", "without", "wrong", "ratio")
+    of_generic = ("options", "deviation", "correlation", "runs", "fresh items", "wrong", "without", "wrong", "ratio")
     console.print(printed("Generated tables: trials until the decision (s.e.)", of_generic, generic))
-    of_times = ("options", "items", "blocks", "median, ms", "slowest, ms")
+    of_times = ("options", "items", "categories", "blocks", "median, ms", "slowest, ms")
     console.print(printed("Processor time to close a block and to plan the next", of_times, times))
 
 
