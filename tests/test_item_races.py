@@ -119,7 +119,7 @@ def test_an_option_without_an_account_wins_if_bets_of_all_leaders_have_beaten_th
     problem, rng = listed(3, 50, tolerance=0.05), np.random.default_rng(0)
     x = 0.2 * rng.random((3, 10)) + np.array([[0.0], [0.0], [0.5]])
     draws, arms = np.tile(np.arange(10), 3), np.repeat(np.arange(3), 10)
-    nothing = ItemData.none(3, 4)
+    nothing = ItemData.none(3, 50)
     data = nothing.after(Block(arms, x.ravel(), nothing, 0, items=draws, draws=draws))
     memory = Betting().start(problem)
     assert memory.leaders is not None

@@ -23,7 +23,7 @@ LEAST_ITEMS, ITEM_SHARE = 4, 0.06
 LEVELS = 4
 """In the nested design an arm is tried on all items of the block, on half of them, on a quarter, and so on: so many
 different numbers of items."""
-LEARNT, TEACHING = 12, 0.8
+LEARNT, TEACHING = 4, 0.8
 """Until arms were tried together on the first number of items, trials on the same items may promise to be more by the
 second: they teach how outcomes of an item go together, and without them the run would never learn it."""
 WORTHWHILE, ALIKE = 1.25, 0.3
