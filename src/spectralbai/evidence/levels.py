@@ -52,7 +52,13 @@ class BlockData(Data):
         return self._with(self.plus(block.arms, block.outcomes))
 
     def __add__(self, other: Data) -> BlockData:
-        return self._with(super().__add__(other))
+        """Returns the data with results that only inform. They are taken for a block if they are of several arms; those
+        of a single arm say nothing of differences, and no level is taken off them."""
+        total = super().__add__(other)
+        if np.count_nonzero(other.counts) > 1:
+            return self._with(total)
+        sums, squares = self.level_sums + other.sums, self.level_squares + other.squares
+        return BlockData(total.counts, total.sums, total.squares, sums, squares, self.unrest, self.compared)
 
     def _with(self, total: Data) -> BlockData:
         """Returns the data after one more block, given the counts, sums and squares of all."""
