@@ -62,7 +62,10 @@ def test_counts_and_averages_over_time_are_those_of_other_data() -> None:
         back = Memory.from_dict(json.loads(json.dumps(one.as_dict())))
         assert isinstance(back, BlockData) and np.array_equal(back.level_sums, one.level_sums)
         assert (back.unrest, back.compared) == (one.unrest, one.compared)
-    assert (data + more).compared == data.compared + 1, "results that only inform have a level of their own"
+    assert (data + more).compared == data.compared, "results of one arm say nothing of differences"
+    assert np.array_equal((data + more).level_sums - data.level_sums, more.sums)
+    several = more.plus(np.array([0]), np.array([2.0]))
+    assert (data + several).compared == data.compared + 1, "results that only inform have a level of their own"
 
 
 def test_blocks_differ_when_their_levels_do_and_hardly_ever_otherwise() -> None:
