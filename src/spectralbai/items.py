@@ -24,24 +24,38 @@ class Items:
 
     n: int | None
     """Number of items of the list; None if every item is a new draw from a population."""
+    at_hand: int | None = None
+    """How many draws from the population there are; None if there is no end, or a list."""
 
     @classmethod
-    def fresh(cls) -> Items:
-        """Returns items that are independent draws from a population; means are averages over all of it."""
-        return cls(None)
+    def fresh(cls, at_hand: int | None = None) -> Items:
+        """Returns items that are independent draws from a population; means are averages over all of it.
+
+        If only so many draws are `at_hand`, such as those of a file, no other ones are tried.
+        """
+        return cls(None, None if at_hand is None else check_integer("at_hand", at_hand, 1))
 
     @classmethod
     def listed(cls, n: int) -> Items:
         """Returns a list of n items; means are averages over these items, each tried at most once with an option."""
         return cls(check_integer("n", n, 1))
 
+    @property
+    def available(self) -> int | None:
+        """Number of items that can be tried; None if there is no end."""
+        return self.at_hand if self.n is None else self.n
+
     def described(self) -> str:
         """Returns the items in a few words."""
-        return "fresh items" if self.n is None else f"a list of {self.n:,} items"
+        if self.n is not None:
+            return f"a list of {self.n:,} items"
+        return "fresh items" if self.at_hand is None else f"{self.at_hand:,} fresh items"
 
     def as_json(self) -> str | dict[str, int]:
         """Returns the entry `items` of a JSON document."""
-        return "fresh" if self.n is None else {"listed": self.n}
+        if self.n is not None:
+            return {"listed": self.n}
+        return "fresh" if self.at_hand is None else {"fresh": self.at_hand}
 
     @classmethod
     def from_json(cls, value: Any, place: str = "$.items") -> Items:
@@ -49,6 +63,11 @@ class Items:
         if value == "fresh":
             return cls.fresh()
         if not isinstance(value, Mapping):
-            raise InvalidInput(f'{place} must be "fresh" or {{"listed": number of items}}, got {value!r}')
+            raise InvalidInput(
+                f'{place} must be "fresh", {{"fresh": number of items}} or {{"listed": number of items}}, got {value!r}'
+            )
+        if "fresh" in value:
+            check_keys(place, value, ("fresh",), ("fresh",))
+            return cls.fresh(check_integer(f"{place}.fresh", value["fresh"], 1))
         check_keys(place, value, ("listed",), ("listed",))
         return cls(check_integer(f"{place}.listed", value["listed"], 1))

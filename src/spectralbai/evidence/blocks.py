@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -107,6 +107,12 @@ class Block(Memory):
         """What a result must name to fill a slot, as one number: the arm, or the arm and the item."""
         return self.arms if self.items is None else slot_keys(self.arms, self.items)
 
+    @property
+    def places(self) -> Iterator[tuple[int, int, int | None]]:
+        """The number of the block, the arm and the item of each slot."""
+        items = [None] * self.arms.size if self.items is None else self.items.tolist()
+        return zip([self.number] * self.arms.size, self.arms.tolist(), items, strict=True)
+
     def without(self, arm: int) -> Block:
         """Returns the block without the slots of an arm."""
         rest = self.arms != arm
@@ -120,8 +126,8 @@ class Block(Memory):
 
     @cached_property
     def ranks(self) -> Indices:
-        """For each slot, the number of earlier slots of the same arm."""
-        return ranks_of(self.arms)
+        """For each slot, the number of earlier slots with the same key."""
+        return ranks_of(self.keys)
 
     @property
     def closed(self) -> bool:
@@ -189,19 +195,27 @@ def fill(
     return now, taken, without_slot[:taken]
 
 
-def unclaimed(blocks: tuple[Block, ...], taken: Mapping[tuple[int, int], int], n: int) -> list[tuple[int, int]]:
-    """Returns (number of the block, arm) for up to n slots that are not handed out yet, in the order of handing out.
+def unclaimed(
+    blocks: tuple[Block, ...], taken: Mapping[int, Mapping[int, int]], n: int
+) -> list[tuple[int, int, int | None]]:
+    """Returns (number of the block, arm, item) for up to n slots that are not handed out yet, in the order of handing
+    out; the item is None where trials have none.
 
-    `taken` counts, for each (number of the block, arm), the pulls that have a result or are still expected to get one.
+    `taken` counts, for each block by number and each key (`Block.keys`), the trials that have a result or are still
+    expected to get one.
     """
-    claimed = {block.number: np.zeros(block.n_arms) for block in blocks}
-    for (number, arm), count in taken.items():
-        if number in claimed:
-            claimed[number][arm] = count
-    free: list[tuple[int, int]] = []
+    free: list[tuple[int, int, int | None]] = []
     for block in blocks:
-        arms = block.arms[block.ranks >= claimed[block.number][block.arms]][: n - len(free)]
-        free += [(block.number, arm) for arm in arms.tolist()]
+        claims = taken.get(block.number, {})
+        claimed = np.zeros(block.arms.size)
+        if claims:
+            known = np.array(sorted(claims), dtype=np.intp)
+            place = np.searchsorted(known, block.keys) % known.size
+            counts = np.array([claims[key] for key in known.tolist()])
+            claimed = np.where(known[place] == block.keys, counts[place], 0)
+        slots = np.flatnonzero(block.ranks >= claimed)[: n - len(free)]
+        items = [None] * slots.size if block.items is None else block.items[slots].tolist()
+        free += [(block.number, arm, item) for arm, item in zip(block.arms[slots].tolist(), items, strict=True)]
         if len(free) == n:
             break
     return free
@@ -221,6 +235,11 @@ def ranks_of(values: Indices) -> Indices:
     ranks = np.empty_like(values)
     ranks[by_value] = np.arange(values.size) - np.searchsorted(values[by_value], values[by_value])
     return ranks
+
+
+def slot_key(arm: int, item: int) -> int:
+    """Returns one number for a pair of arm and item."""
+    return (item << ARM_BITS) + arm
 
 
 def slot_keys(arms: Indices, items: Indices) -> Indices:

@@ -5,10 +5,11 @@ Everything is fixed when the study is created, except that more options may join
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import reprlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from spectralbai.checks import LARGEST_COUNT, check_delta, check_integer, check_
 from spectralbai.documents import check_format
 from spectralbai.errors import InvalidInput, NotFound
 from spectralbai.instance import Instance
+from spectralbai.items import Items
 from spectralbai.text.wording import MOST_NAMED, in_words
 
 if TYPE_CHECKING:
@@ -31,6 +33,15 @@ SETTINGS = ("delta", "goal", "budget", "until", "failed_as", "stopped")
 """Fields that the JSON form holds as they are, in its order."""
 
 Goal = Literal["max", "min"]
+
+
+class Known(NamedTuple):
+    """The outcome of a pair that is known already."""
+
+    outcome: float
+    """In the user's units and sign."""
+    origin: str
+    """Where it comes from."""
 
 
 def is_over(results: int, now: float, budget: int | None, until: float | None, stopped: float | None) -> bool:
@@ -67,6 +78,11 @@ class Definition:
     """The outcome that a failed trial counts as; if None, it does not count, and is handed out again."""
     stopped: float | None = None
     """When somebody stopped the study, if somebody did."""
+    items: tuple[str, ...] | None = None
+    """The names of the items in the order in which they are tried, if trials have items; None if that are any."""
+    known: Mapping[tuple[int, int], Known] = field(default_factory=dict)
+    """Outcomes of pairs of an arm and an item that are not tried, as they are known already; not part of the JSON
+    form."""
     before: Definition | None = None
     """The definition before options last joined, if any did; not part of the JSON form."""
 
@@ -74,14 +90,11 @@ class Definition:
         if not isinstance(self.instance, Instance):
             raise InvalidInput(f"`instance` must be a spectralbai.Instance, got {type(self.instance).__name__}")
         object.__setattr__(self, "delta", check_delta(self.delta))
-        if self.instance.problem.items is not None:
-            raise InvalidInput(
-                "`instance` must be without `items`: a study does not try options on items yet; use SpectralRace in "
-                "Python (ask_items and tell), or simulate.replay for a table"
-            )
         for label in self.instance.labels:
             if not label.isprintable() or label != label.strip():
                 raise InvalidInput(f"a label must be one line without blanks at its ends, got {label!r}; rename it")
+        if self.items is not None:
+            object.__setattr__(self, "items", check_items(self.items, self.instance.problem.items))
         if self.goal not in ("max", "min"):
             raise InvalidInput(f"`goal` must be max or min, got {self.goal!r}")
         if self.budget is not None:
@@ -110,6 +123,36 @@ class Definition:
         if self.before is not None:
             return self.before.policy.joined(problem)
         return SpectralRace(problem, self.delta, RULE)
+
+    def start(self) -> State:
+        """Returns the state of the policy before any result. The items of a list are numbered in the order in which
+        they are tried, which was drawn when the study was created."""
+        items = self.instance.problem.items
+        return self.policy.init(0, None if items is None or items.n is None else range(items.n))
+
+    @property
+    def has_items(self) -> bool:
+        """Whether options are tried on items."""
+        return self.instance.problem.items is not None
+
+    def item_name(self, item: int | None) -> str | None:
+        """Returns the name of an item; of items without names, the number in the order of drawing, from 1 on."""
+        if item is None:
+            return None
+        return str(item + 1) if self.items is None else self.items[item]
+
+    def check_item(self, name: Any) -> int:
+        """Returns the number of the item with that name; raises NotFound if there is none."""
+        item = self._item_of.get(name) if isinstance(name, str) else None
+        if item is None:
+            names = self.items or ()
+            remedy = did_you_mean(str(name), names, f'one is "{names[0]}"' if names else "its items have no names")
+            raise NotFound(f'"{name}" is no item of this study; {remedy}')
+        return item
+
+    @cached_property
+    def _item_of(self) -> dict[str, int]:
+        return {name: item for item, name in enumerate(self.items or ())}
 
     @cached_property
     def rule(self) -> str:
@@ -189,13 +232,33 @@ class Definition:
         return self.sign * np.array(outcomes, dtype=np.float64)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the JSON form, spectralbai-study/4."""
+        """Returns the JSON form, spectralbai-study/4; items only where there are some with names."""
         settings = {name: getattr(self, name) for name in SETTINGS}
-        return {"format": FORMAT, **settings, "instance": self.instance.as_dict()}
+        items = {} if self.items is None else {"items": list(self.items)}
+        return {"format": FORMAT, **settings, "instance": self.instance.as_dict(), **items}
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Definition:
         """Returns the definition that `as_dict` wrote."""
         check_format("the format of a study", d.get("format") if isinstance(d, Mapping) else d, FORMAT)
-        check_keys("a study", d, ("format", *SETTINGS, "instance"), (*SETTINGS, "instance"))
-        return cls(Instance.from_dict(d["instance"]), **{name: d[name] for name in SETTINGS})
+        check_keys("a study", d, ("format", *SETTINGS, "instance", "items"), (*SETTINGS, "instance"))
+        settings = {name: d[name] for name in SETTINGS}
+        return cls(Instance.from_dict(d["instance"]), **settings, items=d.get("items"))
+
+
+def check_items(names: Any, items: Items | None) -> tuple[str, ...]:
+    """Returns the names of items as a tuple; raises InvalidInput if they are not those of these items."""
+    if items is None or items.available is None:
+        described = "has none" if items is None else "has fresh ones without end"
+        raise InvalidInput(f"`items` must be names of the items of the problem, which {described}; see sb.Items")
+    if isinstance(names, str) or not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise InvalidInput(f"`items` must be a list of names, got {reprlib.repr(names)}")
+    if len(names) != items.available:
+        raise InvalidInput(f"`items` must be {items.available:,} names, as the problem says, got {len(names):,}")
+    first: dict[str, int] = {}
+    for place, name in enumerate(names):
+        if not name.isprintable() or name != name.strip() or not name:
+            raise InvalidInput(f"the name of an item must be one line without blanks at its ends, got {name!r}")
+        if first.setdefault(name, place) != place:
+            raise InvalidInput(f'the item "{name}" is there twice; give each its own name')
+    return tuple(names)

@@ -38,6 +38,8 @@ class Ticket:
     """When it stops counting as pending, in seconds since 1970; its result is accepted even later."""
     block: int
     """Number of its block."""
+    item: str | None = None
+    """The name of the item on which the arm is to be tried; None where trials have no items."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the ticket, JSON-ready, with times as text."""
@@ -45,6 +47,7 @@ class Ticket:
             "ticket": self.id,
             "arm": self.arm,
             "label": self.label,
+            "item": self.item,
             "block": self.block,
             "worker": self.worker,
             "issued": as_time(self.issued),
@@ -55,7 +58,7 @@ class Ticket:
     def from_dict(cls, d: Mapping[str, Any]) -> Ticket:
         """Returns the ticket that `as_dict` wrote; its times are whole seconds."""
         issued, expires = (datetime.fromisoformat(d[name]).timestamp() for name in ("issued", "expires"))
-        return cls(d["ticket"], d["arm"], d["label"], d["worker"], issued, expires, d["block"])
+        return cls(d["ticket"], d["arm"], d["label"], d["worker"], issued, expires, d["block"], d["item"])
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,8 @@ class Result:
     worker: str | None
     origin: str | None
     """Where a result without a ticket comes from."""
+    item: str | None = None
+    """The name of the item on which the option was tried; None where trials have no items."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the result, JSON-ready, with the time as text."""

@@ -99,6 +99,8 @@ class BlockOpened(Event):
     """Number of results before it."""
     arms: tuple[int, ...]
     """The arm of each slot."""
+    items: tuple[int, ...] = ()
+    """The item of each slot; empty where trials have none."""
 
     def apply(self, replay: Replay) -> None:
         replay.open(self)
@@ -113,6 +115,7 @@ class Slot(NamedTuple):
     id: str
     arm: int
     block: int
+    item: int | None
 
 
 @dataclass(frozen=True)
@@ -142,6 +145,7 @@ class Told(NamedTuple):
     block: int | None
     """Number of its block; None for results that only inform."""
     ticket: str | None
+    item: int | None
 
 
 @dataclass(frozen=True)

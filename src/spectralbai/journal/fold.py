@@ -10,6 +10,7 @@ import numpy as np
 
 from spectralbai.arrays import Indices
 from spectralbai.errors import InvalidInput
+from spectralbai.evidence.blocks import ARM_BITS
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.events import BlockClosed, BlockOpened, Event
 from spectralbai.verdict import Verdict
@@ -34,22 +35,25 @@ class Queue:
         self.outcomes: list[float] = []
         self.blocks: list[int] = []
         """Number of the block of each pull; -1 for results that only inform."""
+        self.items: list[int | None] = []
+        """The item of each pull; None where trials have none."""
 
     @property
     def end(self) -> int:
         """Number of the last result."""
         return self.before + len(self.arms)
 
-    def add(self, arm: int, outcome: float, block: int | None) -> None:
+    def add(self, arm: int, outcome: float, block: int | None, item: int | None) -> None:
         self.arms.append(arm)
         self.outcomes.append(outcome)
+        self.items.append(item)
         self.blocks.append(-1 if block is None else block)
 
-    def part(self, after: int, until: int) -> tuple[Indices, list[float], Indices]:
-        """Returns arms, outcomes and blocks of the results after number `after`, up to number `until`."""
+    def part(self, after: int, until: int) -> tuple[Indices, list[float], Indices, list[int | None]]:
+        """Returns arms, outcomes, blocks and items of the results after number `after`, up to number `until`."""
         here = slice(after - self.before, until - self.before)
         arms, blocks = (np.array(each[here], dtype=np.intp) for each in (self.arms, self.blocks))
-        return arms, self.outcomes[here], blocks
+        return arms, self.outcomes[here], blocks, self.items[here]
 
 
 class Fold:
@@ -73,30 +77,36 @@ class Fold:
         """Processes the results of the queue up to number `until`, all if it is None."""
         until = self.queue.end if until is None else until
         while self.state.samples < until:
-            arms, outcomes, blocks = self.queue.part(self.state.samples, min(until, self.state.samples + STEP))
+            arms, outcomes, blocks, items = self.queue.part(self.state.samples, min(until, self.state.samples + STEP))
             definition, before = self.definition.of(self.state), self.state
-            self.state, readings = definition.policy.advance(before, arms, definition.rewards(outcomes), blocks)
+            tried = np.array(items, dtype=np.intp) if definition.has_items else None
+            self.state, readings = definition.policy.advance(before, arms, definition.rewards(outcomes), blocks, tried)
             self._note(before, readings)
 
     def open_ahead(self) -> None:
         """Opens a block with the pulls that the policy plans now."""
         self.state = self.definition.of(self.state).policy.open(self.state)
 
-    def set_pulls(self, number: int, arms: Indices) -> None:
+    def set_pulls(self, number: int, arms: Indices, items: Indices | None = None) -> None:
         """Gives an open block, none of whose slots has a result, other pulls."""
         block = next((block for block in self.state.blocks if block.number == number), None)
         if block is None or block.free.size < block.arms.size:
             raise InvalidInput(f"block {number} is not open, or has results already")
-        if not np.array_equal(block.arms, arms):
-            new = replace(block, arms=arms, outcomes=np.full(arms.size, np.nan))
+        same = block.items is items or (items is not None and np.array_equal(items, block.keys >> ARM_BITS))
+        if not (np.array_equal(block.arms, arms) and same):
+            # Items are numbered in the order of drawing.
+            new = replace(block, arms=arms, outcomes=np.full(arms.size, np.nan), items=items, draws=items)
             blocks = tuple(new if other is block else other for other in self.state.blocks)
             self.state = replace(self.state, blocks=blocks)
 
     def withdraw(self, arm: int) -> None:
-        """Takes an arm out, with the blocks that have a pull of it."""
-        before = self.state
-        self.state, readings = self.definition.of(before).policy.after_withdrawal(before, arm)
-        self._note(before, readings, {block.number for block in before.blocks if arm in block.arms})
+        """Takes an arm out, with the blocks that have a pull of it or, if trials have items, with its trials."""
+        before, definition = self.state, self.definition.of(self.state)
+        self.state, readings = definition.policy.after_withdrawal(before, arm)
+        cancelled = {block.number for block in before.blocks if arm in block.arms}
+        if definition.has_items:
+            cancelled -= {block.number for block in before.relieved(arm).blocks}
+        self._note(before, readings, cancelled)
 
     def join(self, blocks: Collection[int]) -> None:
         """Adds the arms of the next definition; only open blocks with these numbers stay open."""
@@ -113,7 +123,12 @@ class Fold:
     def openings(self, first: int = 0) -> list[BlockOpened]:
         """Returns the events of the blocks that are open now, from number `first` on."""
         return [
-            BlockOpened(block.number, self.state.samples, tuple(block.arms.tolist()))
+            BlockOpened(
+                block.number,
+                self.state.samples,
+                tuple(block.arms.tolist()),
+                () if block.items is None else tuple(block.items.tolist()),
+            )
             for block in self.state.blocks
             if block.number >= first
         ]

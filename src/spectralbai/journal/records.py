@@ -24,6 +24,8 @@ class Observation:
     """Where a result without a ticket comes from."""
     block: int | None = None
     """Number of its block; None for results that only inform."""
+    item: int | None = None
+    """The item on which the arm was tried; None where trials have none."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class TicketRecord:
     """Why its trial failed, if it did."""
     result: int | None = None
     """Number of its result."""
+    item: int | None = None
+    """The item on which the arm is to be tried; None where trials have none."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class Opening:
     opened: float
     arms: tuple[int, ...]
     """The arm of each slot."""
+    items: tuple[int, ...] = ()
+    """The item of each slot; empty where trials have none."""
 
 
 @dataclass(frozen=True)
@@ -95,15 +101,15 @@ class NewRows:
     def open(self, block: BlockOpened, time: float) -> None:
         first = self.openings.get(block.number)
         opened = time if first is None else first.opened
-        self.openings[block.number] = Opening(block.number, block.results, opened, block.arms)
+        self.openings[block.number] = Opening(block.number, block.results, opened, block.arms, block.items)
 
     def hand_out(self, slot: Slot, worker: str, issued: float, expires: float) -> None:
-        row = {"id": slot.id, "arm": slot.arm, "block": slot.block, "worker": worker}
+        row = {"id": slot.id, "arm": slot.arm, "block": slot.block, "item": slot.item, "worker": worker}
         self.tickets[slot.id] = {**row, "issued": issued, "expires": expires}
 
     def tell(self, result: Told, origin: str | None, time: float) -> None:
-        number, (arm, outcome, block, ticket) = self._before + len(self.results) + 1, result
-        row = {"number": number, "arm": arm, "outcome": outcome, "block": block, "ticket": ticket}
+        number, (arm, outcome, block, ticket, item) = self._before + len(self.results) + 1, result
+        row = {"number": number, "arm": arm, "outcome": outcome, "block": block, "ticket": ticket, "item": item}
         self.results.append({**row, "told": time, "origin": origin})
         if ticket is not None:
             self.change(ticket, result=number)

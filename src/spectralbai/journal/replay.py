@@ -15,6 +15,7 @@ import numpy as np
 
 from spectralbai.checks import check_arm, check_time, check_words, is_line
 from spectralbai.errors import InvalidInput
+from spectralbai.journal.body import LARGE
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.events import (
     BlockClosed,
@@ -36,11 +37,11 @@ class Replay:
     """The fold of a log up to some event, and what later events are compared with."""
 
     def __init__(self, definition: Definition) -> None:
-        self.fold = Fold(definition, definition.history[0].policy.init())
-        self._slots: dict[str, tuple[int, int]] = {}  # (block, arm) of each ticket
+        self.fold = Fold(definition, definition.history[0].start())
+        self._slots: dict[str, tuple[int, int, int | None]] = {}  # (block, arm, item) of each ticket
         self._answered: set[str] = set()  # tickets with a result
         self._recorded: set[int] = set()  # numbers of the blocks whose opening an event has recorded
-        self._places: set[tuple[int, int]] = set()  # (block, arm) of the slots of the state for which they were listed
+        self._places: set[tuple[int, int, int | None]] = set()  # those of the slots of the state `_listed`
         self._listed: object = None
 
     def hand_out(self, event: TicketsGiven) -> None:
@@ -50,15 +51,16 @@ class Replay:
         state = self.fold.state
         if self._listed is not state:
             self._listed = state
-            self._places = {(block.number, arm) for block in state.blocks for arm in block.arms.tolist()}
+            self._places = {place for block in state.blocks for place in block.places}
         for slot in event.tickets:
             if not is_line(slot.id, 16) or not slot.id:
                 raise InvalidInput(f"an id must be up to 16 characters, got {slot.id[:40]!r}")
             if slot.id in self._slots:
                 raise InvalidInput(f"the ticket {slot.id!r} was handed out already")
-            if slot.block not in self._recorded or (slot.block, slot.arm) not in self._places:
+            place = slot.block, slot.arm, slot.item
+            if slot.block not in self._recorded or place not in self._places:
                 raise InvalidInput(f"the ticket {slot.id!r} is no slot of a block that is open")
-            self._slots[slot.id] = slot.block, slot.arm
+            self._slots[slot.id] = place
 
     def check_tickets(self, ids: Iterable[str]) -> None:
         """Raises InvalidInput if there is no ticket with one of these ids."""
@@ -76,16 +78,18 @@ class Replay:
             check_words("reason", reason, 200)
         if event.origin is not None:
             check_words("origin", event.origin, 200)
-        for arm, outcome, block, ticket in event.results:
+        for arm, outcome, block, ticket, item in event.results:
             check_arm("arm", arm, n_arms)
             if (ticket is None) == (event.origin is None):
                 raise InvalidInput("results must have tickets, or an origin")
             if ticket is not None:
                 self.check_tickets((ticket,))
-                if self._slots[ticket] != (block, arm) or ticket in self._answered:
-                    raise InvalidInput(f"a result of the ticket {ticket!r} has another block or arm, or is its second")
+                if self._slots[ticket] != (block, arm, item) or ticket in self._answered:
+                    raise InvalidInput(f"a result of the ticket {ticket!r} is of another trial, or is its second")
                 self._answered.add(ticket)
-            fold.queue.add(arm, definition.check_outcome(outcome), block)
+            elif definition.has_items or item is not None:
+                raise InvalidInput("results must have tickets where trials have items, and no item where they have none")
+            fold.queue.add(arm, definition.check_outcome(outcome), block, item)
 
     def open(self, event: BlockOpened) -> None:
         """Opens a block with these pulls; if it is open already, gives it these pulls."""
@@ -93,11 +97,17 @@ class Replay:
         fold, number = self.fold, event.number
         if not event.arms or max(event.arms) >= fold.state.n_arms:
             raise InvalidInput(f"block {number} needs pulls of arms that were there then")
+        available = self._available
+        if len(event.items) != (0 if available is None else len(event.arms)) or max(event.items, default=0) >= (
+            available or 1
+        ):
+            raise InvalidInput(f"block {number} needs an item of the study for each pull, if trials have items")
         if fold.state.opened < number:
             raise InvalidInput(f"block {number} cannot be the next")
         if fold.state.opened == number:
             fold.open_ahead()
-        fold.set_pulls(number, np.array(event.arms, dtype=np.intp))
+        items = np.array(event.items, dtype=np.intp) if event.items else None
+        fold.set_pulls(number, np.array(event.arms, dtype=np.intp), items)
         self._recorded.add(number)
 
     def close(self, event: BlockClosed) -> None:
@@ -124,6 +134,12 @@ class Replay:
         self._feed(event.results)
         self.fold.join(event.blocks)
         self._stands(event, self.fold.verdict)
+
+    @property
+    def _available(self) -> int | None:
+        """Number of items that can be tried; None if trials have none."""
+        items = self.fold.definition.instance.problem.items
+        return None if items is None else items.available or LARGE
 
     def _feed(self, results: int) -> None:
         """Brings the state to this number of results."""

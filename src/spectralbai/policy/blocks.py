@@ -57,11 +57,17 @@ class InBlocks:
             arms, draws = reader.sampling.trials(
                 state.sampling, reader.view(state, reader.evidence(state)), issued, drawn
             )
-        if not arms.size:
-            return state
         # Item by item, so that a worker who stops leaves few items half done; the arms of an item in a random order.
         mixed = np.random.default_rng((state.seed, state.opened)).permutation(arms.size)
-        slots = mixed[np.argsort(draws[mixed], kind="stable")]
+        arms, new = arms[mixed], bool((draws >= drawn).all())
+        # Where every trial has a new item of its own, it does not matter which.
+        draws = draws if new and np.unique(draws).size == draws.size else draws[mixed]
+        slots = np.argsort(draws, kind="stable")
+        assert reader.problem.items is not None, "only called where the problem has items"
+        if reader.problem.items.available is not None:
+            slots = slots[draws[slots] < reader.problem.items.available]
+        if not slots.size:
+            return state
         arms, draws = arms[slots], draws[slots]
         items = draws if state.order is None else state.order[draws]
         block = Block.opened(arms, state.data, state.best, state.opened, items=items, draws=draws, drawn=drawn)

@@ -178,12 +178,13 @@ class Policy:
         """The part that says when pulls are fixed and when results become seen."""
         return InBlocks(self.reader) if self.in_blocks else EveryResult(self.reader)
 
-    def init(self, seed: int | None = None) -> State:
+    def init(self, seed: int | None = None, order: ArrayLike | None = None) -> State:
         """Returns the state before any result.
 
         `seed` fixes the order in which slots of a block are handed out, and the order of a list of items. That of a
         list must be new for every study, since options may have been tuned on the items that came first before: give
-        a seed in simulations only. Without one, a list has an order that nobody can foresee.
+        a seed in simulations only. Without one, a list has an order that nobody can foresee. `order`, if given, is that
+        of a list, drawn elsewhere.
         """
         items = self.problem.items
         if seed is None:
@@ -204,12 +205,22 @@ class Policy:
             next_reading=1,
             best=0,
             seed=seed,
-            order=None if items is None or items.n is None else np.random.default_rng(seed).permutation(items.n),
+            order=self._drawn_order(seed, order),
             sampling=self.sampling.start(self.problem),
             stopping={name: rule.start(self.problem) for name, rule in self.reader.rules.items()},
             verdicts=tuple(Verdict(proved=rule.proved) for rule, _ in self._pairs),
         )
         return self.open(state)
+
+    def _drawn_order(self, seed: int, order: ArrayLike | None) -> Indices | None:
+        """Returns the items of the list in the order of drawing; None without a list."""
+        n = None if self.problem.items is None else self.problem.items.n
+        if order is None:
+            return None if n is None else np.random.default_rng(seed).permutation(n)
+        given = np.asarray(order)
+        if n is None or given.dtype.kind not in "iu" or not np.array_equal(np.sort(given, axis=None), np.arange(n)):
+            raise InvalidInput(f"`order` must hold each number of an item of a list once, got {order!r}")
+        return given.astype(np.intp)
 
     def open(self, state: State) -> State:
         """Returns the state with one more open block, planned from what is known now, if pulls come in blocks.
@@ -573,7 +584,7 @@ class Policy:
 
     def _check_items(self, items: ArrayLike, n: int) -> Indices:
         values = np.atleast_1d(np.asarray(items))
-        known = None if self.problem.items is None else self.problem.items.n
+        known = None if self.problem.items is None else self.problem.items.available
         if values.size == 0 == n:
             return values.astype(np.intp)
         if values.dtype.kind not in "iu" or values.shape != (n,) or not 0 <= values.min() <= values.max() < 2**31:

@@ -56,6 +56,11 @@ class State:
         return self.data.counts.size
 
     @property
+    def used_up(self) -> bool:
+        """Whether nothing is left to try though nothing is decided: there are no items any more."""
+        return not (self.settled or self.blocks)
+
+    @property
     def settled(self) -> bool:
         """Whether all rules have stopped, so that no more pulls are planned."""
         return all(verdict.settled for verdict in self.verdicts)
@@ -127,7 +132,7 @@ class State:
             "next_reading": self.next_reading,
             "best": self.best,
             "seed": self.seed,
-            "order": None if self.order is None else self.order.tolist(),
+            "order": None if self.order is None else _short(self.order),
             "sampling": self.sampling.as_dict(),
             "stopping": {name: memory.as_dict() for name, memory in self.stopping.items()},
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
@@ -149,7 +154,7 @@ class State:
                 next_reading=int(d["next_reading"]),
                 best=int(d["best"]),
                 seed=int(d["seed"]),
-                order=None if d["order"] is None else np.array(d["order"], dtype=np.intp),
+                order=None if d["order"] is None else _long(d["order"]),
                 sampling=Memory.from_dict(d["sampling"]),
                 stopping={name: Memory.from_dict(memory) for name, memory in d["stopping"].items()},
                 verdicts=tuple(map(Verdict.from_dict, d["verdicts"])),
@@ -165,3 +170,13 @@ class State:
                 f"a state must have vectors of one length, got lengths {sorted(sizes)}; write it with State.as_dict"
             )
         return state
+
+
+def _short(order: Indices) -> int | list[int]:
+    """Returns an order JSON-ready: only its length if it is that of the numbers."""
+    return order.size if np.array_equal(order, np.arange(order.size)) else order.tolist()
+
+
+def _long(order: int | list[int]) -> Indices:
+    """Returns the order that `_short` wrote."""
+    return np.arange(order) if isinstance(order, int) else np.array(order, dtype=np.intp)

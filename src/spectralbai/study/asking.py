@@ -27,13 +27,12 @@ def give(
         basis = upkeep.basis
         state, definition = basis.state, basis.definition
         assert state is not None, "it was just read"
-        labels = definition.instance.labels
         stopped = definition.of(state).policy.verdict(state).settled
 
         def fill(draft: Draft) -> list[Ticket] | None:
             """Hands out free slots; returns None if there are none, and a block must close or open first."""
             ledger, now = draft.ledger, draft.now
-            if key is not None and (before := ledger.given(ids, labels)):
+            if key is not None and (before := ledger.given(ids, definition)):
                 return before
             room = math.inf
             if definition.budget is not None:
@@ -43,15 +42,15 @@ def give(
             slots = unclaimed(state.blocks, ledger.taken(now, state), int(min(n, room)))
             if not slots:
                 return None
-            given = [
-                Ticket(id_, arm, labels[arm], worker, now, now + lease, block)
-                for id_, (block, arm) in zip(ids, slots, strict=False)
-            ]
+            pulls = tuple(Slot(id_, arm, block, item) for id_, (block, arm, item) in zip(ids, slots, strict=False))
             if on_give is not None:
                 on_give()
-            pulls = tuple(Slot(ticket.id, ticket.arm, ticket.block) for ticket in given)
             draft.events.append(TicketsGiven(worker, now + lease, pulls))
-            return given
+            labels, name = definition.instance.labels, definition.item_name
+            return [
+                Ticket(id_, arm, labels[arm], worker, now, now + lease, block, name(item))
+                for id_, arm, block, item in pulls
+            ]
 
         return basis.revision, fill
 

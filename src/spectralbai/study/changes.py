@@ -94,12 +94,13 @@ def stop(upkeep: Upkeep) -> bool:
 def _fill(draft: Draft, event: OptionsChanged, fold: Fold, stored: StoredState) -> None:
     """Puts a change of the options into a draft, and the blocks that closed and opened with it; tickets of blocks that
     are not open any more are given back."""
-    tickets = draft.ledger.cancelled([block.number for block in stored.state.blocks])
+    state = stored.state
+    tickets = draft.ledger.cancelled([block.number for block in state.blocks], state.withdrawn)
     draft.events += [replace(event, abandoned=tickets), *fold.events]
     draft.stored = stored
 
 
 def _handed_out(ledger: Ledger, state: State, now: float) -> tuple[int, ...]:
     """Returns the numbers of the open blocks of which a trial is handed out or has a result."""
-    taken = {block for block, _ in ledger.taken(now, state)}
+    taken = ledger.taken(now, state)
     return tuple(block.number for block in state.blocks if block.number in taken)

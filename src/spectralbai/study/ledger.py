@@ -32,6 +32,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from spectralbai.errors import Conflict, NotFound, StorageError
+from spectralbai.evidence.blocks import slot_key
 from spectralbai.journal.definition import Definition, Goal, is_over
 from spectralbai.journal.entries import Result, Ticket
 from spectralbai.journal.events import KINDS, BlockClosed, Entry, OptionsJoined, defined_by
@@ -119,7 +120,7 @@ class StoredState:
         verdict = policy.verdict(state)
         recommends = policy.has_estimate(state) and verdict.consistent
         columns = {
-            "progress": "doubted" if verdict.doubted else verdict.state,
+            "progress": "doubted" if verdict.doubted else "ended" if state.used_up else verdict.state,
             "best": labels[verdict.arm] if recommends else None,
             "options": len(labels),
             "due": state.samples + TAIL,
@@ -180,8 +181,9 @@ def _parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[first : first + CHUNK] for first in range(0, len(values), CHUNK))
 
 
-def _ticket(row: Row[Any], labels: Sequence[str]) -> Ticket:
-    return Ticket(row.id, row.arm, labels[row.arm], row.worker, row.issued, row.expires, row.block)
+def _ticket(row: Row[Any], definition: Definition) -> Ticket:
+    label, item = definition.instance.labels[row.arm], definition.item_name(row.item)
+    return Ticket(row.id, row.arm, label, row.worker, row.issued, row.expires, row.block, item)
 
 
 class TicketRow(NamedTuple):
@@ -189,6 +191,7 @@ class TicketRow(NamedTuple):
 
     arm: int
     block: int
+    item: int | None
     outcome: float | None
     """None if it was not told."""
     abandoned: bool
@@ -312,7 +315,7 @@ class Ledger:
 
     def queue(self, after: int, until: int) -> Queue:
         """Returns the results after number `after`, up to number `until`."""
-        query = select(observations.c.arm, observations.c.outcome, observations.c.block)
+        query = select(observations.c.arm, observations.c.outcome, observations.c.block, observations.c.item)
         between = (observations.c.number > after) & (observations.c.number <= until)
         query = query.where(observations.c.study == self._id, between).order_by(observations.c.number)
         queue = Queue(after)
@@ -326,22 +329,25 @@ class Ledger:
         these = query.where(observations.c.study == self._id, observations.c.origin == origin)
         return [(arm, outcome) for arm, outcome in self._connection.execute(these)]
 
-    def recent(self, most: int, before: int | None, labels: Sequence[str]) -> list[Result]:
+    def recent(self, most: int, before: int | None, definition: Definition) -> list[Result]:
         """Returns the last results told, perhaps before number `before`, newest first."""
         of_ticket = (tickets.c.study == observations.c.study) & (tickets.c.id == observations.c.ticket)
         query = select(observations, tickets.c.worker).outerjoin(tickets, of_ticket)
         query = query.where(observations.c.study == self._id).order_by(observations.c.number.desc()).limit(most)
         if before is not None:
             query = query.where(observations.c.number < before)
+        labels, name = definition.instance.labels, definition.item_name
         return [
-            Result(row.number, labels[row.arm], row.outcome, row.told, row.ticket, row.worker, row.origin)
+            Result(
+                row.number, labels[row.arm], row.outcome, row.told, row.ticket, row.worker, row.origin, name(row.item)
+            )
             for row in self._connection.execute(query)
         ]
 
-    def given(self, ids: Sequence[str], labels: Sequence[str]) -> list[Ticket]:
+    def given(self, ids: Sequence[str], definition: Definition) -> list[Ticket]:
         """Returns those of these tickets that there are, in the order of the ids."""
         query = select(tickets).where(tickets.c.study == self._id)
-        there = {row.id: _ticket(row, labels) for row in self._with(query, tickets.c.id, ids)}
+        there = {row.id: _ticket(row, definition) for row in self._with(query, tickets.c.id, ids)}
         return [there[id_] for id_ in ids if id_ in there]
 
     def ticket_rows(self, ids: Sequence[str]) -> dict[str, TicketRow]:
@@ -351,20 +357,23 @@ class Ledger:
             tickets.c.id,
             tickets.c.arm,
             tickets.c.block,
+            tickets.c.item,
             observations.c.outcome,
             tickets.c.abandoned,
             tickets.c.failed,
         )
         query = select(*columns).outerjoin(observations, of_ticket).where(tickets.c.study == self._id)
         return {
-            row.id: TicketRow(row.arm, row.block, row.outcome, row.abandoned is not None, row.failed)
+            row.id: TicketRow(row.arm, row.block, row.item, row.outcome, row.abandoned is not None, row.failed)
             for row in self._with(query, tickets.c.id, ids)
         }
 
-    def cancelled(self, open_blocks: Sequence[int]) -> tuple[str, ...]:
-        """Returns the tickets without a result, and not given back, of other blocks than those with these numbers."""
+    def cancelled(self, open_blocks: Sequence[int], withdrawn: Sequence[int]) -> tuple[str, ...]:
+        """Returns the tickets without a result, and not given back, of other blocks than those with these numbers, and
+        of withdrawn arms."""
         this = (tickets.c.study == self._id) & tickets.c.result.is_(None) & tickets.c.abandoned.is_(None)
-        query = select(tickets.c.id).where(this, tickets.c.block.not_in(open_blocks))
+        void = tickets.c.block.not_in(open_blocks) | tickets.c.arm.in_(withdrawn)
+        query = select(tickets.c.id).where(this, void)
         return tuple(self._connection.execute(query.order_by(tickets.c.issued, tickets.c.id)).scalars())
 
     def failures(self) -> dict[int, int]:
@@ -373,29 +382,32 @@ class Ledger:
         query = select(tickets.c.arm, func.count()).where(these).group_by(tickets.c.arm)
         return {arm: count for arm, count in self._connection.execute(query)}
 
-    def pending(self, now: float, labels: Sequence[str]) -> tuple[Ticket, ...]:
+    def pending(self, now: float, definition: Definition) -> tuple[Ticket, ...]:
         """Returns the pending tickets."""
         these = select(tickets).where(tickets.c.study == self._id, _pending(now))
         rows = self._connection.execute(these.order_by(tickets.c.issued, tickets.c.id))
-        return tuple(_ticket(row, labels) for row in rows)
+        return tuple(_ticket(row, definition) for row in rows)
 
     def n_pending(self, now: float) -> int:
         """Returns how many tickets are pending."""
         query = select(func.count()).select_from(tickets).where(tickets.c.study == self._id, _pending(now))
         return self._connection.execute(query).scalar_one()
 
-    def taken(self, now: float, state: State) -> dict[tuple[int, int], int]:
-        """Returns how many tickets of each (block, arm) of open blocks have a result or are pending."""
+    def taken(self, now: float, state: State) -> dict[int, dict[int, int]]:
+        """Returns how many trials of each key (`Block.keys`) of each open block have a result or are pending."""
         if not state.blocks:
             return {}
         first = state.blocks[0].number
         alive = (tickets.c.expires > now) & tickets.c.abandoned.is_(None)
         query = (
-            select(tickets.c.block, tickets.c.arm, func.count())
+            select(tickets.c.block, tickets.c.arm, tickets.c.item, func.count())
             .where(tickets.c.study == self._id, tickets.c.block >= first, tickets.c.result.is_not(None) | alive)
-            .group_by(tickets.c.block, tickets.c.arm)
+            .group_by(tickets.c.block, tickets.c.arm, tickets.c.item)
         )
-        return {(block, arm): count for block, arm, count in self._connection.execute(query)}
+        taken: dict[int, dict[int, int]] = {}
+        for block, arm, item, count in self._connection.execute(query):
+            taken.setdefault(block, {})[arm if item is None else slot_key(arm, item)] = count
+        return taken
 
     def delete(self) -> None:
         """Removes every row of the study."""

@@ -84,6 +84,7 @@ tickets = _of_studies(
     Column("id", String(16), primary_key=True),
     Column("arm", Integer, nullable=False),
     Column("block", Integer, nullable=False),
+    Column("item", Integer),  # the item on which the arm is to be tried, if trials have items
     Column("worker", String(100), nullable=False),
     Column("issued", Double, nullable=False),
     Column("expires", Double, nullable=False),
@@ -100,6 +101,7 @@ observations = _of_studies(
     Column("arm", Integer, nullable=False),
     Column("outcome", Double, nullable=False),  # as told, in the user's units and sign
     Column("block", Integer),
+    Column("item", Integer),
     Column("told", Double, nullable=False),
     Column("ticket", String(16)),
     Column("origin", String(200)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from spectralbai.closing import Closing
@@ -58,9 +59,12 @@ class Studies(Closing):
         budget: int | None = None,
         until: float | None = None,
         failed_as: float | None = None,
+        items: Sequence[str] | None = None,
     ) -> Study:
         """Returns a new study; the arguments are explained at `Study.create`."""
-        return Study.create(name, instance, delta, self._storage, goal, budget=budget, until=until, failed_as=failed_as)
+        return Study.create(
+            name, instance, delta, self._storage, goal, budget=budget, until=until, failed_as=failed_as, items=items
+        )
 
     def open(self, name: str) -> Study:
         """Returns the study with that name."""

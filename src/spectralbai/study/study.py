@@ -8,6 +8,7 @@ is taken, the worker who asks opens the next block ahead.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from spectralbai.checks import check_integer, check_number, check_words, did_you
 from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
-from spectralbai.journal.definition import Definition, Goal
+from spectralbai.journal.definition import Definition, Goal, check_items
 from spectralbai.journal.entries import CountRows, Outcome, Outcomes, Result, Snapshot, Ticket
 from spectralbai.journal.events import Entry, Event, StudyCreated
 from spectralbai.journal.fold import Fold, OnCheck
@@ -82,6 +83,7 @@ class Study(Closing):
         budget: int | None = None,
         until: float | None = None,
         failed_as: float | None = None,
+        items: Sequence[str] | None = None,
     ) -> Study:
         """Returns a new study that finds the best arm at risk `delta`, with the graph, R and noise of `instance`.
 
@@ -89,12 +91,15 @@ class Study(Closing):
         working directory. `goal` says whether large or small outcomes are good. After `budget` trials, or at the
         time `until` (seconds since 1970), the study ends, decided or not. A failed trial counts as the outcome
         `failed_as`; if this is None, it does not count, and the trial is handed out again.
+
+        `items` are the names of the items on which options are tried, if the problem of the instance has items; without
+        them, the items of a list are called 1, 2, and so on. They are tried in a random order, drawn here.
         """
         name = check_words("name", name, 100)
-        definition = Definition(instance, delta, goal, budget, until, failed_as)
+        definition = Definition(instance, delta, goal, budget, until, failed_as, items=_shuffled(instance, items))
         # These raise errors for a definition that cannot be stored or run, before anything is written.
         created = StudyCreated(definition.as_dict(), software("SQLAlchemy"))
-        fold = Fold(definition, definition.policy.init())
+        fold = Fold(definition, definition.start())
         stored = StoredState.of(fold)
         with Storage.given(storage, create=True) as place:
             now = place.clock()
@@ -316,14 +321,14 @@ class Study(Closing):
         """Returns the tickets that count as pending, oldest first."""
         with self._upkeep.reading() as ledger:
             self._upkeep.read(ledger, with_state=False)
-            return ledger.pending(self._upkeep.now, self.definition.instance.labels)
+            return ledger.pending(self._upkeep.now, self.definition)
 
     def recent(self, most: int = 100, before: int | None = None) -> list[Result]:
         """Returns the last results told, the newest first; or the last before the result of number `before`."""
         most = check_integer("most", most, 1)
         with self._upkeep.reading() as ledger:
             self._upkeep.read(ledger, with_state=False)
-            return ledger.recent(most, before, self.definition.instance.labels)
+            return ledger.recent(most, before, self.definition)
 
     def log(self) -> tuple[Entry, ...]:
         """Returns everything that happened to the study, in order."""
@@ -374,7 +379,6 @@ class Study(Closing):
         now = self._upkeep.now
         standing, fold = self._upkeep.resume(ledger)
         fold.feed()
-        labels = fold.definition.instance.labels
         return Snapshot(
             name=self.name,
             created=self.created,
@@ -383,8 +387,21 @@ class Study(Closing):
             folded=standing.folded,
             state=fold.state,
             unprocessed=standing.results - fold.state.samples,
-            pending=ledger.pending(now, labels),
+            pending=ledger.pending(now, fold.definition),
             verdicts=tuple(ledger.verdicts(bulk=accounts)),
             failures=ledger.failures(),
             joins=ledger.joins(),
         )
+
+
+def _shuffled(instance: Instance, items: Sequence[str] | None) -> tuple[str, ...] | None:
+    """Returns the names of the items in the order in which they are tried, which nobody can foresee; None if items are
+    endless, or if there are none."""
+    of_problem = instance.problem.items if isinstance(instance, Instance) else None
+    if items is None:
+        if of_problem is None or of_problem.available is None:
+            return None
+        items = [str(number) for number in range(1, of_problem.available + 1)]
+    names = list(check_items(items, of_problem))
+    secrets.SystemRandom().shuffle(names)
+    return tuple(names)

@@ -55,7 +55,7 @@ class Tell:
                     raise Conflict(f'the ticket "{id_}" has the outcome {before!r} already; it did not fail')
                 failed.add(id_)
             elif before is None:
-                new[id_] = Told(rows[id_].arm, outcome, rows[id_].block, id_)
+                new[id_] = Told(rows[id_].arm, outcome, rows[id_].block, id_, rows[id_].item)
             elif before != outcome:
                 raise Conflict(
                     f'the ticket "{id_}" has the outcome {before!r} already, got {outcome!r}; results are never changed'
@@ -66,9 +66,10 @@ class Tell:
         if new or reasons or abandoned:
             draft.events.append(ResultsTold(tuple(new.values()), None, reasons, abandoned))
         for id_ in changed:
-            arm, block, outcome, back, why = rows[id_]
-            outcome = new[id_].outcome if id_ in new else outcome
-            rows[id_] = TicketRow(arm, block, outcome, back or id_ in failed, reasons.get(id_, why))
+            row = rows[id_]
+            outcome = new[id_].outcome if id_ in new else row.outcome
+            back, why = row.abandoned or id_ in failed, reasons.get(id_, row.failed)
+            rows[id_] = row._replace(outcome=outcome, abandoned=back, failed=why)
         return len(new) + len(failed)
 
 
@@ -124,6 +125,7 @@ def add(
     origins: Iterable[str] = (),
 ) -> int:
     """Records labels and outcomes of one origin, without tickets; see `Study.add`."""
+    check_without_items(upkeep, "Study.add_known for pairs of an option and an item")
     # What cannot be a ticket or an origin here comes from elsewhere.
     named = sorted({each for each in tickets if is_line(each, 16)})
     others = sorted({each for each in origins if is_line(each, 200)} - {origin})
@@ -144,12 +146,20 @@ def add(
                 )
             if is_recorded(draft.ledger, origin, results):
                 return 0
-            draft.events.append(ResultsTold(tuple(Told(*each, None, None) for each in results), origin))
+            draft.events.append(ResultsTold(tuple(Told(*each, None, None, None) for each in results), origin))
             return len(results)
 
         return basis.revision, fill
 
     return upkeep.write(compute, on_check=on_check)
+
+
+def check_without_items(upkeep: Upkeep, remedy: str) -> None:
+    """Raises InvalidInput if options are tried on items: a result must then say on which."""
+    if upkeep.definition.has_items:
+        raise InvalidInput(
+            f'options of the study "{upkeep.name}" are tried on items, and results must say on which; use {remedy}'
+        )
 
 
 def is_recorded(ledger: Ledger, origin: str, results: list[tuple[int, float]]) -> bool:

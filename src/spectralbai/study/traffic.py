@@ -20,7 +20,7 @@ from spectralbai.journal.entries import CountRows
 from spectralbai.journal.events import BlockOpened, Event, ResultsTold, Told
 from spectralbai.journal.fold import Fold
 from spectralbai.study.ledger import Ledger, StoredState
-from spectralbai.study.telling import add, is_recorded
+from spectralbai.study.telling import add, check_without_items, is_recorded
 from spectralbai.study.upkeep import Change, Draft, Upkeep
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ def settle(fold: Fold, arms: Indices, outcomes: Vector) -> tuple[list[Event], li
             fold.set_pulls(number, left[:size])
             events.append(BlockOpened(number, state.samples, tuple(left[:size].tolist())))
         for arm, outcome in zip(left[:size].tolist(), outcomes[len(blocks) :].tolist(), strict=False):
-            fold.queue.add(arm, outcome, number)
+            fold.queue.add(arm, outcome, number, None)
         fold.feed()
         events += fold.closings
         fold.closings.clear()
@@ -132,6 +132,7 @@ def _until_estimate(definition: Definition, state: State, arms: Indices) -> int:
 def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
     """Records trials and successes per arm; see `Study.tell_counts`."""
     upkeep.refresh()
+    check_without_items(upkeep, "tickets, from ask")
     arms, outcomes = in_order(*counted(upkeep.definition, counts), f"{upkeep.name}\n{id_}")
     results = list(zip(arms.tolist(), outcomes.tolist(), strict=True))
     if past:
@@ -149,7 +150,7 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
             _check_idle(upkeep, ledger, before)
         events, blocks = settle(fold, arms, outcomes)
         stored = StoredState.of(fold)
-        rows = tuple(Told(*each, block, None) for each, block in zip(results, blocks, strict=True))
+        rows = tuple(Told(*each, block, None, None) for each, block in zip(results, blocks, strict=True))
 
         def fill(draft: Draft) -> int | None:
             if is_recorded(draft.ledger, id_, results):
