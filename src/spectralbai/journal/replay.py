@@ -88,7 +88,9 @@ class Replay:
                     raise InvalidInput(f"a result of the ticket {ticket!r} is of another trial, or is its second")
                 self._answered.add(ticket)
             elif definition.has_items or item is not None:
-                raise InvalidInput("results must have tickets where trials have items, and no item where they have none")
+                raise InvalidInput(
+                    "results must have tickets where trials have items, and no item where they have none"
+                )
             fold.queue.add(arm, definition.check_outcome(outcome), block, item)
 
     def open(self, event: BlockOpened) -> None:

@@ -60,10 +60,20 @@ class Studies(Closing):
         until: float | None = None,
         failed_as: float | None = None,
         items: Sequence[str] | None = None,
+        seed: int | None = None,
     ) -> Study:
         """Returns a new study; the arguments are explained at `Study.create`."""
         return Study.create(
-            name, instance, delta, self._storage, goal, budget=budget, until=until, failed_as=failed_as, items=items
+            name,
+            instance,
+            delta,
+            self._storage,
+            goal,
+            budget=budget,
+            until=until,
+            failed_as=failed_as,
+            items=items,
+            seed=seed,
         )
 
     def open(self, name: str) -> Study:

@@ -8,6 +8,7 @@ is taken, the worker who asks opens the next block ahead.
 
 from __future__ import annotations
 
+import random
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 
@@ -84,6 +85,7 @@ class Study(Closing):
         until: float | None = None,
         failed_as: float | None = None,
         items: Sequence[str] | None = None,
+        seed: int | None = None,
     ) -> Study:
         """Returns a new study that finds the best arm at risk `delta`, with the graph, R and noise of `instance`.
 
@@ -93,10 +95,11 @@ class Study(Closing):
         `failed_as`; if this is None, it does not count, and the trial is handed out again.
 
         `items` are the names of the items on which options are tried, if the problem of the instance has items; without
-        them, the items of a list are called 1, 2, and so on. They are tried in a random order, drawn here.
+        them, the items of a list are called 1, 2, and so on. They are tried in a random order, drawn here; `seed` fixes
+        it, which is for simulations only: options may have been tuned on the items that come first.
         """
         name = check_words("name", name, 100)
-        definition = Definition(instance, delta, goal, budget, until, failed_as, items=_shuffled(instance, items))
+        definition = Definition(instance, delta, goal, budget, until, failed_as, items=_shuffled(instance, items, seed))
         # These raise errors for a definition that cannot be stored or run, before anything is written.
         created = StudyCreated(definition.as_dict(), software("SQLAlchemy"))
         fold = Fold(definition, definition.start())
@@ -394,7 +397,7 @@ class Study(Closing):
         )
 
 
-def _shuffled(instance: Instance, items: Sequence[str] | None) -> tuple[str, ...] | None:
+def _shuffled(instance: Instance, items: Sequence[str] | None, seed: int | None) -> tuple[str, ...] | None:
     """Returns the names of the items in the order in which they are tried, which nobody can foresee; None if items are
     endless, or if there are none."""
     of_problem = instance.problem.items if isinstance(instance, Instance) else None
@@ -403,5 +406,6 @@ def _shuffled(instance: Instance, items: Sequence[str] | None) -> tuple[str, ...
             return None
         items = [str(number) for number in range(1, of_problem.available + 1)]
     names = list(check_items(items, of_problem))
-    secrets.SystemRandom().shuffle(names)
+    chance = secrets.SystemRandom() if seed is None else random.Random(check_integer("seed", seed, 0))
+    chance.shuffle(names)
     return tuple(names)
