@@ -72,6 +72,7 @@ def test_asking_and_telling_from_a_script(study: Callable[..., Any]) -> None:
         "ticket",
         "arm",
         "label",
+        "item",
         "block",
         "worker",
         "issued",

@@ -10,14 +10,14 @@ from spectralbai.checks import check_integer, check_keys
 from spectralbai.errors import InvalidInput
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Items:
     """What is assumed of the items that options are tried on.
 
     Examples:
         >>> import spectralbai as sb
         >>> sb.Items.listed(300)
-        Items(n=300)
+        Items.listed(300)
         >>> sb.Items.fresh().described()
         'fresh items'
     """
@@ -39,6 +39,9 @@ class Items:
     def listed(cls, n: int) -> Items:
         """Returns a list of n items; means are averages over these items, each tried at most once with an option."""
         return cls(check_integer("n", n, 1))
+
+    def __repr__(self) -> str:
+        return f"Items.listed({self.n})" if self.n is not None else f"Items.fresh({self.at_hand or ''})"
 
     @property
     def available(self) -> int | None:

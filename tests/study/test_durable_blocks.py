@@ -208,15 +208,17 @@ def test_openings_that_do_not_fit_are_refused(tmp_path_factory: pytest.TempPathF
     (_, first, second), (asked, *_) = (
         [each for each in document["events"] if each["kind"] == kind][:3] for kind in ("opened", "asked")
     )
-    id_, arm, _ = asked["tickets"][0]
+    id_, arm, block, _ = asked["tickets"][0]
     without = [each for each in document["events"] if each != second]
     for bad, message in (
         (broken("opened", 0, number=1), "is no slot of a block that is open"),
         (broken("opened", 1, results=10**6), "it cannot have happened after 1000000 results"),
         (broken("opened", 0, arms=[]), "block 0 needs pulls"),
         (broken("opened", 0, arms=[5]), "block 0 needs pulls of arms that were there then"),
-        (broken("asked", 0, tickets=[[id_, arm, None]]), "`block` must be"),
-        (broken("asked", 0, tickets=[[id_, arm, 99]]), "is no slot of a block that is open"),
+        (broken("asked", 0, tickets=[[id_, arm, None, None]]), "`block` must be"),
+        (broken("asked", 0, tickets=[[id_, arm, 99, None]]), "is no slot of a block that is open"),
+        (broken("asked", 0, tickets=[[id_, arm, block, 0]]), "is no slot of a block that is open"),
+        (broken("opened", 0, items=[0] * len(first["arms"])), "block 0 needs an item of the study for each pull"),
         (broken("closed", 0, block=7), "block 7 cannot have closed"),
         (broken("closed", 0, results=1), "cannot have"),
         (document | {"events": without}, "`revision` must be"),

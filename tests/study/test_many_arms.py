@@ -105,7 +105,24 @@ def test_the_category_of_the_arm_recommended_is_first_and_those_that_are_out_say
 def test_categories_with_candidates_stand_before_those_without() -> None:
     def arm(label: str, category: str, estimate: float, lacking: float) -> ArmStatus:
         return ArmStatus(
-            label, 1, 0.25, 0, estimate, None, estimate, None, None, 0.1, None, lacking, 0, None, False, None, category
+            label,
+            1,
+            0.25,
+            0,
+            estimate,
+            None,
+            estimate,
+            None,
+            None,
+            0.1,
+            None,
+            lacking,
+            0,
+            None,
+            False,
+            None,
+            None,
+            category,
         )
 
     listed = [arm("a", "x", 0.9, 1.0), arm("b", "y", 0.5, 3.0), arm("c", "y", 0.4, 2.0), arm("d", "z", 0.7, 0.0)]

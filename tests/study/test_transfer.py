@@ -56,8 +56,8 @@ def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], pl
     with sb.Study.open("old", place) as study:
         rows = list(csv.DictReader(io.StringIO(results_as_csv(study))))
     told = [result for event in document["events"] if event["kind"] == "told" for result in event["results"]]
-    assert [float(row["outcome"]) for row in rows] == [outcome for _, outcome, _, _ in told]
-    assert [LABELS.index(row["label"]) for row in rows] == [arm for arm, _, _, _ in told]
+    assert [float(row["outcome"]) for row in rows] == [outcome for _, outcome, *_ in told]
+    assert [LABELS.index(row["label"]) for row in rows] == [arm for arm, *_ in told]
     assert {row["origin"] for row in rows} == {"pilot, of May", ""}
 
 

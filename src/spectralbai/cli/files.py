@@ -83,6 +83,18 @@ def read_table(file: Path | str) -> Iterator[CsvTable]:
         yield CsvTable.from_text(_text(_content(file)))
 
 
+def read_names(file: Path) -> tuple[str, ...]:
+    """Returns the names in a file: a name a line or, if it ends in .csv, its column "item" or else the first."""
+    if file.suffix != ".csv":
+        names = tuple(line.strip() for line in read_text(file).splitlines() if line.strip())
+    else:
+        with read_table(file) as table:
+            names = tuple(table.filled("item" if "item" in table.columns else table.columns[0]))
+    if not names:
+        raise InvalidInput(f"{file}: there is no name; write one a line")
+    return names
+
+
 def _parse(content: bytes) -> Any:
     try:
         return json.loads(_text(content), object_pairs_hook=_without_repeats, parse_constant=_refuse_constant)

@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 
 from spectralbai.arrays import Vector
-from spectralbai.checks import LARGEST_COUNT, check_delta, check_integer, check_keys, check_time, did_you_mean
+from spectralbai.checks import (
+    LARGEST_COUNT,
+    check_arm,
+    check_delta,
+    check_integer,
+    check_keys,
+    check_time,
+    check_words,
+    did_you_mean,
+)
 from spectralbai.documents import check_format
 from spectralbai.errors import InvalidInput, NotFound
 from spectralbai.instance import Instance
@@ -169,6 +178,22 @@ class Definition:
     def of(self, state: State) -> Definition:
         """Returns the definition that the study had at the time of that state."""
         return self.history[len(state.joined)]
+
+    def with_known(self, pairs: Sequence[tuple[int, int, float]], origin: str) -> Definition:
+        """Returns the definition when more pairs (arm, item, outcome) are known; those known before do not change."""
+        origin = check_words("origin", origin, 100)
+        new: dict[tuple[int, int], Known] = {}
+        for arm, item, outcome in pairs:
+            check_arm("arm", arm, self.instance.problem.n_arms)
+            if self.items is None or not 0 <= item < len(self.items):
+                raise InvalidInput(f"`item` must be the number of an item with a name, got {item}")
+            value = self.check_outcome(outcome)
+            if new.setdefault((arm, item), Known(value, origin)).outcome != value:
+                raise InvalidInput(
+                    f'"{self.instance.labels[arm]}" has two different outcomes on "{self.items[item]}", '
+                    f"{new[arm, item].outcome!r} and {value!r}; keep one"
+                )
+        return replace(self, known={**new, **self.known})
 
     def joined(self, instance: Instance) -> Definition:
         """Returns the definition after options have joined; `instance` has all options, the present ones first."""

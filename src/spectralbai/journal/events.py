@@ -269,6 +269,31 @@ class OptionsJoined(OptionsChanged):
         replay.join(self)
 
 
+class KnownPair(NamedTuple):
+    """The outcome of an arm on an item, known without a trial."""
+
+    arm: int
+    item: int
+    outcome: float
+    """In the user's units and sign."""
+
+
+@dataclass(frozen=True)
+class PairsKnown(Event):
+    """Outcomes of pairs are known from elsewhere: when their turn comes, they are recorded without a trial."""
+
+    kind = "known"
+    bulk = ("pairs",)
+    defines = True
+
+    origin: str
+    """Where they come from."""
+    pairs: tuple[KnownPair, ...]
+
+    def define(self, definition: Definition | None, time: float) -> Definition:
+        return _created(definition).with_known(self.pairs, self.origin)
+
+
 @dataclass(frozen=True)
 class StudyStopped(Event):
     """The study was stopped by hand."""
@@ -291,6 +316,7 @@ KINDS: dict[str, type[Event]] = {
         BlockClosed,
         OptionWithdrawn,
         OptionsJoined,
+        PairsKnown,
         StudyStopped,
     )
 }

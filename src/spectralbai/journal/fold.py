@@ -10,7 +10,6 @@ import numpy as np
 
 from spectralbai.arrays import Indices
 from spectralbai.errors import InvalidInput
-from spectralbai.evidence.blocks import ARM_BITS
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.events import BlockClosed, BlockOpened, Event
 from spectralbai.verdict import Verdict
@@ -92,8 +91,11 @@ class Fold:
         block = next((block for block in self.state.blocks if block.number == number), None)
         if block is None or block.free.size < block.arms.size:
             raise InvalidInput(f"block {number} is not open, or has results already")
-        same = block.items is items or (items is not None and np.array_equal(items, block.keys >> ARM_BITS))
-        if not (np.array_equal(block.arms, arms) and same):
+        same = [
+            np.array_equal([] if new is None else new, [] if old is None else old)
+            for new, old in ((arms, block.arms), (items, block.items))
+        ]
+        if not all(same):
             # Items are numbered in the order of drawing.
             new = replace(block, arms=arms, outcomes=np.full(arms.size, np.nan), items=items, draws=items)
             blocks = tuple(new if other is block else other for other in self.state.blocks)

@@ -171,12 +171,13 @@ def replay(log: Iterable[Entry], on_check: OnCheck | None = None) -> Fold:
     """Returns the fold of a whole log, whose results are told but not all processed; raises InvalidInput, with the
     place, if something in it cannot have happened."""
     entries = list(log)
+    for place, entry in enumerate(entries):
+        if isinstance(entry.event, StudyCreated) != (place == 0):
+            raise InvalidInput(f"$.events[{place}], {entry.event.kind}: a study is created once, by its first event")
     replayed = Replay(defined_by(entries))
     fold = replayed.fold
     for place, entry in enumerate(entries):
         try:
-            if isinstance(entry.event, StudyCreated) != (place == 0):
-                raise InvalidInput("a study is created once, by its first event")
             entry.event.apply(replayed)
         except InvalidInput as error:
             raise InvalidInput(f"$.events[{place}], {entry.event.kind}: {error}") from None

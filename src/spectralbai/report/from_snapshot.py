@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,11 +11,15 @@ from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Snapshot
 from spectralbai.problem import Problem
 from spectralbai.report.by_category import categories_in
-from spectralbai.report.comparison import Comparison
+from spectralbai.report.by_items import items_of
+from spectralbai.report.comparison import Comparison, Mean
 from spectralbai.report.statement import Statement, Statements
 from spectralbai.report.status import ArmStatus, Status
 from spectralbai.text.wording import as_time, finite
 from spectralbai.verdict import Verdict
+
+if TYPE_CHECKING:
+    from spectralbai.policy import Differences
 
 
 def status_of(at: Snapshot, control: int | None = None, said: Statement | None = None) -> Status:
@@ -32,15 +37,11 @@ def status_of(at: Snapshot, control: int | None = None, said: Statement | None =
     consistent = None if holds and (seen is None or seen.consistent is None) else holds
     claimed = consistent is not False
     results = state.samples + at.unprocessed
-    ended = verdict.state == "running" and definition.over(results, at.time)
+    ended = verdict.state == "running" and (definition.over(results, at.time) or state.used_up)
     arms = _arms(at, definition, said, claimed)
     end = definition.until if definition.stopped is None else definition.stopped
     if control is not None:
-        base = arms[control].known
-        arms = [
-            arm if position == control else replace(arm, against=Comparison.of(arm.known, base))
-            for position, arm in enumerate(arms)
-        ]
+        arms = _compared(at, definition, arms, control, claimed)
     return Status(
         name=at.name,
         time=as_time(at.time),
@@ -61,6 +62,7 @@ def status_of(at: Snapshot, control: int | None = None, said: Statement | None =
         consistent=consistent,
         drifting=seen is not None and seen.drifting,
         remaining=None if said.remaining is None else finite(said.remaining),
+        items=items_of(problem, state, labels),
         computing=said.remaining is None,
         rates=problem.noise.outcome_range == (0.0, 1.0) and arms[0].hits is not None,
         control=None if control is None else labels[control],
@@ -87,6 +89,9 @@ def _arms(at: Snapshot, definition: Definition, said: Statement, claimed: bool) 
     counts, means = state.received.counts, sign * (state.received.means + state.origin)
     shares = definition.instance.problem.noise.shares(means)
     graph = categories_in(definition)
+    behind = None
+    if definition.has_items and claimed and seen is not None and verdict.consistent:
+        behind = _gaps(seen.differences)
     return [
         ArmStatus(
             label=label,
@@ -105,10 +110,43 @@ def _arms(at: Snapshot, definition: Definition, said: Statement, claimed: bool) 
             joined_at=joined_at[arm],
             withdrawn=arm in state.withdrawn,
             against=None,
+            behind=None if behind is None or arm == verdict.arm else behind[arm],
             category=None if graph is None else graph.categories[graph.of_arm[arm]],
         )
         for arm, label in enumerate(labels)
     ]
+
+
+def _compared(
+    at: Snapshot, definition: Definition, arms: list[ArmStatus], control: int, claimed: bool
+) -> list[ArmStatus]:
+    """Returns the arms, compared with the control: by the items that both were tried on, where trials have items."""
+    base = arms[control].known
+    comparisons = [Comparison.of(arm.known, base) for arm in arms]
+    if definition.has_items and claimed and arms[control].estimate is not None:
+        gaps = _gaps(definition.policy.estimates(at.state, reference=control).differences)
+        flip = definition.sign < 0  # the policy is told outcomes with their signs changed
+        comparisons = [
+            replace(each, difference=mean, difference_low=low, difference_high=high)
+            for each, (mean, low, high) in zip(
+                comparisons, (gap if flip else _mirrored(gap) for gap in gaps), strict=True
+            )
+        ]
+    return [
+        arm if place == control else replace(arm, against=comparison)
+        for place, (arm, comparison) in enumerate(zip(arms, comparisons, strict=True))
+    ]
+
+
+def _gaps(differences: Differences) -> list[Mean]:
+    """Returns by how much the reference is better than each arm, with the ends of an interval."""
+    columns = differences.mean, differences.low, differences.high
+    return [(finite(mean), finite(low), finite(high)) for mean, low, high in zip(*columns, strict=True)]
+
+
+def _mirrored(gap: Mean) -> Mean:
+    mean, low, high = (None if value is None else -value + 0.0 for value in gap)
+    return mean, high, low
 
 
 def _room(definition: Definition, results: int, created: float, now: float) -> float | None:

@@ -236,6 +236,8 @@ class Report:
         yield "graph", graph
         yield "smoothness R", _smoothness(problem)
         yield "noise", problem.noise.described()
+        if problem.items is not None:
+            yield "items", problem.items.described()
         yield "stopping rule", f"{RULE} (risk proved; {self.reference})"
 
     def _known(self) -> Iterable[tuple[str, str]]:
@@ -250,6 +252,8 @@ class Report:
         if status.control is not None:
             yield f'against "{status.control}"', status.compared
         yield "evidence", status.evidence
+        if status.items is not None:
+            yield "items", status.items.described
         yield "do the data agree with R?", status.agreement
         if status.state == "running":
             unknown = "not known yet, or options look tied"

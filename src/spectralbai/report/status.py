@@ -13,6 +13,7 @@ from spectralbai.documents import check_format, number, plain
 from spectralbai.errors import NotFound
 from spectralbai.journal.entries import Ticket
 from spectralbai.report.by_category import CategoryStatus, summarised
+from spectralbai.report.by_items import ItemsStatus
 from spectralbai.report.comparison import Comparison, Mean
 from spectralbai.report.sentences import advice_of, answer_of, evidence_of
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
@@ -78,6 +79,10 @@ class ArmStatus:
     """Whether it was withdrawn: it is not tried any more, and never the answer."""
     against: Comparison | None
     """Its comparison with the control; None for the control itself, and if there is no control."""
+    behind: tuple[float | None, float | None, float | None] | None
+    """Where trials have items, how much better the recommended arm is, and the ends of an interval for that, from the
+    items that both were tried on; these intervals have a risk of delta of their own, for all pairs and times at once.
+    None for the recommended arm, where trials have no items, and if the data contradict R."""
     category: str | None
     """Its category; None in a study without categories."""
 
@@ -90,7 +95,8 @@ class ArmStatus:
     def from_dict(cls, d: Mapping[str, Any]) -> ArmStatus:
         """Returns the arm that `as_dict` wrote."""
         against = None if d["against"] is None else Comparison(**d["against"])
-        return cls(**{**{field.name: d[field.name] for field in fields(cls)}, "against": against})
+        behind = None if d["behind"] is None else tuple(d["behind"])
+        return cls(**{**{field.name: d[field.name] for field in fields(cls)}, "against": against, "behind": behind})
 
     def as_dict(self) -> dict[str, Any]:
         """Returns everything, JSON-ready."""
@@ -146,6 +152,8 @@ class Status:
     """Whether results of different blocks differ by more than noise, so that estimates are averages over time."""
     remaining: float | None
     """Forecast of the trials still needed, at the present estimate; None if it is too early or arms look tied."""
+    items: ItemsStatus | None
+    """How far the study is with its items; None if trials have none."""
     computing: bool
     """Whether the forecast, or also estimates and intervals, are missing because they are still being computed; only in
     a status that was asked for with `patience`."""
@@ -346,6 +354,7 @@ class Status:
                 **{field.name: d[field.name] for field in fields(cls)},
                 "R": tuple(map(number, R)) if isinstance(R, list) else R,
                 "verdict": Verdict.from_dict(d["verdict"]),
+                "items": None if d["items"] is None else ItemsStatus.from_dict(d["items"]),
                 "arms": tuple(ArmStatus.from_dict(each) for each in d["arms"]),
                 "pending": tuple(Ticket.from_dict(each) for each in d["pending"]),
             }
@@ -365,6 +374,7 @@ class Status:
             "verdict": self.verdict.as_dict(),
             "candidates": self.candidates,
             "categories": None if self.categories is None else [asdict(each) for each in self.categories],
+            "items": None if self.items is None else asdict(self.items),
             "arms": shown,
             "arms_not_shown": len(self.arms) - len(shown),
             "pending": [ticket.as_dict() for ticket in self.pending],

@@ -68,6 +68,15 @@ def arms_of(status: Status, arms: Sequence[ArmStatus] | None = None) -> TextTabl
     columns += [
         ("estimate", lambda arm: mean(arm.estimate)),
         ("interval", lambda arm: mean.interval(arm.low, arm.high)),
+    ]
+    gaps = [arm.behind for arm in status.arms if arm.behind is not None]
+    if gaps:
+        gap = Decimals.of(gaps, "points" if status.rates else "")
+        columns += [
+            ("behind the best", lambda arm: "" if arm.behind is None else gap(arm.behind[0])),
+            ("its interval", lambda arm: "" if arm.behind is None else gap.interval(*arm.behind[1:])),
+        ]
+    columns += [
         ("share", lambda arm: percent(arm.share)),
         ("next", lambda arm: "-" if arm.omega is None else percent(arm.omega)),
         ("pending", lambda arm: f"{arm.pending:,}" if arm.pending else ""),

@@ -5,13 +5,19 @@ from __future__ import annotations
 import hashlib
 import math
 import secrets
+import sys
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from spectralbai.evidence.blocks import unclaimed
 from spectralbai.journal.entries import Ticket
-from spectralbai.journal.events import Slot, TicketsGiven
+from spectralbai.journal.events import ResultsTold, Slot, TicketsGiven, Told
 from spectralbai.study.ledger import StoredState
 from spectralbai.study.upkeep import Change, Draft, Upkeep
+
+if TYPE_CHECKING:
+    from spectralbai.journal.definition import Definition
+    from spectralbai.policy import State
 
 
 def give(
@@ -42,6 +48,9 @@ def give(
             slots = unclaimed(state.blocks, ledger.taken(now, state), int(min(n, room)))
             if not slots:
                 return None
+            if definition.known and any(_pair(slot) in definition.known for slot in slots):
+                _tell_known(draft, state, definition)
+                return None
             pulls = tuple(Slot(id_, arm, block, item) for id_, (block, arm, item) in zip(ids, slots, strict=False))
             if on_give is not None:
                 on_give()
@@ -59,6 +68,23 @@ def give(
         if not upkeep.write(lambda: _open_ahead(upkeep)):
             upkeep.wait()
     return given
+
+
+def _pair(slot: tuple[int, int, int | None]) -> tuple[int, int | None]:
+    """Returns the arm and the item of a slot."""
+    return slot[1:]
+
+
+def _tell_known(draft: Draft, state: State, definition: Definition) -> None:
+    """Hands out every free slot whose outcome is known to the worker that is called like its origin, and tells it."""
+    known, by_origin = definition.known, dict[str, list[tuple[Slot, float]]]()
+    for block, arm, item in unclaimed(state.blocks, draft.ledger.taken(draft.now, state), sys.maxsize):
+        if item is not None and (arm, item) in known:
+            outcome, origin = known[arm, item]
+            by_origin.setdefault(origin, []).append((Slot(secrets.token_hex(8), arm, block, item), outcome))
+    for origin, results in by_origin.items():
+        told = tuple(Told(slot.arm, outcome, slot.block, slot.id, slot.item) for slot, outcome in results)
+        draft.events += [TicketsGiven(origin, draft.now, tuple(slot for slot, _ in results)), ResultsTold(told)]
 
 
 def _ids(upkeep: Upkeep, n: int, key: str | None) -> list[str]:

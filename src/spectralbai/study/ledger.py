@@ -32,7 +32,6 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from spectralbai.errors import Conflict, NotFound, StorageError
-from spectralbai.evidence.blocks import slot_key
 from spectralbai.journal.definition import Definition, Goal, is_over
 from spectralbai.journal.entries import Result, Ticket
 from spectralbai.journal.events import KINDS, BlockClosed, Entry, OptionsJoined, defined_by
@@ -395,6 +394,8 @@ class Ledger:
 
     def taken(self, now: float, state: State) -> dict[int, dict[int, int]]:
         """Returns how many trials of each key (`Block.keys`) of each open block have a result or are pending."""
+        from spectralbai.evidence.blocks import slot_key  # loaded by whoever has a state, and telling needs none
+
         if not state.blocks:
             return {}
         first = state.blocks[0].number

@@ -214,6 +214,22 @@ class Study(Closing):
             raise InvalidInput("`labels` and `outcomes` must be two lists of one length, at least 1")
         return telling.add(self._upkeep, pairs, origin, on_check, tickets, origins)
 
+    def add_known(self, labels: Sequence[str], items: Sequence[str], outcomes: Sequence[float], origin: str) -> int:
+        """Records outcomes of options on items that are known from elsewhere, all or none, with a note of their origin;
+        returns how many were new.
+
+        `ask` never hands such a pair out: when its turn comes, its outcome is recorded as if it had been tried, with
+        the origin as the worker. Which pairs are known must not depend on the order of the items. Pairs that are known
+        already, or have a result, stay as they are.
+        """
+        try:
+            pairs = list(zip(labels, items, outcomes, strict=True))
+        except (TypeError, ValueError):
+            pairs = []
+        if not pairs:
+            raise InvalidInput("`labels`, `items` and `outcomes` must be three lists of one length, at least 1")
+        return telling.add_known(self._upkeep, pairs, check_words("origin", origin, 100))
+
     def tell_counts(self, counts: CountRows, id: str, past: bool = False) -> int:
         """Records trials and successes per arm, such as a day's traffic, all or none; returns how many trials were new.
 

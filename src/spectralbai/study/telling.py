@@ -9,7 +9,7 @@ from spectralbai.checks import check_words, is_line
 from spectralbai.errors import Conflict, InvalidInput, NotFound, SpectralBAIError
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Failure, Outcomes, Ticket
-from spectralbai.journal.events import ResultsTold, TicketsAbandoned, Told
+from spectralbai.journal.events import KnownPair, PairsKnown, ResultsTold, TicketsAbandoned, Told
 from spectralbai.journal.fold import OnCheck
 from spectralbai.study.ledger import Ledger, TicketRow
 from spectralbai.study.upkeep import Change, Draft, Upkeep
@@ -152,6 +152,34 @@ def add(
         return basis.revision, fill
 
     return upkeep.write(compute, on_check=on_check)
+
+
+def add_known(upkeep: Upkeep, pairs: Sequence[tuple[str, str, float]], origin: str) -> int:
+    """Records outcomes (label, item, outcome) of pairs that are known; see `Study.add_known`."""
+    upkeep.refresh()
+    if upkeep.definition.items is None:
+        raise InvalidInput(
+            f'the study "{upkeep.name}" has no items with names, so no pairs can be known; use Study.add for past '
+            "results"
+        )
+
+    def compute() -> Change[int]:
+        basis = upkeep.basis
+        definition = basis.definition
+        given = [(definition.check_arm(label), definition.check_item(item), value) for label, item, value in pairs]
+        after = definition.with_known(given, origin)
+
+        def fill(draft: Draft) -> int:
+            new = after.known.keys() - definition.known.keys()
+            if new:
+                rows = tuple(KnownPair(*pair, after.known[pair].outcome) for pair in sorted(new))
+                draft.events.append(PairsKnown(origin, rows))
+                draft.definition = after
+            return len(new)
+
+        return basis.revision, fill
+
+    return upkeep.write(compute)
 
 
 def check_without_items(upkeep: Upkeep, remedy: str) -> None:

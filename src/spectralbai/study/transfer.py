@@ -56,10 +56,12 @@ def results_as_csv(study: Study) -> str:
     worker_of = {ticket.id: ticket.worker for ticket in records.tickets}
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("number", "label", "outcome", "told", "ticket", "worker", "origin"))
+    on = ("item",) if study.definition.has_items else ()
+    writer.writerow(("number", "label", *on, "outcome", "told", "ticket", "worker", "origin"))
     for result in records.observations:
         source = result.ticket or "", worker_of.get(result.ticket or "", ""), result.origin or ""
-        writer.writerow((result.number, labels[result.arm], repr(result.outcome), as_time(result.told), *source))
+        tried = labels[result.arm], *(study.definition.item_name(result.item) for _ in on)
+        writer.writerow((result.number, *tried, repr(result.outcome), as_time(result.told), *source))
     return text.getvalue()
 
 

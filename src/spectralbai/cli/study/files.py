@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
@@ -16,6 +16,9 @@ from spectralbai.cli.tables import as_json_text, print_json
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 from spectralbai.text.wording import in_words
+
+if TYPE_CHECKING:
+    from spectralbai.study import Study
 
 OUT = Path("report.html")
 
@@ -91,7 +94,9 @@ def import_(
     """Reads an exported study, or past results. A JSON file becomes the study NAME; the results in a CSV file are added
     to it.
 
-    Give all past results of an origin, not only those that look good. Importing the same file again does no harm.
+    Where options are tried on items, the CSV has columns option, item and outcome, or a row for each option and a
+    column for each item: pairs that are known are not handed out. Give all past results of an origin, not only those
+    that look good. Importing the same file again does no harm.
     """
     if file.suffix == ".csv":
         _import_results(name, file, origin, storage, as_json)
@@ -113,6 +118,9 @@ def _import_results(name: str, file: Path, origin: str | None, storage: str | No
     from spectralbai.inputs.table import counts_from, has_counts, observations_from
 
     with open_study(name, storage) as study:
+        if study.definition.has_items:
+            _import_known(study, file, origin, as_json)
+            return
         instance = study.definition.instance
         with read_table(file) as table:
             counts = counts_from(table, instance.labels) if has_counts(table) else None
@@ -129,3 +137,21 @@ def _import_results(name: str, file: Path, origin: str | None, storage: str | No
             new = study.add(labels, outcomes.tolist(), origin, show, tickets=tickets, origins=origins)
     words = f"recorded {in_words(new, 'result')}" if new else "all of these results are known already"
     answer(as_json, {"recorded": new, "known": len(arms) - new}, words)
+
+
+def _import_known(study: Study, file: Path, origin: str, as_json: bool) -> None:
+    """Adds the outcomes of pairs of an option and an item, which are then known without a trial."""
+    from spectralbai.inputs.outcomes import outcomes_from
+
+    with read_table(file) as table:
+        known = outcomes_from(table)
+    pairs = [
+        (a, j)
+        for a in range(len(known.options))
+        for j in range(len(known.items))
+        if known.outcomes[a, j] == known.outcomes[a, j]
+    ]
+    labels, items = [known.options[a] for a, _ in pairs], [known.items[j] for _, j in pairs]
+    new = study.add_known(labels, items, [float(known.outcomes[pair]) for pair in pairs], origin)
+    words = f"{in_words(new, 'pair')} will not be tried" if new else "all of these pairs are known already"
+    answer(as_json, {"recorded": new, "known": len(pairs) - new}, words)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
 
 from spectralbai.cli.extensions import Import
-from spectralbai.cli.files import InstanceFile, read_instance
+from spectralbai.cli.files import InstanceFile, read_instance, read_names
 from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, open_study
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 from spectralbai.text.wording import in_words
+
+if TYPE_CHECKING:
+    from spectralbai.instance import Instance
 
 
 def create(
@@ -33,16 +37,31 @@ def create(
         float | None,
         Option(help="Outcome that a failed trial counts as; if not given, it is handed out again.", metavar="VALUE"),
     ] = None,
+    items: Annotated[
+        Path | None,
+        Option(
+            help="What options are tried on, such as questions: a name a line, or a CSV with a column item. The answer "
+            "is about these items, in any order.",
+            metavar="FILE",
+        ),
+    ] = None,
+    fresh: Annotated[
+        bool, Option("--fresh", help="The items are a random sample: the answer is about all that are like them.")
+    ] = False,
     storage: StorageUrl = None,
     as_json: Json = False,
     modules: Import = None,
 ) -> None:
     """Creates a study of the options in an instance file."""
     end = None if until is None else _time(until)
-    instance = read_instance(file)
+    if fresh and items is None:
+        raise InvalidInput("--fresh is about the items of --items; give the file that holds the sample")
+    instance, names = read_instance(file), None
+    if items is not None:
+        instance, names = _on_items(instance, read_names(items), fresh)
     from spectralbai.study import Study
 
-    limits: dict[str, Any] = {"budget": budget, "until": end, "failed_as": failed_as}
+    limits: dict[str, Any] = {"budget": budget, "until": end, "failed_as": failed_as, "items": names}
     made = Study.create(name, instance, delta, storage, goal, **limits)  # type: ignore[arg-type]  # checked inside
     words = f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}'
     with made as study:
@@ -145,6 +164,21 @@ def upgrade(
     words = f"converted from version {before} to {version()}" if before < version() else "nothing to convert"
     words += "" if backup is None else f"; the file as it was is {backup}"
     answer(as_json, {"before": before, "now": version(), "backup": backup}, words)
+
+
+def _on_items(instance: Instance, names: tuple[str, ...], fresh: bool) -> tuple[Instance, tuple[str, ...]]:
+    """Returns the instance whose options are tried on the items with these names, and the names."""
+    from dataclasses import replace
+
+    from spectralbai.items import Items
+
+    given = Items.fresh(len(names)) if fresh else Items.listed(len(names))
+    if instance.problem.items not in (None, given):
+        raise InvalidInput(
+            f"the instance is about {instance.problem.items.described()}, and --items about {given.described()}; "
+            "leave out one"
+        )
+    return replace(instance, problem=replace(instance.problem, items=given)), names
 
 
 def _confirm(name: str, results: str) -> None:

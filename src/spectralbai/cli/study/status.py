@@ -84,6 +84,8 @@ def _evidence(status: Status) -> Iterator[str]:
     yield f"goal {status.goal}, delta = {status.delta:g}, rule betting (risk proved)"
     yield status.evidence
     yield f"do the data agree with R? {status.agreement}"
+    if status.items is not None:
+        yield status.items.described
     if status.joined:
         yield status.joined
     if status.unprocessed:
@@ -127,10 +129,11 @@ def _compared(status: Status, arms: Sequence[ArmStatus]) -> Iterator[str | Table
 
 def _pending(status: Status) -> Iterator[str | Table]:
     if status.pending:
-        table = study_table("pending ticket", "option", "worker", "expires")
+        on = () if status.items is None else ("item",)
+        table = study_table("pending ticket", "option", *on, "worker", "expires")
         for ticket in status.pending[:20]:
             each = ticket.as_dict()
-            table.add_row(each["ticket"], each["label"], each["worker"], each["expires"])
+            table.add_row(each["ticket"], each["label"], *(each[name] for name in on), each["worker"], each["expires"])
         yield ""
         yield table
         if len(status.pending) > 20:

@@ -34,7 +34,8 @@ def ask(
 ) -> None:
     """Says what to try next.
 
-    Prints a line per trial: its ticket, then its label. Prints nothing, with exit code 0, once the study has decided.
+    Prints a line per trial: its ticket, then its label and, where options are tried on items, a tab and the item.
+    Prints nothing, with exit code 0, once the study has decided.
     """
     with open_study(name, storage) as study, held_back() as hold:
         with progress("choosing trials"):
@@ -44,7 +45,10 @@ def ask(
         if as_json:
             lines = [as_json_text([ticket.as_dict() for ticket in tickets])]
         else:
-            lines = [f"{ticket.id} {ticket.label}\n" for ticket in tickets]
+            lines = [
+                f"{ticket.id} {ticket.label}" + ("\n" if ticket.item is None else f"\t{ticket.item}\n")
+                for ticket in tickets
+            ]
         written = 0
         try:
             for line in lines:
