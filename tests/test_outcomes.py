@@ -46,7 +46,7 @@ BAD: list[tuple[str, dict[str, str], str]] = [
     (LONG.replace("q3,b", ",b"), {}, 'line 7, column "item": the cell is empty'),
     (LONG.replace("2,x", "2,y"), {}, 'line 7, column "cluster": item "q3" is in cluster "y", but in "x" on line 4'),
     (LONG.replace("b,2,x", "b,2,"), {}, 'line 7, column "cluster": the cell is empty'),
-    (LONG.replace("b,", "a,"), {}, 'there is one option, "a"'),
+    (LONG.replace("b,", "a,"), {}, 'line 5: option "a" already has an outcome on item "q2", on line 3'),
     (LONG.replace("outcome", "outcom"), {}, 'there is no column "outcome"; did you mean "outcom"?'),
     (LONG, {"outcome": "score"}, 'there is no column "score"; the columns are item, option, outcome, cluster'),
     (LONG, {"cluster": "document"}, 'there is no column "document"'),

@@ -144,3 +144,10 @@ def test_errors_name_the_file(tmp_path: Path) -> None:
         Table.from_csv(str(tmp_path / "none.csv"))
     with pytest.raises(InvalidInput, match="cannot be read: Is a directory"):
         Table.from_csv(tmp_path)
+
+
+def test_a_table_of_one_option_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "one.csv"
+    file.write_text("option,item,outcome\na,q1,0.5\na,q2,0.25\n")
+    with pytest.raises(InvalidInput, match='there is one option, "a"; a choice needs at least two'):
+        Table.from_csv(file)

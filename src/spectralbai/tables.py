@@ -131,7 +131,10 @@ class Table:
             (('b', 'q2'),)
         """
         with about(path):
-            return cls(*outcomes_from(CsvTable.from_text(_text(path)), option, item, outcome, cluster))
+            outcomes = outcomes_from(CsvTable.from_text(_text(path)), option, item, outcome, cluster)
+            if len(outcomes.options) < 2:
+                raise InvalidInput(f'there is one option, "{outcomes.options[0]}"; a choice needs at least two')
+            return cls(*outcomes)
 
     @property
     def n_options(self) -> int:

@@ -54,7 +54,6 @@ def _long(table: CsvTable, names: tuple[str, ...], cluster: str | None) -> Outco
     labels = [table.filled(name) for name in names[:2]]
     cells = table.column(names[2])
     options, items = ({label: at for at, label in enumerate(dict.fromkeys(column))} for column in labels)
-    _check_options(options)
     outcomes = _nowhere(len(options), len(items))
     line_of: dict[tuple[str, str], int] = {}
     for *pair, cell, line in zip(*labels, cells, table.lines, strict=True):
@@ -97,11 +96,6 @@ def _wide(table: CsvTable) -> Outcomes:
         cells = zip(row[1:], items, strict=True)
         outcomes[a] = [table.finite(cell, line, item, BLANK) if cell else math.nan for cell, item in cells]
     return Outcomes(outcomes, options, items, None)
-
-
-def _check_options(options: dict[str, int]) -> None:
-    if len(options) < 2:
-        raise InvalidInput(f'there is one option, "{next(iter(options))}"; a choice needs at least two')
 
 
 def _nowhere(n_options: int, n_items: int) -> Matrix:

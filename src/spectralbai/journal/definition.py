@@ -187,7 +187,8 @@ class Definition:
             check_arm("arm", arm, self.instance.problem.n_arms)
             if self.items is None or not 0 <= item < len(self.items):
                 raise InvalidInput(f"`item` must be the number of an item with a name, got {item}")
-            value = self.check_outcome(outcome)
+            pair = f'the outcome of "{self.instance.labels[arm]}" on "{self.items[item]}"'
+            value = self.instance.problem.noise.check_outcome(pair, outcome) + 0.0
             if new.setdefault((arm, item), Known(value, origin)).outcome != value:
                 raise InvalidInput(
                     f'"{self.instance.labels[arm]}" has two different outcomes on "{self.items[item]}", '

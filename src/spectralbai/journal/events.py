@@ -288,7 +288,8 @@ class PairsKnown(Event):
 
     origin: str
     """Where they come from."""
-    pairs: tuple[KnownPair, ...]
+    pairs: tuple[KnownPair, ...] = ()
+    """Empty where long parts are left out."""
 
     def define(self, definition: Definition | None, time: float) -> Definition:
         return _created(definition).with_known(self.pairs, self.origin)

@@ -90,7 +90,7 @@ def _arms(at: Snapshot, definition: Definition, said: Statement, claimed: bool) 
     shares = definition.instance.problem.noise.shares(means)
     graph = categories_in(definition)
     behind = None
-    if definition.has_items and claimed and seen is not None and verdict.consistent:
+    if definition.has_items and claimed and seen is not None and at.verdicts:
         behind = _gaps(seen.differences)
     return [
         ArmStatus(

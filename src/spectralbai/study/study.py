@@ -284,7 +284,8 @@ class Study(Closing):
         if verdict.decided or (shares is not None and definition.over(state.samples, self._upkeep.now)):
             shares = (np.arange(len(labels)) == verdict.arm).astype(np.float64)
         if shares is None:
-            shares = np.full(len(labels), 1 / len(labels))
+            shares = np.ones(len(labels))
+            shares[list(state.withdrawn)] = 0.0
         return dict(zip(labels, (shares / shares.sum()).tolist(), strict=True))
 
     def abandon(self, *tickets: Ticket | str) -> None:
