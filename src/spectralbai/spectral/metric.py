@@ -63,8 +63,8 @@ class Metric:
     def compare(self, nu: Vector, leader: int, radii: Vector, tolerance: float) -> Comparisons:
         """Returns the comparisons of a leader with every arm, for estimates `nu` (n_arms,) of all means.
 
-        With a graph they are the best of those at a few prices of smoothness (theory 18.6).
-        `radii` is R in the form of `Components.radii`.
+        With a graph they are the best of those at a few prices of smoothness (theory 18.6). `radii` is R in the form of
+        `Components.radii`.
         """
         if self.problem.unstructured:
             return self._pairs(nu, leader, tolerance)
