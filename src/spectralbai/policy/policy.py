@@ -28,6 +28,7 @@ from spectralbai.policy.estimates import Differences, Estimates
 from spectralbai.policy.every_result import EveryResult
 from spectralbai.policy.first_pulls import empty_components
 from spectralbai.policy.reader import RuleReader, Verdicts
+from spectralbai.policy.results import Results, check_arms, check_items
 from spectralbai.policy.state import State
 from spectralbai.problem import Problem
 from spectralbai.sampling import TIED, Rng, SamplingRule
@@ -262,7 +263,7 @@ class Policy:
         waiting = np.empty(0, dtype=np.intp)
         if pending is not None:
             arms, items = pending
-            waiting = slot_keys(self._check_arms(arms), self._check_items(items, np.size(arms)))
+            waiting = slot_keys(check_arms(self.problem, arms), check_items(self.problem, items, np.size(arms)))
         return self.schedule.pairs(state, n, waiting)
 
     def ask_slots(
@@ -318,24 +319,10 @@ class Policy:
     ) -> tuple[State, tuple[Verdicts, ...]]:
         """Returns what `tell` returns, and the verdicts at each time that the rules were read meanwhile."""
         self._check_state(state)
-        pulled, outcomes = self._check_results(arms, rewards)
-        numbers = None
-        if blocks is not None and pulled.size:
-            numbers = np.atleast_1d(np.asarray(blocks))
-            if numbers.dtype.kind not in "iu" or numbers.shape != pulled.shape:
-                raise InvalidInput(
-                    f"`blocks` must be one whole number per arm, got {blocks!r}; use the numbers that ask_slots returns"
-                )
-        if (items is None) != (self.problem.items is None):
-            raise InvalidInput(
-                "`items` must be given, the item of each result, since the problem has items"
-                if items is None
-                else "`items` must be left out, since the problem has no items"
-            )
-        tried = None if items is None else self._check_items(items, pulled.size)
-        if pulled.size and state.samples == 0:
-            state = replace(state, origin=float(outcomes[0]))
-        return self.schedule.take(state, pulled, outcomes - state.origin, numbers, tried)
+        told = Results.checked(self.problem, arms, rewards, blocks, items)
+        if told.arms.size and state.samples == 0:
+            state = replace(state, origin=float(told.outcomes[0]))
+        return self.schedule.take(state, told.arms, told.outcomes - state.origin, told.blocks, told.items)
 
     def play(self, tape: Tape, max_samples: int, rng: Rng = None) -> State:
         """Returns the state at the end of a simulated run on the outcomes of a tape, or after `max_samples` results."""
@@ -561,34 +548,3 @@ class Policy:
                 f"({', '.join(self.reader.rules)}), got {given[0]} and {given[1]} ({', '.join(state.stopping)}); start "
                 "from policy.init()"
             )
-
-    def _check_results(self, arms: ArrayLike, rewards: ArrayLike) -> tuple[Indices, Vector]:
-        try:
-            values, given = (np.atleast_1d(np.asarray(each)) for each in (arms, rewards))
-        except (TypeError, ValueError):  # ragged
-            raise InvalidInput("`arms` and `rewards` must be two lists of one length, got lists within lists") from None
-        if values.ndim != 1 or values.shape != given.shape:
-            raise InvalidInput(
-                f"`arms` and `rewards` must be two lists of one length, got shapes {values.shape} and {given.shape}"
-            )
-        return self._check_arms(values), self.problem.noise.check_outcomes("rewards", rewards)
-
-    def _check_arms(self, arms: ArrayLike) -> Indices:
-        values = np.atleast_1d(np.asarray(arms))
-        if values.dtype.kind not in "iu" or (
-            values.size and not 0 <= values.min() <= values.max() < self.problem.n_arms
-        ):
-            for arm in values.tolist():
-                check_arm("arms", arm, self.problem.n_arms)
-        return values.astype(np.intp)
-
-    def _check_items(self, items: ArrayLike, n: int) -> Indices:
-        values = np.atleast_1d(np.asarray(items))
-        known = None if self.problem.items is None else self.problem.items.available
-        if values.size == 0 == n:
-            return values.astype(np.intp)
-        if values.dtype.kind not in "iu" or values.shape != (n,) or not 0 <= values.min() <= values.max() < 2**31:
-            raise InvalidInput(f"`items` must be one whole number per arm, got {items!r}; use those of ask_items")
-        if known is not None and values.max() >= known:
-            raise InvalidInput(f"`items` must be below {known}, the number of items, got {values.max()}")
-        return values.astype(np.intp)

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from spectralbai.arrays import Indices, Mask, Matrix, Vector
@@ -62,19 +63,33 @@ class Metric:
     def compare(self, nu: Vector, leader: int, radii: Vector, tolerance: float) -> Comparisons:
         """Returns the comparisons of a leader with every arm, for estimates `nu` (n_arms,) of all means.
 
-        `radii` is R in the form of `Components.radii`.
+        With a graph they are the best of those at a few prices of smoothness (theory 18.6). `radii` is R in the form of
+        `Components.radii`.
         """
         if self.problem.unstructured:
             return self._pairs(nu, leader, tolerance)
-        best = self._nothing(nu.size)
-        if not self._pencil.alive[leader]:
-            return best
-        for price in PRICES:
-            found = self._at(price, nu, leader, radii, tolerance)
-            better = found.value > best.value
-            for values, others in zip(best, found, strict=True):
-                values[better] = others[better]
-        return best
+        answer = self._nothing(nu.size)
+        graph, pencil, responses = _graph(self.problem), self._pencil, self._responses
+        if not pencil.alive[leader]:
+            return answer
+        means, shrink = nu[self.arms], responses.shrink
+        along = pencil.along(means)
+        apart = np.zeros((nu.size, along.size))  # e_leader - e_i, in the pencil's coordinates
+        apart[pencil.alive] = pencil.basis_of(leader) - pencil.basis
+        with np.errstate(divide="ignore", invalid="ignore"):
+            press = np.maximum(((shrink * along) @ apart.T + tolerance) / (shrink @ (apart**2).T), 0.0)
+        press[~(pencil.alive & np.isfinite(press))] = 0.0
+        z, rest, turned = responses.against(leader, press, self._widened(self._start(along, means)))
+        most = graph.most(rest, radii) - press * tolerance
+        lead, variance = z @ means - most, (turned * z).sum(axis=2)
+        good = (press > 0) & (lead > 0) & (variance > 0)
+        good[:, leader] = False
+        value = np.where(good, lead, 0.0) ** 2 / np.where(good, variance, 1.0)
+        best = value.argmax(axis=0)
+        use = np.flatnonzero(value.max(axis=0))
+        for values, others in zip(answer, (z, most, lead, variance), strict=True):
+            values[use] = others[best[use], use]
+        return answer
 
     def project(self, means: Vector, radii: Vector) -> Vector:
         """Returns about the closest means with S <= R; `means` (n_arms,) counts for the arms tried."""
@@ -139,37 +154,58 @@ class Metric:
         answer.variance[arms] = V[place, place] + V[use, use] - 2 * V[place, use]
         return answer
 
-    def _at(self, price: float, nu: Vector, leader: int, radii: Vector, tolerance: float) -> Comparisons:
-        """Returns comparisons by best responses at one price of smoothness (theory 18.6)."""
+    @cached_property
+    def _responses(self) -> _Responses:
         graph, pencil = _graph(self.problem), self._pencil
-        shrink = pencil.shrink(price)
-        along = pencil.along(nu[self.arms])
-        apart = np.zeros((nu.size, shrink.size))  # c_i = e_leader - e_i, in the pencil's coordinates
-        apart[pencil.alive] = pencil.basis_of(leader) - pencil.basis
-        with np.errstate(divide="ignore", invalid="ignore"):
-            press = np.maximum((apart @ (shrink * along) + tolerance) / (apart**2 @ shrink), 0.0)
-        press[~pencil.alive | ~np.isfinite(press)] = 0.0
-        z = self.inverse @ nu[self.arms] - (shrink * (along - press[:, None] * apart)) @ pencil.pull
-        sums = np.zeros((nu.size, graph.n_components))
-        sums[:, graph.of_arm[leader]] += press
-        sums[np.arange(nu.size), graph.of_arm] -= press
-        z = self._balanced(z, sums)
-        rest = z @ graph.root[self.arms] + press[:, None] * (graph.root - graph.root[leader])
-        most = graph.most(rest, radii) - press * tolerance
-        lead = z @ nu[self.arms] - most
-        variance = ((z @ self.covariance) * z).sum(axis=1)
-        good = (press > 0) & (lead > 0) & (variance > 0) & pencil.alive
-        good[leader] = False
-        return Comparisons(z, most, np.where(good, lead, 0.0), np.where(good, variance, 1.0))
+        shrink = pencil.shrink(PRICES[:, None])
+        rows = np.zeros((PRICES.size, graph.of_arm.size, self.arms.size))
+        rows[:, pencil.alive] = (pencil.basis * shrink[:, None]) @ pencil.pull
+        rows = self._widened(self._balanced(rows, graph.member))
+        rows[:, :, self.arms.size : -self.arms.size] -= graph.root
+        return _Responses(self.arms.size, shrink, rows)
+
+    def _start(self, along: Vector, means: Vector) -> Matrix:
+        """Returns the directions of (18.6) without a rival, one row per price."""
+        pencil, shrink = self._pencil, self._responses.shrink
+        z = self.inverse @ means - (shrink * along) @ pencil.pull
+        return self._balanced(z, np.zeros(_graph(self.problem).n_components))
+
+    def _widened(self, z: Matrix) -> Matrix:
+        """Returns directions z, followed by z F and by z times the covariance."""
+        return np.concatenate([z, z @ _graph(self.problem).root[self.arms], z @ self.covariance], axis=-1)
 
     def _balanced(self, z: Matrix, sums: Matrix) -> Matrix:
         """Returns the directions, changed so that they have exactly these `sums` over each component: without this
         z.mu has no bound, since the level of a component is free."""
-        of_arm = _graph(self.problem).of_arm[self.arms]
-        member = (of_arm[:, None] == np.arange(sums.shape[1])).astype(np.float64)
+        member = _graph(self.problem).member[self.arms]
         size = np.maximum(member.sum(axis=0), 1.0)
         balanced: Matrix = z + ((sums - z @ member) / size) @ member.T
         return balanced
+
+
+@dataclass(frozen=True, eq=False)
+class _Responses:
+    """What best responses at all prices of smoothness need, for every leader and all estimates (theory 18.6).
+
+    The direction of a leader b against arm i is a start plus `press` times the difference of two rows, of b and of i:
+    so no matrices are multiplied for every leader.
+    """
+
+    n_tried: int
+    shrink: Matrix
+    """The factor of each coordinate of the pencil, one row per price."""
+    rows: Matrix
+    """For each price and arm a row z over the arms tried, z F - F of the arm, and z times the covariance."""
+
+    def against(self, leader: int, press: Matrix, start: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+        """Returns (z, r F, z times the covariance) for each price and arm, r what z is without press (e_leader - e_i).
+
+        `press` and `start` have one row per price.
+        """
+        wide = self.rows[:, leader, None] - self.rows
+        wide *= press[:, :, None]
+        wide += start[:, None]
+        return wide[:, :, : self.n_tried], wide[:, :, self.n_tried : -self.n_tried], wide[:, :, -self.n_tried :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,6 +221,12 @@ class _Graph:
     """Component of each column of `root`."""
     radii: Vector
 
+    @cached_property
+    def member(self) -> Matrix:
+        """1 where an arm, by row, belongs to a component, by column."""
+        member: Matrix = (self.of_arm[:, None] == np.arange(self.n_components)).astype(np.float64)
+        return member
+
     def most(self, along: Matrix, radii: Vector) -> Vector:
         """Returns the largest z.mu of smooth means (theory 18.5), for rows z F of z that sum to zero over each
         component."""
@@ -193,7 +235,7 @@ class _Graph:
             member = np.ones((self.column.size, 1))
         else:
             member = (self.column[:, None] == np.arange(self.n_components)).astype(np.float64)
-        most: Vector = np.sqrt((tense @ member) * radii).sum(axis=1)
+        most: Vector = np.sqrt((tense @ member) * radii).sum(axis=-1)
         return most
 
     def roughness(self, mu: Vector) -> Vector:
@@ -278,8 +320,8 @@ class _Pencil:
         """Returns the coordinates of the metric times the means of the arms tried."""
         return self.basis[self.place].T @ (self.inverse @ means)
 
-    def shrink(self, price: float) -> Vector:
-        """Returns the factor of each coordinate at a price of smoothness."""
+    def shrink(self, price: float | Matrix) -> NDArray[np.float64]:
+        """Returns the factor of each coordinate at a price of smoothness; one row for each price of a column."""
         return 1 / np.maximum(self.theta + price * (1 - self.theta), 1e-300)
 
     def smoothed(self, price: float, along: Vector, means: Vector) -> Vector:
