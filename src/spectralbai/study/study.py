@@ -149,7 +149,8 @@ class Study(Closing):
         on_give: Callable[[], object] | None = None,
     ) -> list[Ticket]:
         """Returns tickets for the trials to do next: at most n, and at least one while the study runs. There are none
-        once it has decided, the data contradict R, or all trials, of the budget or on all items, are done or handed out.
+        once it has decided, the data contradict R, or all trials of the budget, or on the items that there are, are
+        done or handed out.
 
         Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
         is: its trial may then be handed out again. Whether a result comes in time must not depend on its value.
