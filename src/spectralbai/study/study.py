@@ -31,8 +31,10 @@ from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
 from spectralbai.study.asking import give
 from spectralbai.study.ledger import Ledger, Mark, StoredState, find_marks, insert_study
+from spectralbai.study.pairs import table_of
 from spectralbai.study.storage import Storage
 from spectralbai.study.upkeep import Draft, Upkeep, undamaged
+from spectralbai.tables import Table
 from spectralbai.text.wording import as_time
 from spectralbai.verdict import Verdict
 
@@ -351,6 +353,21 @@ class Study(Closing):
         with self._upkeep.reading() as ledger:
             self._upkeep.read(ledger, with_state=False)
             return ledger.recent(most, before, self.definition)
+
+    def table(self, most: int | None = None) -> Table:
+        """Returns the outcomes told so far of options on items, as a table: the items that any option was tried on, in
+        the order in which they were begun. If there are more than `most`, so many of them, at equal steps.
+
+        Pairs without an outcome are `missing`; of two outcomes of a pair, the first told counts.
+        """
+        most = None if most is None else check_integer("most", most, 1)
+        with self._upkeep.reading() as ledger:
+            self._upkeep.read(ledger, with_state=False)
+            table = table_of(ledger, self.definition, most)
+        if table is None:
+            told = "no outcome on an item is told yet" if self.definition.has_items else "its options have no items"
+            raise InvalidInput(f'the study "{self.name}" has no table: {told}')
+        return table
 
     def log(self) -> tuple[Entry, ...]:
         """Returns everything that happened to the study, in order."""

@@ -15,7 +15,7 @@ from spectralbai.journal.definition import named_items
 from spectralbai.service import models
 from spectralbai.service.answers import Answer, as_json
 from spectralbai.service.routes.common import Key, Name, TheShelf, answers
-from spectralbai.study import Definition, Study, export_study, results_as_csv
+from spectralbai.study import Definition, Study, export_study, results_as_csv, table_as_csv
 from spectralbai.text.wording import as_time
 
 router = APIRouter(tags=["studies"])
@@ -140,6 +140,17 @@ def export(name: Name, shelf: TheShelf) -> Response:
 def results_table(name: Name, shelf: TheShelf) -> Response:
     """Returns the results of a study as a table."""
     text = shelf.use(name, results_as_csv)
+    return Response(
+        text.encode("utf-8", "backslashreplace"),
+        media_type="text/csv; charset=utf-8",
+        headers=_download(name, "csv"),
+    )
+
+
+@router.get("/api/studies/{name}/table.csv", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+def table(name: Name, shelf: TheShelf) -> Response:
+    """Returns the outcomes of options on items: a row for each option, a column for each item that was begun."""
+    text = table_as_csv(shelf.use(name, lambda study: study.table()))
     return Response(
         text.encode("utf-8", "backslashreplace"),
         media_type="text/csv; charset=utf-8",
