@@ -47,6 +47,21 @@ def invert_lower(factor: Matrix) -> Matrix:
 
 
 @njit
+def solve_factored(size: int, factor: Matrix, x: Vector) -> Vector:
+    """Returns `x`, changed in place to the solution y of C C' y = x for a lower triangular C; of the two, the first
+    `size` rows count."""
+    for a in range(size):
+        for j in range(a):
+            x[a] -= factor[a, j] * x[j]
+        x[a] /= factor[a, a]
+    for a in range(size - 1, -1, -1):
+        x[a] /= factor[a, a]
+        for j in range(a):
+            x[j] -= factor[a, j] * x[a]
+    return x
+
+
+@njit
 def diagonalise(u: Vector, edges: Edges) -> tuple[Matrix, Vector, Vector]:
     """Returns (basis, theta, rough); the first column of each block is its constant vector.
 
