@@ -258,7 +258,7 @@ def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) ->
     for corrector in range(2):
         pull = (target_w - p * infeasible) / w
         rhs = units * (pull @ descent + target_z / omega + missing * mean - stationarity)
-        base = units * solve_factored(rhs.size, factor, rhs)
+        base = units * solve_factored(units.size, factor, rhs)
         d_eta = (base.sum() + omega.sum() - 1.0) / by_eta.sum()
         d_omega = base - by_eta * d_eta
         d_s = (pull.sum() - missing) / ratio.sum() - mean @ d_omega
