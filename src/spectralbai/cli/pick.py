@@ -132,11 +132,12 @@ def pick(
     study_name = check_words("name", f"{options.stem} on {items.stem}"[:100] if name is None else name, 100)
     page = Output("--out", out, PAGE, force)
     these, those = _entries("option", options), _entries("item", items)
-    graph, R = _similar(options, similar, step, common)
+    graph, R, remarks = _similar(options, similar, step, common)
     question = Question(these, those, **common, budget=budget, failed_as=failed_as, graph=graph, R=R)
     _ = question.definition  # raises errors before anything is written
     score = Command(Template.parsed(run, these, those), timeout)
-    scores = {} if known is None else _known(known, question)
+    scores, used = ({}, ()) if known is None else _known(known, question)
+    _remark((*remarks, *used))
     settings = dict(jobs=jobs, retries=retries)
     _pick(question, study_name, storage, seed, score, scores, settings, page, as_json)
 
@@ -204,14 +205,14 @@ def _entries(role: Role, file: Path) -> Entries:
 
 def _similar(
     options: Path | None, similar: str | None, step: float | None, common: dict[str, Any]
-) -> tuple[Graph | None, float]:
-    """Returns the graph that columns of the options make, and R; None if no column is named."""
+) -> tuple[Graph | None, float, tuple[str, ...]]:
+    """Returns the graph that columns of the options make, R, and remarks; no graph if no column is named."""
     import math
 
     if (similar is None) != (step is None):
         raise InvalidInput("--similar and --step go together: which options are alike, and how much neighbours differ")
     if similar is None:
-        return None, math.inf
+        return None, math.inf, ()
     if options is None or options.suffix != ".csv":
         raise InvalidInput("--similar names columns of OPTIONS, which must be a CSV file then")
     from spectralbai.inputs.from_tables import Choices, instance_from
@@ -227,14 +228,13 @@ def _similar(
             called=lambda choice: called.get(choice, f"--{choice}"),
         )
         made = instance_from(choices, table)
-    print_plain(*made.remarks, err=True)
     problem = made.instance.problem
     assert isinstance(problem.R, float)
-    return problem.graph, problem.R
+    return problem.graph, problem.R, made.remarks
 
 
-def _known(file: Path, question: Any) -> dict[tuple[str, str], float]:
-    """Returns the outcomes in a file that are about these options and items."""
+def _known(file: Path, question: Any) -> tuple[dict[tuple[str, str], float], tuple[str, ...]]:
+    """Returns the outcomes in a file that are about these options and items, and a remark."""
     from spectralbai.inputs.outcomes import outcomes_from
     from spectralbai.picking.carry_out import check_known
 
@@ -249,8 +249,12 @@ def _known(file: Path, question: Any) -> dict[tuple[str, str], float]:
         check_known(question, ours)
     left = len(scores) - len(ours)
     others = f"; {left:,} are of other options or items" if left else ""
-    typer.echo(f"{file}: {len(ours):,} outcomes are known{others}", err=True)
-    return ours
+    return ours, (f"{file}: {len(ours):,} outcomes are known{others}",)
+
+
+def _remark(remarks: tuple[str, ...]) -> None:
+    for remark in remarks:
+        typer.echo(remark, err=True)
 
 
 def _check_replay(**others: object) -> None:
@@ -273,10 +277,11 @@ def _replay(
     from spectralbai.picking.replay import replay
     from spectralbai.tables import Table
 
-    graph, R = _similar(options, similar, step, common)
+    graph, R, remarks = _similar(options, similar, step, common)
     table = Table.from_csv(file)
     if graph is not None and options is not None:
         table = _in_order(table, _entries("option", options), file)
+    _remark(remarks)
     with progress("replaying"), about(file):
         done = replay(table, **common, graph=graph, R=R, seed=seed)
     if as_json:

@@ -69,9 +69,11 @@ def result_of(question: Question, study: Study, status: Status) -> Pick:
     trials = 0
     for result in records.observations:
         ticket = tickets[result.ticket or ""]
+        if ticket.failed is not None and definition.failed_as is None:
+            continue  # written off: the option was held back
         trials += ticket.worker != KNOWN
         at = result.arm, items[str(definition.item_name(result.item))]
-        if np.isnan(outcomes[at]) and (ticket.failed is None or definition.failed_as is not None):
+        if np.isnan(outcomes[at]):
             outcomes[at] = result.outcome
     reasons = {ticket.arm: ticket.failed for ticket in records.tickets if ticket.failed is not None}
     withdrawn = {arm: each.label for arm, each in enumerate(status.arms) if each.withdrawn}

@@ -49,7 +49,7 @@ class Command:
             raise TrialFailed(f"exit code {code}" + (f": {said}" if said else ""))
         line = _last_line(stdout)
         try:
-            outcome = float(line)
+            outcome = float(line.replace("_", "?"))
         except ValueError:
             outcome = math.nan
         if not math.isfinite(outcome):
