@@ -16,6 +16,7 @@ import numpy as np
 
 from spectralbai.checks import check_integer, check_number, check_words, did_you_mean
 from spectralbai.closing import Closing
+from spectralbai.documents import software
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition, Goal, named_items
@@ -28,7 +29,6 @@ from spectralbai.report.by_items import MOST_ITEMS
 from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.report import Report
 from spectralbai.report.statement import Statements
-from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
 from spectralbai.study.asking import give
 from spectralbai.study.ledger import Ledger, Mark, StoredState, find_marks, insert_study
