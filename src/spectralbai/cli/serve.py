@@ -21,6 +21,8 @@ app = typer.Typer(invoke_without_command=True)
 token = typer.Typer(no_args_is_help=True, help="Who may call the service.")
 app.add_typer(token, name="token")
 
+LOCKED = 5.0
+"""Seconds that a request waits for a database that others keep locked: fewer than its client waits for the answer."""
 Tokens = Annotated[
     Path | None,
     Option(
@@ -83,7 +85,7 @@ def serve(
 
         logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    with Studies(storage, connections=40) as studies:
+    with Studies(storage, connections=40, patience=LOCKED) as studies:
         server = Server(make_app(studies, access, Limits(rate=rate, burst=4 * rate)), host, port)
         with held_back() as hold, visitors(studies if sample else None):
             hold()  # the server handles Ctrl-C: it finishes running requests first

@@ -15,8 +15,10 @@ from spectralbai.service import models, problems
 from spectralbai.service.access import Access
 from spectralbai.service.events import EVERY, Events
 from spectralbai.service.gate import Gate
+from spectralbai.service.lanes import lanes
 from spectralbai.service.limits import Limits
 from spectralbai.service.metrics import Metrics
+from spectralbai.service.readiness import Readiness
 from spectralbai.service.routes import ROUTERS
 from spectralbai.service.shelf import Shelf
 from spectralbai.service.tells import Tells
@@ -55,7 +57,9 @@ def make_app(
         ],
     )
     app.state.shelf = Shelf(studies)
-    app.state.tells = Tells(app.state.shelf)
+    app.state.lanes = lanes()
+    app.state.tells = Tells(app.state.shelf, app.state.lanes["tell"])
+    app.state.readiness = Readiness(studies, app.state.lanes["ready"])
     app.state.access, app.state.metrics = access, metrics
     app.state.events = Events(studies, every)
     for router in ROUTERS:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from spectralbai.errors import Busy, SpectralBAIError
+from spectralbai.errors import Busy
 from spectralbai.service.answers import as_json
 from spectralbai.study import Studies
 
@@ -119,7 +119,7 @@ class Events:
             await asyncio.sleep(self._every)
             try:
                 now = {beat.study: beat for beat in await self._beats()}
-            except SpectralBAIError as error:  # for example busy: the next query may succeed
+            except Exception as error:  # for example busy, or no thread is left: the next query may succeed
                 logging.getLogger(__name__).warning("%s", error)
                 continue
             changes: list[Change] = [beat for name, beat in now.items() if self._last.get(name) != beat]

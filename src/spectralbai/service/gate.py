@@ -23,7 +23,7 @@ COOKIE = "spectralbai"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 METHODS = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 """Methods that metrics count one by one; clients can make up any number of others."""
-PUBLIC = frozenset({"/api/health", "/api/session", "/api/login", "/api/logout", "/api/openapi.json"})
+PUBLIC = frozenset({"/api/health", "/api/ready", "/api/session", "/api/login", "/api/logout", "/api/openapi.json"})
 """Paths that need no token. The files of the page need none either, because they contain no data."""
 READING = frozenset({"/api/plan", "/api/instances"})
 """Paths that a read-only token may call although the method is not GET, because they change nothing."""
