@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spectralbai.documents import plain
+from spectralbai.documents import plain, software
 from spectralbai.journal.definition import RULE, Definition
 from spectralbai.journal.entries import Snapshot
 from spectralbai.journal.records import Records
@@ -23,7 +23,6 @@ from spectralbai.report.page import PAGE, figure
 from spectralbai.report.statement import Statement
 from spectralbai.report.status import MANY_ARMS, ArmStatus, Status
 from spectralbai.report.tables import TextTable, arms_of, categories_of, comparisons_of
-from spectralbai.software import software
 from spectralbai.text.html import paged, pairs, paragraph, script, table
 from spectralbai.text.wording import MOST_NAMED, as_time, in_words
 from spectralbai.verdict import Verdict

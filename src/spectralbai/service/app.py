@@ -11,6 +11,7 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
+from spectralbai.documents import software
 from spectralbai.service import models, problems
 from spectralbai.service.access import Access
 from spectralbai.service.events import EVERY, Events
@@ -22,7 +23,6 @@ from spectralbai.service.readiness import Readiness
 from spectralbai.service.routes import ROUTERS
 from spectralbai.service.shelf import Shelf
 from spectralbai.service.tells import Tells
-from spectralbai.software import software
 from spectralbai.study import Studies
 
 PAGE = Path(__file__).parent / "page"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
+from spectralbai.documents import software
 from spectralbai.service import models
 from spectralbai.service.access import Access, Token
 from spectralbai.service.answers import Answer
@@ -15,7 +16,6 @@ from spectralbai.service.metrics import Metrics
 from spectralbai.service.problems import problem
 from spectralbai.service.readiness import Readiness
 from spectralbai.service.routes.common import Name, TheShelf, answers
-from spectralbai.software import software
 
 router = APIRouter(tags=["service"])
 
