@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import socket
 import threading
 import time
@@ -14,10 +15,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from fastapi.routing import APIRoute
 from sqlalchemy import select
 
 import spectralbai as sb
+from spectralbai.service import make_app
 from spectralbai.service.lanes import Lane, Left
+from spectralbai.service.routes import ROUTERS
 from spectralbai.study.schema import studies as rows
 from tests.study.contract import SCORES
 
@@ -144,3 +148,10 @@ def test_who_waits_too_long_is_refused_and_who_left_is_not_served() -> None:
         assert calls == [3]
 
     asyncio.run(all_calls())
+
+
+def test_every_route_has_a_lane_or_waits_for_nothing(studies: sb.Studies) -> None:
+    schema = make_app(studies).openapi()
+    endpoints = [route.endpoint for router in ROUTERS for route in router.routes if isinstance(route, APIRoute)]
+    assert len(endpoints) == sum(len(methods) for methods in schema["paths"].values())
+    assert all(inspect.iscoroutinefunction(endpoint) for endpoint in endpoints)

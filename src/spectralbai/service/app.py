@@ -41,6 +41,7 @@ def make_app(
     """Returns the service for these studies, an ASGI application. Every `every` seconds it checks for changes that
     listeners are told about."""
     access = Access() if access is None else access
+    limits = Limits() if limits is None else limits
     metrics = Metrics()
     app = FastAPI(
         title="spectralbai",
@@ -52,7 +53,7 @@ def make_app(
         redoc_url=None,
         redirect_slashes=False,
         middleware=[
-            Middleware(Gate, access=access, limits=Limits() if limits is None else limits, metrics=metrics),
+            Middleware(Gate, access=access, limits=limits, metrics=metrics),
             Middleware(GZipMiddleware, minimum_size=4000, compresslevel=4),  # not for events
         ],
     )
@@ -60,6 +61,7 @@ def make_app(
     app.state.lanes = lanes()
     app.state.tells = Tells(app.state.shelf, app.state.lanes["tell"])
     app.state.readiness = Readiness(studies, app.state.lanes["ready"])
+    app.state.limits = limits
     app.state.access, app.state.metrics = access, metrics
     app.state.events = Events(studies, every)
     for router in ROUTERS:

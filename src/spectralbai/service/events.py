@@ -21,8 +21,8 @@ RETRY = 1000
 """Milliseconds after which a browser that has lost the connection tries again."""
 HEARTBEAT = 15.0
 """After this many seconds without an event, something is sent, so that proxies do not close the connection."""
-MOST_LISTENERS = 1000
-"""Most streams of one process at the same time."""
+MOST_LISTENERS = 500
+"""Most streams of one process at the same time: half of its connections."""
 MOST_WAITING = 1000
 """Most events that wait for a slow listener; then the oldest are dropped, which does no harm, since later events of a
 study replace earlier ones."""

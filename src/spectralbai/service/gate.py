@@ -86,7 +86,7 @@ class Gate:
             self._metrics.count(scope["method"] if scope["method"] in METHODS else "other", route, status, seconds)
             # A proxy passes on an address that the client may have made up, so it is escaped like the path.
             client = (scope.get("client") or ("-",))[0]
-            LOG.info("%r %s %r %d %.1f ms", client, scope["method"], shown, status, 1000 * seconds)
+            LOG.info("%r %s %r %d %.1f ms", client, scope["method"], shown[:200], status, 1000 * seconds)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """Returns the response to a request that is refused; otherwise None, and notes in the scope who makes it."""

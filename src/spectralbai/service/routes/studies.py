@@ -159,6 +159,7 @@ def results_table(name: Name, shelf: TheShelf) -> Response:
 
 
 @router.get("/api/studies/{name}/table.csv", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+@on("long")
 def table(name: Name, shelf: TheShelf) -> Response:
     """Returns the outcomes of options on items: a row for each option, a column for each item that was begun."""
     text = table_as_csv(shelf.use(name, lambda study: study.table()))

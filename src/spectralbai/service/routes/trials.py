@@ -73,6 +73,7 @@ def add(name: Name, body: models.PastResults, shelf: TheShelf) -> Response:
 
 
 @router.post("/known", responses=answers(models.Recorded))
+@on("change")
 def add_known(name: Name, body: models.KnownOutcomes, shelf: TheShelf) -> Response:
     """Records outcomes of options on items that are known from elsewhere: these pairs are not handed out."""
     labels, items, outcomes = ([getattr(row, column) for row in body.rows] for column in ("label", "item", "outcome"))
