@@ -469,3 +469,30 @@ def test_folds_may_come_from_a_generator() -> None:
     X, y = IRIS
     search = RaceSearchCV(GaussianNB(), SMOOTHING, cv=KFold(12, shuffle=True, random_state=0).split(X, y)).fit(X, y)
     assert search.n_splits_ == 12 and search.trials_ > 12
+
+
+class Counting:
+    """A callback that counts the fits that it hears of."""
+
+    def __init__(self) -> None:
+        self.leaves = 0
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **data: Any) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator: Any, context: Any, **data: Any) -> bool:
+        self.leaves += context.task_name == "candidate-split-evaluation"
+        return False
+
+
+def test_callbacks_hear_of_every_fit() -> None:
+    counting = Counting()
+    X = table(n_folds=50)
+    search = scripted(X).set_callbacks(counting).fit(X)
+    assert counting.leaves == search.trials_
