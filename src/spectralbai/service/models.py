@@ -207,6 +207,7 @@ class Session(Reply):
     needed: bool = Field(description="Whether a token is needed.")
     access: Literal["none", "read-only", "read-write"]
     label: str | None
+    study: str | None = Field(description="The only study that the token is for, or null.")
 
 
 class Line(Reply):
