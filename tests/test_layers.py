@@ -27,6 +27,9 @@ LAYERS: list[dict[str, str]] = [
         "client": "studies of a service, with the interface of a study; needs the standard library only",
     },
     {
+        "picking": "the best of some options on some items, by running a command or a function on pairs of the two",
+    },
+    {
         "study": "live experiments in a database: Studies, Study, upkeep of the kept state, ledger (all SQL), storage",
     },
     {

@@ -25,6 +25,7 @@ from spectralbai.journal.events import Entry, Event, StudyCreated
 from spectralbai.journal.fold import Fold, OnCheck
 from spectralbai.journal.records import Records
 from spectralbai.report import Status
+from spectralbai.report.by_items import MOST_ITEMS
 from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.report import Report
 from spectralbai.report.statement import Statements
@@ -151,7 +152,8 @@ class Study(Closing):
         on_give: Callable[[], object] | None = None,
     ) -> list[Ticket]:
         """Returns tickets for the trials to do next: at most n, and at least one while the study runs. There are none
-        once it has decided, the data contradict R, or all trials of the budget are done or handed out.
+        once it has decided, the data contradict R, or all trials of the budget, or on the items that there are, are
+        done or handed out.
 
         Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
         is: its trial may then be handed out again. Whether a result comes in time must not depend on its value.
@@ -325,8 +327,9 @@ class Study(Closing):
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
             at, log = self._snapshot(ledger), ledger.log(bulk=False)
+            outcomes = table_of(ledger, at.definition, MOST_ITEMS) if at.definition.has_items else None
         # Outside the transaction, because this computes and may have to compile.
-        return Report.of(at, Records.of(log), self.versions, base, self._statements.read(at))
+        return Report.of(at, Records.of(log), self.versions, base, self._statements.read(at), outcomes)
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a report needs, as of one instant."""
