@@ -56,6 +56,7 @@ verify-plans: $(READY)
 verify-kills: $(READY)
 	$(BIN)/python -m verification.kills
 	$(BIN)/python -m verification.study
+	$(BIN)/python -m verification.pick
 
 verify-service: $(BENCH)
 	$(BIN)/python -m verification.service
