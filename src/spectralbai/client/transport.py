@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from spectralbai.errors import Busy, Conflict, InvalidInput, NotFound, SpectralBAIError, StorageError
+from spectralbai.errors import Busy, Conflict, Damaged, InvalidInput, NotFound, SpectralBAIError, StorageError
 
 KINDS: dict[str, type[SpectralBAIError]] = {
     "refused": InvalidInput,
@@ -22,6 +22,7 @@ KINDS: dict[str, type[SpectralBAIError]] = {
     "conflict": Conflict,
     "busy": Busy,
     "broken": StorageError,
+    "damaged": Damaged,
     "unexpected": StorageError,
 }
 """The exception to raise for each kind of problem; for kinds not listed it is `InvalidInput`."""

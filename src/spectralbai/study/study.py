@@ -30,11 +30,12 @@ from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.report import Report
 from spectralbai.report.statement import Statements
 from spectralbai.study import changes, telling, traffic
+from spectralbai.study.acting import actor
 from spectralbai.study.asking import give
 from spectralbai.study.ledger import Ledger, Mark, StoredState, find_marks, insert_study
 from spectralbai.study.pairs import table_of
 from spectralbai.study.storage import Storage
-from spectralbai.study.upkeep import Draft, Upkeep, undamaged
+from spectralbai.study.upkeep import Draft, Upkeep
 from spectralbai.tables import Table
 from spectralbai.text.wording import as_time
 from spectralbai.verdict import Verdict
@@ -108,10 +109,11 @@ class Study(Closing):
         fold = Fold(definition, definition.start())
         stored = StoredState.of(fold)
         with Storage.given(storage, create=True) as place:
-            now = place.clock()
+            now = float(place.clock())
             if until is not None and until <= now:
                 raise InvalidInput(f"`until` must be in the future, got {as_time(until)}, and it is {as_time(now)}")
-            log = [Entry(number, now, event) for number, event in enumerate((created, *fold.openings()), 1)]
+            log = [Entry(1, now, created, actor())]
+            log += [Entry(number, now, event) for number, event in enumerate(fold.openings(), 2)]
             with place.writing() as connection:
                 insert_study(connection, name, log, definition, stored)
             return cls.named(name, place, place is not storage)
@@ -302,7 +304,7 @@ class Study(Closing):
         """Deletes the study with all its tickets and results, for good; processes that have it open get NotFound."""
         with self._upkeep.writing() as ledger:
             ledger.standing(lock=True)  # all writers lock the study's row first
-            ledger.delete()
+            ledger.delete(self._upkeep.now, actor())
 
     def status(self, control: str | None = None, patience: float | None = None) -> Status:
         """Returns the status of the study; every option is compared with the one labelled `control`, if given.
@@ -326,7 +328,7 @@ class Study(Closing):
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
-            at, log = self._snapshot(ledger), ledger.log(bulk=False)
+            at, log = self._snapshot(ledger), ledger.log()
             outcomes = table_of(ledger, at.definition, MOST_ITEMS) if at.definition.has_items else None
         # Outside the transaction, because this computes and may have to compile.
         return Report.of(at, Records.of(log), self.versions, base, self._statements.read(at), outcomes)
@@ -404,7 +406,7 @@ class Study(Closing):
     @property
     def versions(self) -> dict[str, str]:
         """Versions of the software that created the study."""
-        with self._upkeep.reading() as ledger, undamaged(self.name):
+        with self._upkeep.reading() as ledger:
             created = ledger.log([StudyCreated.kind])[0].event
         assert isinstance(created, StudyCreated)
         return created.versions
