@@ -48,6 +48,10 @@ OUTCOMES = {
 """What a check must find every change of."""
 
 
+class Spread(Exception):
+    """Damage of one study did harm to another."""
+
+
 def filled(file: Path) -> None:
     """Makes a storage with two studies."""
     rng = random.Random(1)
@@ -119,10 +123,11 @@ def use_everything(url: str) -> bool:
         with suppress(sb.SpectralBAIError):
             studies.export_readable(name)
         other = studies.open("b")
-        assert other.tell(other.ask()[0], 0.25) and other.status().results
-        assert studies.check("b").sound
+        if not (other.tell(other.ask()[0], 0.25) and other.status().results and studies.check("b").sound):
+            raise Spread('the study "b" is damaged too')
         studies.delete(name)
-        assert [each.name for each in studies.list()] == ["b"]
+        if [each.name for each in studies.list()] != ["b"]:
+            raise Spread(f'"{name}" is still there')
         return sound
 
 
@@ -153,7 +158,7 @@ def campaign(storages: int, folder: Path, seed: int = 0) -> Counter[str]:
                     changed = connection.execute(query, values[-1:]).fetchall() != before
         try:
             sound = use_everything(f"sqlite:///{copy}")
-        except sb.SpectralBAIError as error:
+        except (sb.SpectralBAIError, Spread) as error:
             if kind != "bit":
                 raise SystemExit(f"{place}, {change} {values}: {error}") from None
             sound = False  # the file itself is damaged, which is a sentence too
