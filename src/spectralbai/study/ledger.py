@@ -34,6 +34,7 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from spectralbai.errors import Conflict, NotFound, StorageError
+from spectralbai.journal.body import LARGE
 from spectralbai.journal.definition import Definition, Goal, is_over
 from spectralbai.journal.entries import Result, Ticket
 from spectralbai.journal.events import KINDS, BlockClosed, Entry, OptionsJoined, defined_by
@@ -282,6 +283,13 @@ def _sound_result(row: Row[Any]) -> Row[Any]:
     return row
 
 
+def _whole(value: Any) -> int:
+    """Returns a value of a column of numbers of arms, blocks or items; raises Damage if it cannot be one."""
+    if type(value) is not int or not 0 <= value < LARGE:
+        raise Damage("a row of its tickets or results was changed")
+    return value
+
+
 class TicketRow(NamedTuple):
     """What is recorded of a ticket."""
 
@@ -491,7 +499,7 @@ class Ledger:
         """Returns the items that some arm has a result on, in the order of drawing."""
         these = (observations.c.study == self._id) & observations.c.item.is_not(None)
         query = select(observations.c.item).where(these).distinct().order_by(observations.c.item)
-        return list(self._connection.execute(query).scalars())
+        return [_whole(item) for item in self._connection.execute(query).scalars()]
 
     def outcomes(self, items: Sequence[int] | None = None) -> Iterator[tuple[int, int, float]]:
         """Yields (arm, item, outcome) of each result on an item, or on one of these items; those of a pair in the order
@@ -501,7 +509,7 @@ class Ledger:
         here = observations.c.item
         for those in [here.is_not(None)] if items is None else map(here.in_, _parts(items)):
             for row in self._connection.execute(query.where(those)):
-                yield row.arm, row.item, row.outcome
+                yield _whole(row.arm), _whole(row.item), row.outcome
 
     def results_of(self, origin: str) -> list[tuple[int, float]]:
         """Returns (arm, outcome) of the results of an origin, in the order told."""
@@ -557,7 +565,7 @@ class Ledger:
         """Returns how many trials of an arm failed, for each that has some."""
         these = (tickets.c.study == self._id) & tickets.c.failed.is_not(None)
         query = select(tickets.c.arm, func.count()).where(these).group_by(tickets.c.arm)
-        return {arm: count for arm, count in self._connection.execute(query)}
+        return {_whole(arm): count for arm, count in self._connection.execute(query)}
 
     def pending(self, now: float, definition: Definition) -> tuple[Ticket, ...]:
         """Returns the pending tickets."""
@@ -585,7 +593,8 @@ class Ledger:
         )
         taken: dict[int, dict[int, int]] = {}
         for block, arm, item, count in self._connection.execute(query):
-            taken.setdefault(block, {})[arm if item is None else slot_key(arm, item)] = count
+            key = _whole(arm) if item is None else slot_key(_whole(arm), _whole(item))
+            taken.setdefault(_whole(block), {})[key] = count
         return taken
 
     def delete(self, now: float, by: str) -> None:
