@@ -19,6 +19,7 @@ from spectralbai.closing import Closing
 from spectralbai.documents import software
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
+from spectralbai.journal.body import LARGE
 from spectralbai.journal.definition import Definition, Goal, named_items
 from spectralbai.journal.entries import CountRows, Outcome, Outcomes, Result, Snapshot, Ticket
 from spectralbai.journal.events import Entry, Event, StudyCreated
@@ -110,8 +111,9 @@ class Study(Closing):
         stored = StoredState.of(fold)
         with Storage.given(storage, create=True) as place:
             now = float(place.clock())
-            if until is not None and until <= now:
-                raise InvalidInput(f"`until` must be in the future, got {as_time(until)}, and it is {as_time(now)}")
+            end = definition.until
+            if end is not None and end <= now:
+                raise InvalidInput(f"`until` must be in the future, got {as_time(end)}, and it is {as_time(now)}")
             log = [Entry(1, now, created, actor())]
             log += [Entry(number, now, event) for number, event in enumerate(fold.openings(), 2)]
             with place.writing() as connection:
@@ -313,7 +315,7 @@ class Study(Closing):
         those that are not there after so many seconds are None, and `Status.computing` says so; ask again for them.
         """
         if patience is not None:
-            patience = check_number("patience", patience, "a number of seconds", low=0.0, strict=False)
+            patience = min(check_number("patience", patience, "a number of seconds", low=0.0, strict=False), LEASE)
         self._upkeep.catch_up(patience=patience)
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
@@ -354,7 +356,8 @@ class Study(Closing):
 
     def recent(self, most: int = 100, before: int | None = None) -> list[Result]:
         """Returns the last results told, the newest first; or the last before the result of number `before`."""
-        most = check_integer("most", most, 1)
+        most = min(check_integer("most", most, 1), LARGE)
+        before = None if before is None else min(check_integer("before", before, 0), LARGE)
         with self._upkeep.reading() as ledger:
             self._upkeep.read(ledger, with_state=False)
             return ledger.recent(most, before, self.definition)
