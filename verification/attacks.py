@@ -212,6 +212,7 @@ def measure(name: str, storage: str, folder: Path, seconds: float, tokens: Path,
 def full_disk(storage: str, file: Path, tokens: Path, token: str) -> None:
     """Fills the disk of a service while it is told results."""
     with served(storage, tokens, room=file.stat().st_size + 400_000) as url:
+        sb.Client(url, token).open("worked")  # waits until it serves
         study = sb.Client(url, token, patience=0).open("worked")
         acknowledged: dict[str, float] = {}
         refusal: sb.StorageError | None = None
