@@ -25,7 +25,8 @@ def campaign(storage: str, times: int, folder: Path) -> tuple[int, int]:
     of results in them."""
     name, told = f"study {secrets.token_hex(4)}", folder / secrets.token_hex(4)
     told.touch()
-    sb.Study.create(name, INSTANCE, 1e-9, storage).close()
+    problem = sb.Problem(INSTANCE.problem.graph, INSTANCE.problem.R, sigma=100.0)  # nothing is decided for long
+    sb.Study.create(name, sb.Instance(problem, INSTANCE.mu), 0.05, storage).close()
     workers = [start(storage, name, seed, str(told)) for seed in range(WORKERS)]
     sizes: list[int] = []
     try:
