@@ -330,7 +330,8 @@ class Status:
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows."""
-        shown = [html.paragraph(each) for each in (self.answer, *self.advice)]
+        items = () if self.items is None else (self.items.described,)
+        shown = [html.paragraph(each) for each in (self.answer, *self.advice, *items)]
         if self.categories is not None:
             table = categories_of(self)
             shown.append(html.table(table.headings, table.rows[:MOST_ROWS]))
