@@ -499,6 +499,20 @@ class ItemStudyContract(TrialContract):
         assert len(table.missing) == table.outcomes.size - 12
         assert not set(table.missing) & set(pairs)
 
+    def test_of_two_results_of_a_pair_the_first_counts(self, studies: Any) -> None:
+        study = studies.create("second", self.LISTED, 0.05, items=ITEMS)
+        (late,) = study.ask(1)
+        study.abandon(late)
+        (again,) = study.ask(1)
+        assert (again.label, again.item) == (late.label, late.item)
+        assert study.tell_many([(again, 1.0), (late, 0.0)]) == 2
+        table = study.table()
+        assert table.outcomes[again.arm, 0] == 1.0 and len(table.missing) == 4
+        assert study.status().results == 2, "both are there"
+        pairs = answered(study)
+        assert len(pairs) == len(set(pairs)) and (late.label, late.item) not in pairs
+        assert study.table().outcomes[again.arm, 0] == 1.0
+
     def test_a_budget_of_pairs_is_a_limit(self, studies: Any) -> None:
         study = studies.create("little", self.LISTED, 0.05, items=ITEMS, budget=21)
         assert len(answered(study)) == 21
