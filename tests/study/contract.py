@@ -519,6 +519,19 @@ class ItemStudyContract(TrialContract):
         status = study.status()
         assert status.state == "ended" and status.items.missing > 0
 
+    def test_what_was_known_is_not_of_the_budget(self, studies: Any) -> None:
+        study = studies.create("budget", self.LISTED, 0.05, items=ITEMS, budget=12)
+        labels, items = LABELS[:3] * 40, [item for item in ITEMS for _ in range(3)]
+        outcomes = [TABLE[LABELS.index(label)][ITEMS.index(item)] for label, item in zip(labels, items, strict=True)]
+        assert study.add_known(labels, items, outcomes, "last year") == 120
+        assert len(answered(study)) == 12
+        status = study.status()
+        assert (status.state, status.trials) == ("ended", 12)
+        assert status.items.known == status.results - 12 > 12
+        assert f"{status.items.known} outcomes were known without a trial" in status.items.described
+        assert status.answer.startswith(f"Ended with the budget, after {status.results} results")
+        assert [each.state for each in studies.list()] == ["ended"]
+
 
 def events_of(study: Any) -> Any:
     """The events of a study, as an export has them."""

@@ -165,6 +165,11 @@ class Status:
     pending: tuple[Ticket, ...]
 
     @property
+    def trials(self) -> int:
+        """Number of results of trials: the budget is about these, not about outcomes known from elsewhere."""
+        return self.results - (0 if self.items is None else self.items.known)
+
+    @property
     def risk(self) -> float:
         """The proved bound on the probability of a wrong answer since arms last joined: delta, or 2 delta if arms were
         withdrawn. It holds if joins and withdrawals do not depend on outcomes."""

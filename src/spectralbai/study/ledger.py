@@ -63,6 +63,8 @@ class Standing(NamedTuple):
     defined: int
     """Revision of the last event that changed the definition: it identifies the definition."""
     results: int
+    known: int
+    """Number of results that were known from elsewhere, without a trial."""
     due: int
     """Number of results at which the stored state must be updated, even if no block closes before."""
     oldest: int | None
@@ -71,6 +73,11 @@ class Standing(NamedTuple):
     """Results that the oldest open block misses."""
     claimed: float
     """Time until which a worker has promised to update the stored state."""
+
+    @property
+    def trials(self) -> int:
+        """Number of results of trials: budgets are about these."""
+        return self.results - self.known
 
     @property
     def behind(self) -> bool:
@@ -87,6 +94,7 @@ class Mark(NamedTuple):
     revision: int
     folded: int
     results: int
+    known: int
     options: int
     goal: Goal
     delta: float
@@ -98,7 +106,7 @@ class Mark(NamedTuple):
 
     def state(self, now: float) -> str:
         """Returns the state of the study in one word."""
-        over = is_over(self.results, now, self.budget, self.until, self.stopped)
+        over = is_over(self.results - self.known, now, self.budget, self.until, self.stopped)
         return "ended" if self.progress == "running" and over else self.progress
 
 
@@ -141,6 +149,7 @@ def insert_study(
         "folded": 0,
         "defined": 0,
         "results": 0,
+        "known": 0,
         "due": 0,
         "claimed": 0.0,
         "options": 0,
@@ -226,7 +235,9 @@ class Ledger:
         self._insert(observations, rows.results)
         self._change_tickets(rows.changes)
         revision = before.revision + len(entries)
-        after = before._replace(revision=revision, results=before.results + len(rows.results))
+        after = before._replace(
+            revision=revision, results=before.results + len(rows.results), known=before.known + rows.known
+        )
         columns: dict[str, Any] = {}
         if definition is not None:
             after = after._replace(defined=revision)

@@ -47,6 +47,7 @@ studies = Table(
     Column("defined", Integer, nullable=False),  # revision of the last event that changed the definition
     # What is to be done:
     Column("results", Integer, nullable=False),  # results told so far
+    Column("known", Integer, nullable=False),  # how many of them were known from elsewhere
     Column("due", Integer, nullable=False),  # number of results at which the stored state must be updated
     Column("oldest", Integer),  # number of the oldest open block, if any
     Column("missing", Integer),  # results that this block still needs; at 0 the stored state must be updated, too
