@@ -295,7 +295,7 @@ def test_the_storage_may_come_from_the_environment(
         (("import", "x", "cut.json"), "cut.json: line 1, column"),
         (
             ("import", "x", "instance.json"),
-            'error: the format of an exported study must be "spectralbai-export/5", got',
+            'error: the format of an exported study must be "spectralbai-export/6", got',
         ),
         (("import", "x", "cut.json", "--origin", "x"), "--origin is for past results in a CSV file"),
         (
@@ -327,7 +327,7 @@ def test_bad_input_is_one_sentence_and_changes_nothing(
         "fine.csv": "label,trials,successes\nplain,2,1\n",
     }.items():
         (folder / name).write_text(text)
-    (folder / "cut.json").write_text('{"format": "spectralbai-export/5", "na')
+    (folder / "cut.json").write_text('{"format": "spectralbai-export/6", "na')
     ticket = study("ask", "pages").stdout.split()[0]
     before = study("export", "pages").stdout
     files = sorted(folder.rglob("*"))
@@ -389,6 +389,7 @@ def test_a_study_on_items_from_a_script(prompts: Callable[..., Any], folder: Pat
     assert not {("terse", "question 1"), ("terse", "question 2"), ("few shots", "question 2")} & tried
     status = prompts("status", "prompts")
     assert "Decided after" in status.stdout and "12 of 12 items are done" in status.stdout
+    assert prompts("check", "prompts").code == 0, "the table of results and the log agree"
     written = prompts("export", "prompts", "--table", "--out", "scores.csv")
     assert written.stdout.startswith("The table is in scores.csv: 3 options on 12 items")
     table = sb.Table.from_csv(folder / "scores.csv")
@@ -461,6 +462,7 @@ def test_every_command_has_help_and_json_where_it_answers() -> None:
         "import",
         "delete",
         "upgrade",
+        "check",
     }
     for name in set(names) - {"export"}:  # which prints JSON anyway
         assert "as_json" in names[name].callback.__annotations__

@@ -153,7 +153,7 @@ def check_arm(name: str, value: Any, n_arms: int) -> int:
 
 def check_memory(what: str, needed: float, remedy: str) -> None:
     """Raises `InvalidInput` if `what` needs more bytes than half of the memory of this machine."""
-    installed = _memory()
+    installed, needed = _memory(), min(needed, 1e300)  # a whole number may be larger than any float
     if installed is not None and needed > installed / 2:
         raise InvalidInput(
             f"{what} would need about {needed / 1e9:,.1f} GB of memory, and this machine has "

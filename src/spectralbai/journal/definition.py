@@ -104,13 +104,13 @@ class Definition:
                 raise InvalidInput(f"a label must be one line without blanks at its ends, got {label!r}; rename it")
         if self.items is not None:
             object.__setattr__(self, "items", check_items(self.items, self.instance.problem.items))
-        if self.goal not in ("max", "min"):
+        if not isinstance(self.goal, str) or self.goal not in ("max", "min"):
             raise InvalidInput(f"`goal` must be max or min, got {self.goal!r}")
         if self.budget is not None:
             check_integer("budget", self.budget, 1, LARGEST_COUNT)
         for name in ("until", "stopped"):
             if getattr(self, name) is not None:
-                check_time(name, getattr(self, name))
+                object.__setattr__(self, name, check_time(name, getattr(self, name)))
         if self.failed_as is not None:
             noise = self.instance.problem.noise
             object.__setattr__(self, "failed_as", noise.check_outcome("failed_as", self.failed_as))
