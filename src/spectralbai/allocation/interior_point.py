@@ -251,6 +251,9 @@ def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) ->
     normal *= units.reshape(-1, 1) * units
     np.fill_diagonal(normal, 1.0)
     factor = np.linalg.cholesky(normal)
+    scale = np.diag(factor).copy()
+    factor /= scale  # into the form that `solve_factored` takes
+    np.fill_diagonal(factor, scale**2)
     by_eta = units * solve_factored(units.size, factor, units.copy())
 
     target_w = -p * w

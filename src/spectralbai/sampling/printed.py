@@ -101,15 +101,15 @@ def smooth_means(
     if rough <= R:
         return 0.0
     for _ in range(SEARCH_STEPS):
-        # The factor C of diag(weights) + 2 gamma L = C C'.
+        # The factors C D C' of diag(weights) + 2 gamma L: D on the diagonal, C below.
         for a in range(n):
             for b in range(a + 1):
                 entry = 2.0 * gamma * laplacian[a, b]
                 if a == b:
                     entry += weights[a]
                 for k in range(b):
-                    entry -= factor[a, k] * factor[b, k]
-                factor[a, b] = np.sqrt(entry) if a == b else entry / factor[b, b]
+                    entry -= factor[a, k] * factor[b, k] * factor[k, k]
+                factor[a, b] = entry if a == b else entry / factor[b, b]
             lam[a] = weights[a] * mu[a]
         solve_factored(n, factor, lam)
         rough = 0.0

@@ -49,14 +49,14 @@ def invert_lower(factor: Matrix) -> Matrix:
 
 @njit
 def solve_factored(size: int, factor: NDArray[Any], x: NDArray[Any]) -> Vector:
-    """Returns `x`, changed in place to the solution y of C C' y = x for a lower triangular C; of the two, the first
-    `size` rows count."""
+    """Returns `x`, changed in place to the solution y of C D C' y = x; `factor` holds D on its diagonal, and below it C,
+    whose own diagonal is 1. Of all three the first `size` rows count."""
     for a in range(size):
         for j in range(a):
             x[a] -= factor[a, j] * x[j]
+    for a in range(size):
         x[a] /= factor[a, a]
     for a in range(size - 1, -1, -1):
-        x[a] /= factor[a, a]
         for j in range(a):
             x[j] -= factor[a, j] * x[a]
     return x
