@@ -49,7 +49,7 @@ def invert_lower(factor: Matrix) -> Matrix:
 
 @njit
 def solve_factored(size: int, factor: NDArray[Any], x: NDArray[Any]) -> Vector:
-    """Returns `x`, changed in place to the solution y of C D C' y = x; `factor` holds D on its diagonal, and below it C,
+    """Returns `x`, changed in place to the solution y of C D C' y = x. `factor` holds D on its diagonal and C below it,
     whose own diagonal is 1. Of all three the first `size` rows count."""
     for a in range(size):
         for j in range(a):
