@@ -15,6 +15,7 @@ def empty_components(problem: Problem, counts: Vector) -> Indices:
     return np.flatnonzero(np.bincount(problem.components, counts) == 0)
 
 
+FIRST_TOGETHER = 10
 FIRST_ITEMS = 2
 """Number of items that arms are tried on at first."""
 
@@ -30,6 +31,9 @@ def first_items(problem: Problem, issued: Vector, drawn: int, withdrawn: tuple[i
     arms = np.flatnonzero(new)
     n = None if problem.items is None else problem.items.n
     first = 0 if drawn == 0 or n is not None else drawn
+    if n is None and arms.size:
+        some = arms[np.unique(np.linspace(0, arms.size - 1, FIRST_TOGETHER).astype(np.intp))]
+        return np.concatenate([arms, some]), np.repeat([first, first + 1], [arms.size, some.size])
     most = FIRST_ITEMS if n is None else min(FIRST_ITEMS, n if drawn == 0 else drawn)
     draws = np.arange(first, first + most)
     return np.repeat(arms, draws.size), np.tile(draws, arms.size)

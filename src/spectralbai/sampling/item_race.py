@@ -105,8 +105,10 @@ class ItemRacing(SamplingRule[ItemPlan]):
             counts = _counts(memory, float(issued.sum()) * GOLDEN % 1.0)
             arms = np.repeat(np.arange(counts.size), counts)
             return arms, drawn + (np.arange(arms.size) if memory.design == "single" else ranks_of(arms))
-        size = max(LEAST_ITEMS, math.ceil(ITEM_SHARE * drawn))
         arms = np.flatnonzero(memory.omega)
+        # Where arms were tried on items of their own, a part of all items would be most of the trials so far.
+        before = min(drawn, int(issued.sum()) / arms.size)
+        size = max(LEAST_ITEMS, math.ceil(ITEM_SHARE * before))
         if items.n is None:
             return _crossed(arms, np.arange(drawn, drawn + size))
         # Of a list, only arms that were tried on every item drawn so far can be bet on (theory 18.4).
@@ -200,6 +202,8 @@ def _growth(outlook: ItemOutlook, leader: int, rivals: Indices, shared: bool, ti
     assert outlook.ends is not None, "outcomes have a range"
     C, mu = outlook.covariance, outlook.mu
     lead = np.maximum(mu[leader] - mu[rivals] + outlook.problem.tolerance, 0.0)
+    V = outlook._posterior[1]
+    lead = np.sqrt(lead**2 + np.maximum(V[leader,leader]+np.diag(V)[rivals]-2*V[leader,rivals],0.0))
     own, theirs, both = C[leader, leader], C[rivals, rivals], C[rivals, leader]
     # U of (18.6) in the order leader, rival: entries u, v and, beside the diagonal, w.
     joint = np.stack([theirs, np.full(rivals.size, own), -both]) / (own * theirs - both**2) if shared else 0.0
