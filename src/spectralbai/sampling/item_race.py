@@ -28,6 +28,7 @@ to be more by the second: they teach how outcomes of an item go together, and wi
 it."""
 TIMES = (1.0, 2.0, 4.0, 8.0)
 """How many times as often as a rival on items of its own the leader is tried: what is compared."""
+PLAIN=0.9
 LIMITED = 2.0
 """If the range of the outcomes makes a run longer than by this factor, the shares of the race do not fit."""
 
@@ -183,7 +184,7 @@ def _offers(outlook: ItemOutlook, leader: int, needs: Vector) -> Iterator[Offer]
                 omega[rivals[:n]], omega[rivals[n:]], omega[leader] = shared, apart[n:], lead
                 mask = np.zeros(needs.size, dtype=bool)
                 mask[rivals[:n]] = mask[leader] = n > 0
-                promised = float((taught * together)[:n].sum() + apart[n:].sum() + lead)
+                promised = float((taught * together)[:n].sum() + apart[n:].sum() + lead) * (PLAIN if n == rivals.size else 1.0)
                 total = float(omega.sum())
                 yield Offer(promised, mask, omega / total if math.isfinite(total) else omega)
 
