@@ -191,6 +191,11 @@ class ItemOutlook(Outlook):
         pull[tried] = self._metric.inverse @ self.means[tried]
         return covariance @ pull, _definite(covariance)
 
+    @property
+    def posterior_covariance(self) -> Matrix:
+        """The covariance of all means under the graph posterior."""
+        return self._posterior[1]
+
     @cached_property
     def posterior(self) -> tuple[Vector, Vector]:
         means, covariance = self._posterior

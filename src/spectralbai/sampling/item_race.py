@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -28,9 +29,8 @@ to be more by the second: they teach how outcomes of an item go together, and wi
 it."""
 TIMES = (1.0, 2.0, 4.0, 8.0)
 """How many times as often as a rival on items of its own the leader is tried: what is compared."""
-PLAIN=0.9
-LIMITED = 2.0
-"""If the range of the outcomes makes a run longer than by this factor, the shares of the race do not fit."""
+PLAIN = 0.9
+"""All rivals are tried together if that promises at most so many times as many trials as anything else."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,15 +83,12 @@ class ItemRacing(SamplingRule[ItemPlan]):
         alone = view.problem.outcome_range is not None  # otherwise bets must cancel the effect of an item
         if view.problem.items is None or view.problem.items.n is not None or not alone or not needs.any():
             return _all(needed)
-        offer = min(_offers(outlook, leader, needs), key=lambda offer: offer.trials)
+        offers = chain(_offers(outlook, leader, needs), _raced(outlook, leader, needs))
+        offer = min(offers, key=lambda offer: offer.trials)
         apart = (needs > 0) & ~offer.together
         if not apart.any() or math.isinf(offer.trials):
             return _all(needed)
-        omega = offer.omega
-        if not offer.together.any():
-            omega = _unlimited(outlook, leader, needs)
-            omega = offer.omega if omega is None else omega
-        omega = explored(omega, outlook, leader, apart, view.evidence.samples)
+        omega = explored(offer.omega, outlook, leader, apart, view.evidence.samples)
         omega[list(view.withdrawn)] = 0.0
         size = least_block(omega.size, view.evidence.samples, RACE_SHARE)
         return ItemPlan(omega / omega.sum(), offer.together, size)
@@ -189,16 +186,31 @@ def _offers(outlook: ItemOutlook, leader: int, needs: Vector) -> Iterator[Offer]
                 yield Offer(promised, mask, omega / total if math.isfinite(total) else omega)
 
 
-def _unlimited(outlook: ItemOutlook, leader: int, needs: Vector) -> Vector | None:
-    """Returns the best shares of single trials as if the range did not limit bets; None if it limits them."""
-    rivals = np.flatnonzero(needs)
+def _raced(outlook: ItemOutlook, leader: int, needs: Vector) -> Iterator[Offer]:
+    """Yields what single trials promise by the shares of the race, which know the graph, if there are such shares.
+
+    The race does not know that the range limits bets: rivals get more trials than by its shares where it does.
+    """
     omega, gain = aimed(outlook, leader, needs)
-    if gain <= 0 or not (omega[rivals].all() and omega[leader]):
-        return None
-    growth = _growth(outlook, leader, rivals, False, omega[leader] / omega[rivals])
-    with np.errstate(divide="ignore"):
-        trials = float((needs[rivals] / growth / omega[rivals]).max())
-    return omega if trials * gain < LIMITED else None
+    rivals = np.flatnonzero((needs > 0) & (omega > 0))
+    if gain > 0 and omega[leader] > 0:
+        times = omega[leader] / omega[rivals]
+        own, theirs = outlook.variances[leader] / times, outlook.variances[rivals]
+        unlimited = _leads(outlook, leader, rivals) ** 2 / (2 * (own + theirs))
+        shares = omega.copy()
+        shares[rivals] *= np.maximum(unlimited / _growth(outlook, leader, rivals, False, times), 1.0)
+        total = float(shares.sum())
+        yield Offer(total / gain, np.zeros(needs.size, dtype=bool), shares / total)
+
+
+def _leads(outlook: ItemOutlook, leader: int, rivals: Indices) -> Vector:
+    """Returns how far the leader is ahead of rivals, up to the tolerance: the root of the mean of the square under the
+    beliefs, so that a tie by chance does not seem to take for ever."""
+    apart = outlook.mu[leader] - outlook.mu[rivals] + outlook.problem.tolerance
+    C = outlook.posterior_covariance
+    variance = C[leader, leader] + np.diag(C)[rivals] - 2 * C[leader, rivals]
+    leads: Vector = np.sqrt(np.maximum(apart, 0.0) ** 2 + np.maximum(variance, 0.0))
+    return leads
 
 
 def _growth(outlook: ItemOutlook, leader: int, rivals: Indices, shared: bool, times: Vector) -> Vector:
@@ -209,9 +221,7 @@ def _growth(outlook: ItemOutlook, leader: int, rivals: Indices, shared: bool, ti
     """
     assert outlook.ends is not None, "outcomes have a range"
     C, mu = outlook.covariance, outlook.mu
-    lead = np.maximum(mu[leader] - mu[rivals] + outlook.problem.tolerance, 0.0)
-    V = outlook._posterior[1]
-    lead = np.sqrt(lead**2 + np.maximum(V[leader,leader]+np.diag(V)[rivals]-2*V[leader,rivals],0.0))
+    lead = _leads(outlook, leader, rivals)
     own, theirs, both = C[leader, leader], C[rivals, rivals], C[rivals, leader]
     # U of (18.6) in the order leader, rival: entries u, v and, beside the diagonal, w.
     joint = np.stack([theirs, np.full(rivals.size, own), -both]) / (own * theirs - both**2) if shared else 0.0
