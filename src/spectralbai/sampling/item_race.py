@@ -20,7 +20,7 @@ from spectralbai.problem import Problem
 from spectralbai.sampling.contract import Rng, SamplingRule, View, least_block
 from spectralbai.sampling.race import GOLDEN, RACE_SHARE, aimed, explored, spread
 
-LEAST_ITEMS, ITEM_SHARE = 4, 0.06
+LEAST_ITEMS, ITEM_SHARE = 2, 0.06
 """If all arms are tried on the same items, a block has the larger of two numbers of items: a minimum, and a part of all
 items before."""
 LEARNT, TEACHING = 4, 0.8
