@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from spectralbai.evidence.memory import Memory
 from spectralbai.evidence.outlook import Outlook
 from spectralbai.problem import Problem
 from spectralbai.sampling.contract import Rng, SamplingRule, View, least_block
-from spectralbai.sampling.race import GOLDEN, RACE_SHARE, aimed, explored, spread
+from spectralbai.sampling.race import GOLDEN, RACE_SHARE, explored, spread
 
 LEAST_ITEMS, ITEM_SHARE = 2, 0.06
 """If all arms are tried on the same items, a block has the larger of two numbers of items: a minimum, and a part of all
@@ -30,7 +29,7 @@ it."""
 TIMES = (1.0, 2.0, 4.0, 8.0)
 """How many times as often as a rival on items of its own the leader is tried: what is compared."""
 PLAIN = 0.9
-"""All rivals are tried together if that promises at most so many times as many trials as anything else."""
+"""What it promises to try all on the same items is multiplied by this: it has to learn less, and no leader is wrong."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +82,7 @@ class ItemRacing(SamplingRule[ItemPlan]):
         alone = view.problem.outcome_range is not None  # otherwise bets must cancel the effect of an item
         if view.problem.items is None or view.problem.items.n is not None or not alone or not needs.any():
             return _all(needed)
-        offers = chain(_offers(outlook, leader, needs), _raced(outlook, leader, needs))
-        offer = min(offers, key=lambda offer: offer.trials)
+        offer = min(_offers(outlook, leader, needs), key=lambda offer: offer.trials)
         apart = (needs > 0) & ~offer.together
         if not apart.any() or math.isinf(offer.trials):
             return _all(needed)
@@ -181,26 +179,10 @@ def _offers(outlook: ItemOutlook, leader: int, needs: Vector) -> Iterator[Offer]
                 omega[rivals[:n]], omega[rivals[n:]], omega[leader] = shared, apart[n:], lead
                 mask = np.zeros(needs.size, dtype=bool)
                 mask[rivals[:n]] = mask[leader] = n > 0
-                promised = float((taught * together)[:n].sum() + apart[n:].sum() + lead) * (PLAIN if n == rivals.size else 1.0)
+                promised = float((taught * together)[:n].sum() + apart[n:].sum() + lead)
+                promised *= PLAIN if n == rivals.size else 1.0
                 total = float(omega.sum())
                 yield Offer(promised, mask, omega / total if math.isfinite(total) else omega)
-
-
-def _raced(outlook: ItemOutlook, leader: int, needs: Vector) -> Iterator[Offer]:
-    """Yields what single trials promise by the shares of the race, which know the graph, if there are such shares.
-
-    The race does not know that the range limits bets: rivals get more trials than by its shares where it does.
-    """
-    omega, gain = aimed(outlook, leader, needs)
-    rivals = np.flatnonzero((needs > 0) & (omega > 0))
-    if gain > 0 and omega[leader] > 0:
-        times = omega[leader] / omega[rivals]
-        own, theirs = outlook.variances[leader] / times, outlook.variances[rivals]
-        unlimited = _leads(outlook, leader, rivals) ** 2 / (2 * (own + theirs))
-        shares = omega.copy()
-        shares[rivals] *= np.maximum(unlimited / _growth(outlook, leader, rivals, False, times), 1.0)
-        total = float(shares.sum())
-        yield Offer(total / gain, np.zeros(needs.size, dtype=bool), shares / total)
 
 
 def _leads(outlook: ItemOutlook, leader: int, rivals: Indices) -> Vector:
