@@ -14,6 +14,7 @@ import pytest
 import spectralbai as sb
 from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.errors import InvalidInput
+from spectralbai.evidence.item_data import ItemData
 from spectralbai.policy import State
 from spectralbai.policy.first_pulls import FIRST_ITEMS
 from spectralbai.policy.policies import LUCB
@@ -526,7 +527,8 @@ def test_no_bet_is_made_on_an_arm_that_is_behind_until_it_has_caught_up() -> Non
     state = on(policy, policy.init(seed=0), outcomes, steps=6, n=7)
     policy = policy.joined(make(5).problem)
     state = policy.join(state)
-    while state.data.counts[4] < state.drawn:
+    assert isinstance(state.data, ItemData)
+    while state.data.counts[4] < state.data.drawn:
         account = state.stopping["betting"].arms  # type: ignore[attr-defined]  # the memory of this rule
         assert np.allclose([account.peak[4], account.wealth[4]], 0.0, rtol=0, atol=1e-12)
         before = state.samples
