@@ -65,24 +65,24 @@ class ItemOutlook(Outlook):
         data, n_arms = self.data, self.problem.n_arms
         n = data.together
         with np.errstate(divide="ignore", invalid="ignore"):
-            own = np.diag((data.products - data.crossed**2 / n) / (n - 1))
-            own = np.maximum(own, 0.0)  # rounding errors may make those of equal outcomes negative
+            # Rounding errors may make the variance of equal outcomes negative.
+            own = np.maximum((data.squares - data.sums**2 / data.counts) / (data.counts - 1), 0.0)
             apart = (data.distances - (data.crossed - data.crossed.T) ** 2 / n) / (n - 1)
             # From the variance of differences: it is known after a few items, those of outcomes only after more.
             common = (own[:, None] + own - apart) / 2
             scale = np.sqrt(np.outer(own, own))
             correlation = np.where((n > 1) & (scale > 0), common / scale, 0.0)
         pairs = (n > 1) & ~np.eye(n_arms, dtype=bool)
-        first = 0.0
+        guess = 0.0
         if pairs.any() and scale[pairs].sum() > 0:
             shared = float(n[pairs].max())
-            first = float(common[pairs].sum() / scale[pairs].sum()) * shared / (shared + PSEUDO_ITEMS)
+            guess = float(common[pairs].sum() / scale[pairs].sum()) * shared / (shared + PSEUDO_ITEMS)
         if self.problem.outcome_range is None:  # sigma is what is left after the effect of an item, the same for all
             effect = max(float(common[pairs].mean()), 0.0) if pairs.any() else 0.0
             return np.diag(self.variances) + effect
-        first = min(max(first, 0.0), MOST_ALIKE)
+        guess = min(max(guess, 0.0), MOST_ALIKE)
         start = 0.5 * n_arms / (0.5 * n_arms + np.maximum(n - 1, 0.0))
-        believed = start * first + (1 - start) * np.clip(correlation, -1.0, 1.0)
+        believed = start * guess + (1 - start) * np.clip(correlation, -1.0, 1.0)
         np.fill_diagonal(believed, 1.0)
         return _definite(believed * np.outer(self.sigma, self.sigma))
 
