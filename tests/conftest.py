@@ -63,10 +63,11 @@ def keep_bytecode() -> None:
 
 
 def compile_for_all(config: pytest.Config) -> None:
-    """Has the process that starts the workers compile what most tests need, where nothing is compiled yet: both workers
-    would compile it otherwise, at the same time, before their first test."""
+    """Has the process that starts the workers, and one beside it, compile what tests need, where nothing is compiled
+    yet: both workers would compile it otherwise, at the same time, before their first test."""
     if config.getoption("numprocesses", None) and "PYTEST_XDIST_WORKER" not in os.environ:
-        warm_module.load()
+        with subprocess.Popen([sys.executable, "-c", "from tests import warm; warm.load_rest()"], cwd=config.rootpath):
+            warm_module.load()
 
 
 class Result(NamedTuple):

@@ -25,7 +25,7 @@ from spectralbai.checks import (
     did_you_mean,
 )
 from spectralbai.documents import check_format
-from spectralbai.errors import InvalidInput, NotFound
+from spectralbai.errors import InvalidInput, NotFound, about
 from spectralbai.instance import Instance
 from spectralbai.items import Items
 from spectralbai.text.wording import MOST_NAMED, in_words
@@ -187,8 +187,8 @@ class Definition:
             check_arm("arm", arm, self.instance.problem.n_arms)
             if self.items is None or not 0 <= item < len(self.items):
                 raise InvalidInput(f"`item` must be the number of an item with a name, got {item}")
-            pair = f'the outcome of "{self.instance.labels[arm]}" on "{self.items[item]}"'
-            value = self.instance.problem.noise.check_outcome(pair, outcome) + 0.0
+            with about(f'"{self.instance.labels[arm]}" on "{self.items[item]}"'):
+                value = self.check_outcome(outcome)
             if new.setdefault((arm, item), Known(value, origin)).outcome != value:
                 raise InvalidInput(
                     f'"{self.instance.labels[arm]}" has two different outcomes on "{self.items[item]}", '
@@ -270,6 +270,16 @@ class Definition:
         check_keys("a study", d, ("format", *SETTINGS, "instance", "items"), (*SETTINGS, "instance"))
         settings = {name: d[name] for name in SETTINGS}
         return cls(Instance.from_dict(d["instance"]), **settings, items=d.get("items"))
+
+
+def named_items(names: Any, items: Items | None) -> tuple[str, ...] | None:
+    """Returns these names of items, checked; without names, the items are called 1, 2, and so on. None if there are no
+    items, or if they are endless."""
+    if names is None:
+        if items is None or items.available is None:
+            return None
+        names = [str(number) for number in range(1, items.available + 1)]
+    return check_items(names, items)
 
 
 def check_items(names: Any, items: Items | None) -> tuple[str, ...]:
