@@ -36,6 +36,7 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.items
+	$(BIN)/python -m benchmarks.search
 
 verify: verify-risk verify-intervals verify-plans verify-kills verify-service
 

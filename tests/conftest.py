@@ -40,9 +40,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Has the garbage collector pass over the hundreds of thousands of objects that imports have made: they stay."""
+    """Has the garbage collector pass over the hundreds of thousands of objects that imports have made: they stay. It
+    then looks less often, which takes a twentieth off the time."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
 
 
 def keep_files_in_memory() -> None:

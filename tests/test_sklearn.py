@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import subprocess
+import sys
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -443,3 +445,54 @@ def test_what_is_verbose_prints_the_verdict(capsys: pytest.CaptureFixture[str]) 
     X = table(n_folds=50)
     search = scripted(X, verbose=1).fit(X)
     assert capsys.readouterr().out.splitlines()[-1] == search.verdict_
+
+
+@pytest.mark.parametrize("there", ["None", "types.SimpleNamespace(__version__='1.8.2')"])
+def test_without_scikit_learn_one_sentence_says_how_to_get_it(there: str) -> None:
+    code = f"""
+import sys, types
+sys.modules["sklearn"] = {there}
+import spectralbai as sb
+try:
+    import spectralbai.sklearn
+except sb.SpectralBAIError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == (
+        "RaceSearchCV needs scikit-learn 1.9 or later, which is not installed; "
+        "run: pip install 'spectralbai[sklearn]'\n"
+    )
+
+
+def test_folds_may_come_from_a_generator() -> None:
+    X, y = IRIS
+    search = RaceSearchCV(GaussianNB(), SMOOTHING, cv=KFold(12, shuffle=True, random_state=0).split(X, y)).fit(X, y)
+    assert search.n_splits_ == 12 and search.trials_ > 12
+
+
+class Counting:
+    """A callback that counts the fits that it hears of."""
+
+    def __init__(self) -> None:
+        self.leaves = 0
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_begin(self, estimator: Any, context: Any, **data: Any) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator: Any, context: Any, **data: Any) -> bool:
+        self.leaves += context.task_name == "candidate-split-evaluation"
+        return False
+
+
+def test_callbacks_hear_of_every_fit() -> None:
+    counting = Counting()
+    X = table(n_folds=50)
+    search = scripted(X).set_callbacks(counting).fit(X)
+    assert counting.leaves == search.trials_

@@ -2,13 +2,15 @@
 scikit-learn: pip install 'spectralbai[sklearn]'."""
 
 try:
-    import sklearn as _sklearn  # noqa: F401
+    from sklearn import __version__ as _version
 except ModuleNotFoundError:
+    _version = "0.0"
+if tuple(map(int, _version.split(".")[:2])) < (1, 9):  # before, a search cannot choose the folds of a part of its fits
     from spectralbai.errors import SpectralBAIError
 
     raise SpectralBAIError(
-        "RaceSearchCV needs scikit-learn, which is not installed; run: pip install 'spectralbai[sklearn]'"
-    ) from None
+        "RaceSearchCV needs scikit-learn 1.9 or later, which is not installed; run: pip install 'spectralbai[sklearn]'"
+    )
 
 from spectralbai.sklearn.search import RaceSearchCV
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,8 @@ import numpy as np
 from spectralbai.arrays import Indices, Mask, Matrix, Vector
 from spectralbai.errors import InvalidInput
 
+Fitted = Callable[[Sequence[int], Sequence[int]], list[Mapping[str, Any]]]
+"""Fits some candidates on some folds, and returns what scikit-learn says of each fit, candidate by candidate."""
 TIMES = ("fit_time", "score_time")
 
 
@@ -37,26 +40,35 @@ class Folds:
 class Fits:
     """The fits made: times and scores, each a matrix (n_candidates, n_folds) with NaN where no fit was made."""
 
-    def __init__(self, n_candidates: int, n_folds: int) -> None:
+    def __init__(self, n_candidates: int, n_folds: int, fitted: Fitted, refit: Any) -> None:
+        """`fitted` makes fits; `refit` names the score that the race is about, if there are several."""
         self.made: Mask = np.zeros((n_candidates, n_folds), dtype=bool)
         self.columns: dict[str, Matrix] = {}
+        self._fitted, self._refit = fitted, refit
 
-    def add(self, pairs: Sequence[tuple[int, int]], fits: Sequence[Mapping[str, Any]]) -> None:
-        """Takes the last fits of a list, those of these candidates and folds."""
-        for pair, fit in zip(pairs, fits[-len(pairs) :], strict=True):
-            self.made[pair] = True
-            for name, value in entries(fit):
-                self.columns.setdefault(name, np.full(self.made.shape, np.nan))[pair] = value
+    def make(self, arms: Indices, items: Indices) -> None:
+        """Makes the fits of these candidates on these folds, pair by pair."""
+        for those, chosen in rectangles(arms.tolist(), items.tolist()):
+            for pair, fit in zip(product(those, chosen), self._fitted(those, chosen), strict=True):
+                self.made[pair] = True
+                for name, value in entries(fit):
+                    self.columns.setdefault(name, np.full(self.made.shape, np.nan))[pair] = value
 
-    def named(self, refit: Any) -> str:
-        """Returns the name of the column of scores that the race is about; `refit` names it if there are several."""
+    @property
+    def metric(self) -> str:
+        """The name of the column of scores that the race is about."""
         names = [name.removeprefix("test_") for name in self.columns if name.startswith("test_")]
-        name = "score" if names == ["score"] else refit
+        name = "score" if names == ["score"] else self._refit
         if name not in names:
             raise InvalidInput(
-                f"`refit` must name the score that the race is about, one of {', '.join(names)}, got {refit!r}"
+                f"`refit` must name the score that the race is about, one of {', '.join(names)}, got {self._refit!r}"
             )
         return f"test_{name}"
+
+    @property
+    def scores(self) -> Matrix:
+        """The scores that the race is about."""
+        return self.columns[self.metric]
 
     def mean(self, values: Matrix) -> Vector:
         """Returns the means over the fits made, (n_candidates,); NaN without a fit, or if one of them failed."""
@@ -64,16 +76,16 @@ class Fits:
             means: Vector = np.where(self.made, values, 0.0).sum(axis=1) / self.made.sum(axis=1)
         return means
 
-    def best(self, metric: str, arm: int) -> int:
+    def best(self, arm: int) -> int:
         """Returns the candidate that the race chose; if its mean over all folds is known, the first of those with the
         best such mean, as GridSearchCV does."""
         if not self.made[arm].all():
             return arm
-        means = self.mean(self.columns[metric])
+        means = self.mean(self.scores)
         return int(np.argmax(np.where(self.made.all(axis=1) & ~np.isnan(means), means, -np.inf)))
 
-    def table(self, parameters: Mapping[str, Any], metric: str, best: int) -> dict[str, Any]:
-        """Returns `cv_results_`, in which the candidate `best` has the first rank by `metric`."""
+    def table(self, parameters: Mapping[str, Any], best: int) -> dict[str, Any]:
+        """Returns `cv_results_`, in which the candidate `best` has the first rank."""
         table: dict[str, Any] = {}
         for name in TIMES:
             table |= self._summary(name)
@@ -82,7 +94,7 @@ class Fits:
             table |= {f"split{fold}_{name}": column for fold, column in enumerate(self.columns[name].T)}
             table |= self._summary(name)
             if name.startswith("test_"):
-                table[f"rank_{name}"] = self._ranks(table[f"mean_{name}"], best if name == metric else None)
+                table[f"rank_{name}"] = self._ranks(table[f"mean_{name}"], best if name == self.metric else None)
         return table
 
     def _summary(self, name: str) -> dict[str, Vector]:

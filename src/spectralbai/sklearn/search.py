@@ -5,21 +5,19 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from itertools import product
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.utils import check_random_state
 
-from spectralbai.arrays import Indices, Vector
 from spectralbai.checks import check_number
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph
 from spectralbai.items import Items
 from spectralbai.policy import SpectralRace
 from spectralbai.problem import Problem
-from spectralbai.sklearn.fits import Fits, Folds, rectangles
+from spectralbai.sklearn.fits import Fits, Folds
 from spectralbai.sklearn.neighbours import neighbours
 from spectralbai.sklearn.ranges import range_of
 from spectralbai.threads import one_thread
@@ -109,7 +107,7 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn has no t
         self.step = step
         self.random_state = random_state
 
-    def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]]) -> None:
+    def _run_search(self, evaluate_candidates: Callable[..., dict[str, Any]], *, callback_ctx: Any) -> None:
         """Makes the fits that the race asks for, and leaves their table in the results that `fit` keeps."""
         grid = ParameterGrid(self.param_grid)
         n_folds = self.n_splits_
@@ -118,46 +116,41 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn has no t
             raise InvalidInput("`param_grid` must hold at least one candidate, got none")
         low, high = range_of(self._decisive(), self.estimator, self.score_range)
         policy = None if len(candidates) == 1 else SpectralRace(self._problem(grid, low, high), self.delta)
-        fits = Fits(len(candidates), n_folds)
+        whole = callback_ctx.subcontext(task_name="race", max_subtasks=None).call_on_fit_task_begin(estimator=self)
         results: dict[str, Any] = {}
 
-        def scores(arms: Indices, items: Indices) -> Vector:
-            """Returns the scores of these candidates on these folds, after the fits."""
+        def fitted(arms: Sequence[int], items: Sequence[int]) -> list[Mapping[str, Any]]:
+            """Fits each of these candidates on each of these folds."""
             nonlocal results
-            for those, chosen in rectangles(arms.tolist(), items.tolist()):
-                folds.chosen, self.n_splits_ = chosen, len(chosen)  # the callback compares them
-                try:
-                    results = evaluate_candidates([candidates[arm] for arm in those], folds)
-                finally:
-                    self.n_splits_ = n_folds
-                fits.add([*product(those, chosen)], results["fits"])
-            made: Vector = fits.columns[fits.named(self.refit)][arms, items]
-            above = np.flatnonzero(made > high + ROUNDING * (high - low))
-            if above.size:
-                arm, fold = arms[above[0]], items[above[0]]
-                raise InvalidInput(
-                    f"`score_range` must contain all scores, got {made[above[0]]:g} above {high:g} for "
-                    f"{candidates[arm]} on fold {fold}; raise its upper end"
-                )
-            return made
+            size = len(arms) * len(items)
+            part = whole.subcontext(task_name="block", max_subtasks=size, sequential_subtasks=False)
+            part.call_on_fit_task_begin(estimator=self)
+            folds.chosen, self.n_splits_ = items, len(items)  # `evaluate_candidates` compares them
+            try:
+                results = evaluate_candidates([candidates[arm] for arm in arms], folds, callback_ctx=part)
+            finally:
+                self.n_splits_ = n_folds
+            part.call_on_fit_task_end(estimator=self)
+            return list(results["fits"][-size:])
 
+        fits = Fits(len(candidates), n_folds, fitted, self.refit)
         if policy is None:
-            scores(np.zeros(n_folds, dtype=np.intp), np.arange(n_folds))
+            fits.make(np.zeros(n_folds, dtype=np.intp), np.arange(n_folds))
             verdict = Verdict(stopped_at=n_folds)
         else:
             seed = None if self.random_state is None else check_random_state(self.random_state).randint(2**31 - 1)
-            verdict = raced(policy, seed, scores, low, high)
-        metric = fits.named(self.refit)
-        best = fits.best(metric, verdict.arm)
+            verdict = raced(policy, seed, fits, candidates)
+        whole.call_on_fit_task_end(estimator=self)
+        best = fits.best(verdict.arm)
         self.trials_, self.status_ = int(fits.made.sum()), verdict.state
-        self.verdict_ = self._said(candidates[best], fits, verdict, best, metric, low)
+        self.verdict_ = self._said(candidates[best], fits, verdict, best, low)
         if not verdict.decided:
             warnings.warn(self.verdict_, stacklevel=2)
         if self.verbose > 0:
             print(self.verdict_)
         # `fit` keeps the object that the last call of `evaluate_candidates` returned.
         results.clear()
-        results |= fits.table(self._parameters(candidates), metric, best)
+        results |= fits.table(self._parameters(candidates), best)
 
     def _format_results(
         self, candidate_params: Any, n_splits: int, out: list[Any], more_results: Any = None
@@ -198,10 +191,10 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn has no t
         graph, items = Graph.from_edges(len(grid), edges), Items.listed(self.n_splits_)
         return Problem.bounded(graph, R, low, high, tolerance=self.tolerance, items=items)
 
-    def _said(self, params: Mapping[str, Any], fits: Fits, verdict: Verdict, best: int, metric: str, low: float) -> str:
+    def _said(self, params: Mapping[str, Any], fits: Fits, verdict: Verdict, best: int, low: float) -> str:
         """Returns the result in one sentence."""
         n_candidates, n_folds = fits.made.shape
-        scores = fits.columns[metric]
+        scores = fits.scores
         failed = int((np.isnan(scores) & fits.made).any(axis=1).sum())
         made = f"{fits.made.sum():,} of {fits.made.size:,} fits were made"
         if not verdict.decided:
@@ -217,32 +210,36 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn has no t
         return "; ".join([promise, made, *notes])
 
 
-def raced(
-    policy: SpectralRace,
-    seed: int | None,
-    scores: Callable[[Indices, Indices], Vector],
-    low: float,
-    high: float,
-) -> Verdict:
-    """Returns the verdict of the race. `scores` makes the fits of candidates on folds; NaN is one that failed.
+def raced(policy: SpectralRace, seed: int | None, fits: Fits, candidates: Sequence[Mapping[str, Any]]) -> Verdict:
+    """Returns the verdict of the race after the fits that it asks for.
 
     What failed counts as the lowest score until the block closes, and then its candidate is withdrawn: GridSearchCV
     would not choose it either.
     """
+    assert policy.problem.outcome_range is not None, "scores have a range"
+    low, high = policy.problem.outcome_range
     failed: set[int] = set()
     state = policy.init(seed)
     while True:
         arms, items = policy.ask_items(state, policy.horizon(state))
         if not arms.size:
             return policy.verdict(state)
-        made = scores(arms, items)
-        lost = np.isnan(made)
+        fits.make(arms, items)
+        scores = fits.scores[arms, items]
+        above = np.flatnonzero(scores > high + ROUNDING * (high - low))
+        if above.size:
+            k = above[0]
+            raise InvalidInput(
+                f"`score_range` must contain all scores, got {scores[k]:g} above {high:g} for {candidates[arms[k]]} on "
+                f"fold {items[k]}; raise its upper end"
+            )
+        lost = np.isnan(scores)
         failed |= set(arms[lost].tolist())
-        if len(failed) == policy.problem.n_arms:
+        if len(failed) == len(candidates):
             raise InvalidInput(
                 "every candidate failed on some fold, so none is the best; error_score='raise' shows why"
             )
         with one_thread():
-            state = policy.tell(state, arms, np.clip(np.where(lost, low, made), low, high), items=items)
+            state = policy.tell(state, arms, np.clip(np.where(lost, low, scores), low, high), items=items)
             for arm in sorted(failed.difference(state.withdrawn)):
                 state = policy.withdraw(state, arm)
