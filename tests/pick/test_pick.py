@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -232,6 +233,7 @@ def test_while_nothing_works_a_run_that_began_before_does_not_put_the_blame_on_a
             down.set()  # from the first run of this option on, everything that begins fails
             raise ConnectionError("no network")
         assert down.wait(10), "the other option is asked too"
+        time.sleep(0.3)  # so that the failure is seen first
         return score(option, item)  # it began before
 
     with pytest.raises(sb.SpectralBAIError, match="nothing succeeds: .*no network"):
