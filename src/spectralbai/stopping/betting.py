@@ -14,6 +14,7 @@ from spectralbai.evidence.blocks import Block, extended
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.item_outlook import ItemOutlook
 from spectralbai.evidence.list_bounds import ListBounds
+from spectralbai.evidence.network_outlook import NetworkOutlook
 from spectralbai.evidence.outlook import CatalogueOutlook, CategoryRivals, Outlook, separable
 from spectralbai.problem import Problem
 from spectralbai.stopping.accounts import Account, Accounts, Leaders, feed
@@ -21,6 +22,7 @@ from spectralbai.stopping.bets import BetTable
 from spectralbai.stopping.category_bets import CategoryTable
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.item_bets import ItemTable
+from spectralbai.stopping.network_bets import NetworkTable
 from spectralbai.stopping.reading import Reading
 from spectralbai.ties import first_largest
 
@@ -88,6 +90,8 @@ class Betting(StoppingRule[Accounts]):
         """Returns the bets on a closed block; rules that bet otherwise return a table of their own."""
         if isinstance(outlook, ItemOutlook):
             return ItemTable(block, outlook)
+        if isinstance(outlook, NetworkOutlook):
+            return NetworkTable(block, outlook)
         return CategoryTable(block, outlook) if isinstance(outlook, CatalogueOutlook) else BetTable(block, outlook)
 
     def withdraw(self, memory: Accounts, arm: int) -> Accounts:
