@@ -25,7 +25,7 @@ CLOSE = 1e-4
 """Relative error of S of the estimate."""
 STEPS = 30
 """Limit on Newton's steps for it; five do."""
-RUNGS, STEP = 10, 4.0
+RUNGS, STEP = 12, 1.5
 """Most prices at which evidence is computed, and the factor between them."""
 AT_ONCE = 40
 """Draws from the posterior at a time, to limit the memory used."""
@@ -116,7 +116,7 @@ class NetworkOutlook(Outlook):
 
     def _rung(self, k: int) -> _Rung:
         if k not in self._rungs:
-            price = self._balance * STEP**k
+            price = max(self._at_R[0], 0.01 * self._balance) * STEP**k
             factor, lam = self._smoothed(price)
             cost = 0.5 * self.weights @ (self.evidence.data.means - lam) ** 2
             value = float(cost + price / 2 * (self.network.roughness(lam) - self.R))
@@ -124,35 +124,34 @@ class NetworkOutlook(Outlook):
         return self._rungs[k]
 
     def strength(self, leader: int, tolerance: float) -> Vector:
-        # The dual value of a challenger's alternative is a lower bound of its cost at any price (theory 3.6).
+        # The dual value of a challenger's alternative at any price is a lower bound of its cost (theory 3.6), and the
+        # cost is the largest one: near it, the value is about a parabola in the logarithm of the price.
         unit = np.zeros(self.weights.size)
         unit[leader] = 1.0
+        values: dict[int, Vector] = {}
 
-        def values(k: int) -> Vector:
-            rung = self._rung(k)
-            column = rung.factor.solve(unit)
-            spread = np.maximum(column[leader] + rung.factor.diagonal - 2 * column, 1e-300)
-            spread[leader] = 1.0
-            return rung.value + np.maximum(rung.lam[leader] - rung.lam + tolerance, 0.0) ** 2 / (2 * spread)
+        def value(k: int) -> Vector:
+            if k not in values:
+                rung = self._rung(k)
+                column = rung.factor.solve(unit)
+                spread = np.maximum(column[leader] + rung.factor.diagonal - 2 * column, 1e-300)
+                spread[leader] = 1.0
+                values[k] = rung.value + np.maximum(rung.lam[leader] - rung.lam + tolerance, 0.0) ** 2 / (2 * spread)
+            return values[k]
 
-        price = self._at_R[0]
-        low = round(np.log(max(price, 0.1 * self._balance) / self._balance) / np.log(STEP)) - 1
-        high = low
-        best, top, bottom = values(low), np.zeros(unit.size, dtype=bool), np.ones(unit.size, dtype=bool)
-        top |= True
-        for _ in range(RUNGS - 1):
-            if top.any():
-                high += 1
-                more = values(high)
-                top = more > best
-                bottom &= ~top
-            elif bottom.any():
-                low -= 1
-                more = values(low)
-                bottom = more > best
-            else:
+        low, high = -1, 1
+        while high - low + 1 < RUNGS:
+            least, most = value(low) > value(low + 1), value(high) > value(high - 1)
+            if not (least.any() or most.any()):
                 break
-            best = np.maximum(best, more)
+            low, high = low - least.any(), high + most.any()
+        ladder = np.array([value(k) for k in range(low, high + 1)])
+        top = np.clip(ladder.argmax(axis=0), 1, len(ladder) - 2)
+        before, middle, after = (np.take_along_axis(ladder, (top + k)[None], 0)[0] for k in (-1, 0, 1))
+        bend = 2 * middle - before - after
+        with np.errstate(divide="ignore", invalid="ignore"):
+            vertex = np.clip(np.where(bend > 0, (after - before) / (2 * bend), 0.0), -1.0, 1.0)
+        best = np.maximum(middle + vertex * (after - before) / 2 - vertex**2 * bend / 2, ladder.max(axis=0))
         evidence: Vector = np.maximum(best - (0.0 if self._doubted else self.misfit), 0.0)
         evidence[leader] = 0.0
         return evidence
