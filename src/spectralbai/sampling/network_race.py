@@ -60,8 +60,13 @@ def aim(
     """
     racing = np.flatnonzero(needs)
     arms = _representatives(outlook, leader, needs, allowed, before)
-    responder = NetworkResponder(outlook, leader, racing, arms)
-    shares, gain = improve(responder, needs[racing], _start(before, arms, leader), STEPS)
+    start = _start(before, arms, leader)
+    if arms.size == PLANNED:  # arms that the plan hardly concerns wait for another one
+        progress = NetworkResponder(outlook, leader, racing, arms).respond(start).cost / needs[racing]
+        own = np.isin(racing, arms)
+        if own.any():
+            racing = racing[own | (progress >= progress[own].min())]
+    shares, gain = improve(NetworkResponder(outlook, leader, racing, arms), needs[racing], start, STEPS)
     omega = np.zeros(needs.size)
     omega[arms] = shares
     return omega, gain

@@ -109,7 +109,17 @@ class Network:
         columns = np.repeat(np.arange(self.of_arm.size), np.diff(self.laplacian.indptr))
         values[at_ground[self.laplacian.indices] | at_ground[columns]] = 0.0
         values[self.diagonal[self.grounds]] = 1.0
-        return self.pattern.factor(values)
+        try:
+            return self.pattern.factor(values)
+        except np.linalg.LinAlgError:
+            raise self._too_different() from None
+
+    def _too_different(self) -> InvalidInput:
+        low, high = self.weights.min(), self.weights.max()
+        return InvalidInput(
+            f"the edges of the graph have weights from {low:g} to {high:g}, too different for floating-point "
+            "arithmetic; leave out those that are many orders of magnitude below the others"
+        )
 
     @cached_property
     def tree(self) -> Tree:
@@ -138,11 +148,7 @@ class Network:
         error = self.grounded.backward_error(np.sqrt(self.tree.to_ground))
         roundings = 4 * np.finfo(float).eps * (self.pattern.n_entries + self.of_arm.size)
         if not error < SLACK:
-            low, high = self.weights.min(), self.weights.max()
-            raise InvalidInput(
-                f"the edges of the graph have weights from {low:g} to {high:g}, too different for floating-point "
-                "arithmetic; leave out those that are many orders of magnitude below the others"
-            )
+            raise self._too_different()
         resistances = self.grounded.diagonal * (1 + error) * (1 + roundings)
         resistances[self.grounds] = 0.0
         resistances.setflags(write=False)
