@@ -9,14 +9,11 @@ import numpy as np
 
 from spectralbai.allocation.fixed_bets import improve
 from spectralbai.arrays import Indices, Mask, Matrix, Vector
-from spectralbai.compiled import njit
 from spectralbai.evidence.network_outlook import NetworkOutlook
+from spectralbai.spectral.network import ARMS_TRIED
 from spectralbai.spectral.network_metric import NetworkMetric
 
-PLANNED = 384
-"""Most arms with a share of the pulls of a plan. Bets on a block use the results of all arms that it pulled, so that
-only very few racing arms have to wait for a later plan."""
-STEPS, START_SHARE = 2, 0.3
+STEPS, START_SHARE = 1, 0.3
 """Number of steps of a plan; it starts from the last plan with this part of even shares."""
 OPTIONS = 1000
 """A block has pulls as if there were at most so many arms."""
@@ -43,25 +40,23 @@ class NetworkResponder:
     def respond(self, omega: Vector) -> NetworkResponses:
         """Returns what `Responder.respond` does, for shares `omega` of `arms` and rows of `racing`."""
         outlook, u = self.outlook, omega / self.outlook.variances[self.arms]
-        metric = NetworkMetric(outlook.network, self.arms, u)
-        found = metric.compare(outlook.mu, self.leader, outlook.R, outlook.problem.tolerance, self.racing)
+        metric, tolerance = NetworkMetric(outlook.network, self.arms, u), outlook.problem.tolerance
+        found = metric.compare(outlook.mu, self.leader, outlook.R, tolerance, self.racing, certified=False)
         gap = (found.lead / found.variance)[:, None] * found.directions / u
         return NetworkResponses(
             np.flatnonzero(found.value > 0), found.value, 0.5 * gap**2 / outlook.variances[self.arms]
         )
 
 
-def aim(
-    outlook: NetworkOutlook, leader: int, needs: Vector, allowed: Mask, before: Vector
-) -> tuple[Vector, float]:
+def aim(outlook: NetworkOutlook, leader: int, needs: Vector, allowed: Mask, before: Vector) -> tuple[Vector, float]:
     """Returns the shares of the arms, and the part of what is needed that one pull brings.
 
     `before` is the last plan; `allowed` marks the arms that may be pulled.
     """
     racing = np.flatnonzero(needs)
-    arms = _representatives(outlook, leader, needs, allowed, before)
+    arms = _representatives(outlook, leader, needs, allowed)
     start = _start(before, arms, leader)
-    if arms.size == PLANNED:  # arms that the plan hardly concerns wait for another one
+    if arms.size < racing.size:  # arms that the plan hardly concerns wait for another one
         progress = NetworkResponder(outlook, leader, racing, arms).respond(start).cost / needs[racing]
         own = np.isin(racing, arms)
         if own.any():
@@ -81,43 +76,12 @@ def _start(before: Vector, arms: Indices, leader: int) -> Vector:
     return start / start.sum()
 
 
-def _representatives(
-    outlook: NetworkOutlook, leader: int, needs: Vector, allowed: Mask, before: Vector
-) -> Indices:
-    """Returns the arms that get shares: half of them as in the last plan, and arms that its shares say least about, no
-    two of them neighbours as long as there are others."""
+def _representatives(outlook: NetworkOutlook, leader: int, needs: Vector, allowed: Mask) -> Indices:
+    """Returns the arms that get shares: all of them or, if there are too many, the leader and the racing arms that need
+    most, of equal ones those closest to the leader. So arms that had to wait come first in the next plans."""
     usable = np.flatnonzero(allowed)
-    if usable.size <= PLANNED:
+    if usable.size <= ARMS_TRIED:
         return usable
-    racing = np.flatnonzero(needs)
-    last = np.where(allowed, before, 0.0)
-    last[leader] = np.inf
-    by_share = np.argsort(-last, kind="stable")[: PLANNED // 2]
-    chosen = np.zeros(needs.size, dtype=bool)
-    chosen[by_share[last[by_share] > 0]] = True
-    arms = np.flatnonzero(chosen)
-    cost = NetworkResponder(outlook, leader, racing, arms).respond(_start(before, arms, leader)).cost
-    waiting = racing[np.lexsort((outlook.mu[leader] - outlook.mu[racing], cost / needs[racing]))]
-    laplacian = outlook.network.laplacian
-    _spread_out(waiting[allowed[waiting]], laplacian.indptr, laplacian.indices, chosen, PLANNED)
-    return np.flatnonzero(chosen)
-
-
-@njit
-def _spread_out(waiting: Indices, indptr: Indices, indices: Indices, chosen: Mask, most: int) -> None:
-    """Marks arms as chosen, in their order, until there are `most`: first those without a chosen neighbour."""
-    number = int(chosen.sum())
-    for strict in (True, False):
-        for a in waiting:
-            if number >= most:
-                return
-            if chosen[a]:
-                continue
-            beside = False
-            if strict:
-                for p in range(indptr[a], indptr[a + 1]):
-                    if chosen[indices[p]]:
-                        beside = True
-            if not beside:
-                chosen[a] = True
-                number += 1
+    racing = np.flatnonzero(allowed & (needs > 0))
+    first = racing[np.lexsort((-outlook.mu[racing], -needs[racing]))][: ARMS_TRIED - 1]
+    return np.union1d(first, leader)

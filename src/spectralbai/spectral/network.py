@@ -24,8 +24,9 @@ from spectralbai.spectral.sparse_factor import Pattern, SparseFactor
 
 DENSE_UP_TO = 512
 """Components of at most so many arms are decomposed, which is exact and fast enough."""
-ARMS_TRIED = 512
-"""Most arms whose results are used in the bets on one block; directions over them are matrices of all arms by these."""
+ARMS_TRIED = 384
+"""Most arms that a plan gives pulls, and whose results are used in the bets on one block; directions over them are
+matrices of all arms by these."""
 WIDE = 8
 """Number of such matrices in memory at a time."""
 SLACK = 0.01

@@ -69,8 +69,13 @@ class NetworkMetric:
         """Returns the average of the entries of `nu` (n_arms,) for the arms tried in each component."""
         return np.bincount(self._home, self.share * nu[self.arms], self.heavy.size).astype(np.float64)
 
-    def compare(self, nu: Vector, leader: int, R: float, tolerance: float, rows: Indices) -> Comparisons:
-        """Returns the best bets of a leader against the arms `rows`, for estimates `nu` (n_arms,) of all means."""
+    def compare(
+        self, nu: Vector, leader: int, R: float, tolerance: float, rows: Indices, certified: bool = True
+    ) -> Comparisons:
+        """Returns the best bets of a leader against the arms `rows`, for estimates `nu` (n_arms,) of all means.
+
+        Unless it is to be `certified`, `most` is only about the largest z.mu, which is good enough for plans.
+        """
         n, m = rows.size, self.arms.size
         answer = Comparisons(np.zeros((n, m)), np.zeros(n), np.zeros(n), np.ones(n))
         of_arm = self.network.of_arm
@@ -82,7 +87,7 @@ class NetworkMetric:
             part = slice(first, first + ROWS)
             here = np.flatnonzero((self.heavy[of_arm[rows[part]]] > 0) & (rows[part] != leader)) + first
             if here.size:
-                found = self._compare(nu, leader, R, tolerance, rows[here], with_leader)
+                found = self._compare(nu, leader, R, tolerance, rows[here], with_leader, certified)
                 for values, others in zip(answer, found, strict=True):
                     values[here] = others
         return answer
@@ -99,7 +104,14 @@ class NetworkMetric:
         )
 
     def _compare(
-        self, nu: Vector, leader: int, R: float, tolerance: float, rows: Indices, columns: Columns
+        self,
+        nu: Vector,
+        leader: int,
+        R: float,
+        tolerance: float,
+        rows: Indices,
+        columns: Columns,
+        certified: bool,
     ) -> Comparisons:
         modes, of_arm = self._modes, self.network.of_arm
         place = int(np.flatnonzero(columns.arms == leader)[0])
@@ -126,10 +138,13 @@ class NetworkMetric:
         sums[away, home] -= push[away]
         sums[away, theirs[away]] += push[away]
         z -= sums[:, self._home] * self.share
-        against = np.zeros((rows.size, columns.arms.size))
-        against[:, : self.arms.size] = z
-        against[:, place] -= choice.pull
-        most = self.network.most(against, choice.pull, rows, columns, R) - choice.pull * tolerance
+        if certified:
+            against = np.zeros((rows.size, columns.arms.size))
+            against[:, : self.arms.size] = z
+            against[:, place] -= choice.pull
+            most = self.network.most(against, choice.pull, rows, columns, R) - choice.pull * tolerance
+        else:
+            most = z @ nu[self.arms] - choice.gain
         lead = z @ nu[self.arms] - most
         variance = (z**2 / self.u).sum(axis=1)
         good = (lead > 0) & (variance > 0) & (push > 0) & (away | (tolerance**2 < R * far))
@@ -150,7 +165,7 @@ class NetworkMetric:
         """
         kappa, squares = self._modes.kappa, G**2
         best = np.full(far.size, -1.0)
-        price, push = np.zeros(far.size, dtype=np.intp), np.zeros(far.size)
+        price, push, gains = np.zeros(far.size, dtype=np.intp), np.zeros(far.size), np.zeros(far.size)
         prices = self._modes.scale / PRICES
         for k, t in enumerate(prices.tolist()):
             shrink = 1 / (1 + t * kappa)
@@ -170,6 +185,7 @@ class NetworkMetric:
                 value = np.where((gain > 0) & (v > 0) & (variance > 0), gain**2 / variance, 0.0)
             better = value > best
             best[better], price[better], push[better] = value[better], k, v[better]
+            gains[better] = gain[better]
         t = prices[price]
         zeta = (eta + (push * t)[:, None] * G) / (1 + t[:, None] * kappa)
         # Inside a component the multiplier of the bound is free: the one that makes it least (20.3).
@@ -178,7 +194,7 @@ class NetworkMetric:
             least = np.maximum(zeta**2 @ kappa - across**2 / far, 0.0)
             pull = across / far + tolerance * np.sqrt(least / (far * np.maximum(R * far - tolerance**2, 0.0)))
         pull = np.where(noise > 0, push, np.where(np.isfinite(pull), np.maximum(pull, 0.0), 0.0))
-        return _Choice(zeta, push, pull)
+        return _Choice(zeta, push, pull, gains)
 
     def against_smoothness(self, nu: Vector, R: float) -> tuple[Vector, float]:
         """Returns a direction over the arms tried, and an upper bound of z.mu of smooth means, for estimates `nu`."""
@@ -202,6 +218,8 @@ class _Choice(NamedTuple):
     """In the direction."""
     pull: Vector
     """In its bound; the same if the two arms are in different components."""
+    gain: Vector
+    """z.nu minus about the largest z.mu."""
 
 
 class _Modes(NamedTuple):
