@@ -192,3 +192,34 @@ def test_only_large_graphs_with_one_R_are_networks() -> None:
     assert Network.of(Problem(large, R=1.0)) is not None
     assert Network.of(Problem(large, R=[1.0, 2.0])) is None
     assert Network.of(Problem(large, R=np.inf)) is None
+
+
+@EVERY_GRAPH
+def test_how_far_an_arm_can_be_from_an_average_is_bounded(name: str) -> None:
+    graph = GRAPHS[name]
+    network, inverse = Network.on(Problem(graph, R=1.0)), inverse_of(graph)
+    members = np.flatnonzero(graph.components == 0)
+    weights = np.random.default_rng(3).dirichlet(np.ones(members.size))
+    apart = np.eye(graph.n_arms)[members]
+    apart[:, members] -= weights
+    exact = np.sqrt(np.einsum("ka,ab,kb->k", apart, inverse, apart))
+    bound = network.spread_around(members, weights)
+    assert (bound >= exact).all()
+    np.testing.assert_allclose(bound, exact, rtol=1e-5, atol=1e-5)
+
+
+@EVERY_GRAPH
+def test_resistances_inside_a_pool_are_no_smaller_than_those_of_the_graph(name: str) -> None:
+    graph = GRAPHS[name]
+    network, inverse = Network.on(Problem(graph, R=1.0)), inverse_of(graph)
+    arm = int(np.argmax(graph.laplacian.diagonal()))
+    pool = np.union1d(arm, graph.laplacian[[arm]].indices)
+    place = network.inside(pool[None])[0]
+    for i, a in enumerate(pool.tolist()):
+        for j, b in enumerate(pool.tolist()):
+            assert float(((place[i] - place[j]) ** 2).sum()) >= resistance(inverse, a, b) * (1 - 1e-9)
+    whole = np.flatnonzero(graph.components == graph.components[arm])
+    place = network.inside(whole[None])[0]
+    assert float(((place[0] - place[-1]) ** 2).sum()) == pytest.approx(
+        resistance(inverse, int(whole[0]), int(whole[-1])), rel=1e-6
+    )

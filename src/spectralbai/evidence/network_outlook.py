@@ -144,7 +144,7 @@ class NetworkOutlook(Outlook):
             least, most = value(low) > value(low + 1), value(high) > value(high - 1)
             if not (least.any() or most.any()):
                 break
-            low, high = low - least.any(), high + most.any()
+            low, high = low - int(least.any()), high + int(most.any())
         ladder = np.array([value(k) for k in range(low, high + 1)])
         top = np.clip(ladder.argmax(axis=0), 1, len(ladder) - 2)
         before, middle, after = (np.take_along_axis(ladder, (top + k)[None], 0)[0] for k in (-1, 0, 1))

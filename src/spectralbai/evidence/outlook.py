@@ -304,8 +304,24 @@ class CategoryRivals:
         return rivals
 
 
+@dataclass(frozen=True, eq=False)
+class NetworkRivals:
+    """The result of `separable` for a large graph: rows of its matrix, computed when they are asked for."""
+
+    network: Network
+    least: float
+    """The least resistance between two arms that can be further apart than the tolerance."""
+
+    def __getitem__(self, leader: int) -> Mask:
+        network = self.network
+        column = network.columns(np.array([leader])).values[:, 0]
+        rivals: Mask = network.of_arm != network.of_arm[leader]
+        rivals |= network.resistances[leader] + network.resistances - 2 * column > self.least
+        return rivals
+
+
 @lru_cache(maxsize=32)
-def separable(problem: Problem) -> Mask | CategoryRivals:
+def separable(problem: Problem) -> Mask | CategoryRivals | NetworkRivals:
     """Returns, per (leader, challenger), whether some smooth means put the challenger ahead by the tolerance.
 
     Inside one component this needs tolerance^2 < R c' L^+ c with c = e_b - e_i, and with the R of the component if
@@ -316,6 +332,9 @@ def separable(problem: Problem) -> Mask | CategoryRivals:
     if catalogue is not None:
         wide = problem.tolerance * (1 + EQUAL) < np.sqrt(2 * catalogue.room)
         return CategoryRivals(catalogue.of_arm, wide)
+    network = Network.of(problem)
+    if network is not None:
+        return NetworkRivals(network, (problem.tolerance * (1 + EQUAL)) ** 2 / float(problem.radii[0]))
     if problem.unstructured or problem.tolerance == 0:
         return np.ones((n_arms, n_arms), dtype=bool)
     return further_apart(places(problem), problem.components, problem.tolerance * (1 + EQUAL))

@@ -73,7 +73,8 @@ def _start(before: Vector, arms: Indices, leader: int) -> Vector:
     last = before[arms]
     mass = last.sum()
     start = START_SHARE * even + (1 - START_SHARE) * (last / mass if mass > 0 else even)
-    return start / start.sum()
+    start /= start.sum()
+    return start
 
 
 def _representatives(outlook: NetworkOutlook, leader: int, needs: Vector, allowed: Mask) -> Indices:

@@ -190,7 +190,38 @@ class Network:
         # column a, and sums of products lose about eps per term.
         size = np.abs(z) @ np.sqrt(self.resistances[at]) + np.abs(pull) * np.sqrt(own)
         lost = 2 * size * (np.abs(z) @ columns.errors) + ROUNDINGS * at.size * np.finfo(float).eps * size**2
-        return np.sqrt(R * (np.maximum(square, 0.0) + lost))
+        most: Vector = np.sqrt(R * (np.maximum(square, 0.0) + lost))
+        return most
+
+    def spread_around(self, members: Indices, weights: Vector) -> Vector:
+        """Returns upper bounds of sqrt((e_a - w)'L^+(e_a - w)) for the `members` of a component, w their weighted
+        average; the weights sum to 1."""
+        load = np.zeros(self.of_arm.size)
+        load[members] = weights
+        ground = self.grounds[self.of_arm[members[0]]]
+        load[ground] -= load.sum()
+        potential = self.grounded.solve(np.where(np.arange(load.size) == ground, 0.0, load))
+        error = float(self.tree.norms((load - self.laplacian @ potential)[:, None])[0])
+        far = np.sqrt(self.resistances[members])
+        lost = 2 * error * (far + weights @ far) + ROUNDINGS * members.size * np.finfo(float).eps * far.max() ** 2
+        apart = far**2 - 2 * potential[members] + weights @ potential[members]
+        spread: Vector = np.sqrt(np.maximum(apart, 0.0) + lost)
+        return spread
+
+    def inside(self, members: Indices) -> Matrix:
+        """Returns coordinates of the arms of connected pools of equal size, (n_pools, size, size), whose squared
+        distances are resistances of the edges inside each pool: upper bounds of those of the graph."""
+        size = members.shape[1]
+        entries = self.laplacian[np.repeat(members, size, axis=1), np.tile(members, (1, size))]
+        inside: Matrix = np.asarray(entries.toarray() if sparse.issparse(entries) else entries).reshape(-1, size, size)
+        each = np.arange(size)
+        inside[:, each, each] = 0.0
+        inside[:, each, each] = -inside.sum(axis=2)
+        values, vectors = np.linalg.eigh(inside)
+        scale = np.zeros_like(values)
+        scale[:, 1:] = 1 / np.sqrt(values[:, 1:] - ROUNDINGS * np.finfo(float).eps * values[:, -1:])
+        coordinates: Matrix = vectors * scale[:, None, :]
+        return coordinates
 
     def roughness(self, mu: Matrix) -> Vector:
         """Returns S of means, or of each column of a matrix."""

@@ -135,7 +135,7 @@ def _tree(indptr: Indices, indices: Indices) -> tuple[Indices, Indices]:
 def _factored(
     indptr: Indices, indices: Indices, values: Vector, parent: Indices, starts: Indices
 ) -> tuple[Indices, Vector, Vector]:
-    """Returns (rows, entries, pivots), row by row of C: each is the solution of a triangular system (Davis 2006, 4.8)."""
+    """Returns (rows, entries, pivots). Each row of C solves a triangular system (Davis 2006, section 4.8)."""
     n = parent.size
     rows, entries = np.empty(starts[n], dtype=np.intp), np.empty(starts[n])
     pivots, ends = np.zeros(n), starts[:n].copy()
