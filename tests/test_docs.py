@@ -14,10 +14,12 @@ import pytest
 
 import spectralbai as sb
 import spectralbai.campaign
+import spectralbai.picking
 import spectralbai.plot
 import spectralbai.plugins
 import spectralbai.policy
 import spectralbai.sampling
+import spectralbai.sklearn
 import spectralbai.stopping
 import spectralbai.study
 from docs.tools.notebook import run
@@ -30,6 +32,8 @@ PAGES = sorted(
 MODULES = {
     "instances": sb.instances.KINDS,
     "simulate": ("Run", "Trace", "replay", "run", "trace", "watch", "watch_many", "watch_table"),
+    "picking": sb.picking.__all__,
+    "sklearn": sb.sklearn.__all__,
     "study": sb.study.__all__,
 }
 PUBLIC = sorted(

@@ -26,9 +26,11 @@ PAGES = (
     "docs/planning.md",
     "docs/studies.md",
     "docs/items.md",
+    "docs/sklearn.md",
     "docs/programs.md",
     "docs/workers.md",
     "docs/withdrawals.md",
+    "docs/tutorials/prompts.md",
     "docs/tutorials/research.md",
     "docs/tutorials/clicks.md",
     "docs/tutorials/doses.md",
@@ -57,7 +59,7 @@ def assert_same(printed: str, shown: str) -> None:
 def test_every_example_is_found() -> None:
     assert len(PYTHON) == README.count("```python") >= 1
     assert len(CONSOLE) == README.count("```console") >= 1
-    assert len(SHELL) + len(LOOP) == README.count("```sh") == 7
+    assert len(SHELL) + len(LOOP) == README.count("```sh") == 8
 
 
 @pytest.mark.parametrize(("code", "shown"), PYTHON)

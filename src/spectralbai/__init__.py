@@ -15,6 +15,7 @@ __all__ = [
     "Busy",
     "Client",
     "Conflict",
+    "Damaged",
     "Graph",
     "Instance",
     "InvalidInput",
@@ -33,6 +34,7 @@ __all__ = [
     "estimate",
     "instances",
     "lower_bound",
+    "pick",
     "plan",
     "plan_items",
     "simulate",
@@ -43,11 +45,12 @@ if TYPE_CHECKING:
     from spectralbai import instances, simulate
     from spectralbai.allocation import Allocation, lower_bound, solve_allocation
     from spectralbai.client import Client
-    from spectralbai.errors import Busy, Conflict, InvalidInput, NotFound, SpectralBAIError, StorageError
+    from spectralbai.errors import Busy, Conflict, Damaged, InvalidInput, NotFound, SpectralBAIError, StorageError
     from spectralbai.estimation import estimate
     from spectralbai.graph import Graph
     from spectralbai.instance import Instance
     from spectralbai.items import Items
+    from spectralbai.picking import pick
     from spectralbai.planning import plan, plan_items
     from spectralbai.policy import SpectralRace, SpectralTaS
     from spectralbai.problem import Problem
@@ -58,13 +61,14 @@ else:  # hidden from type checkers, which would otherwise accept any name
     _HOMES = {
         "allocation": ("Allocation", "lower_bound", "solve_allocation"),
         "client": ("Client",),
-        "errors": ("Busy", "Conflict", "InvalidInput", "NotFound", "SpectralBAIError", "StorageError"),
+        "errors": ("Busy", "Conflict", "Damaged", "InvalidInput", "NotFound", "SpectralBAIError", "StorageError"),
         "estimation": ("estimate",),
         "graph": ("Graph",),
         "instance": ("Instance",),
         "instances": ("instances",),
         "items": ("Items",),
         "responder": ("Alternative", "closest_alternative"),
+        "picking": ("pick",),
         "planning": ("plan", "plan_items"),
         "policy": ("SpectralRace", "SpectralTaS"),
         "problem": ("Problem",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -17,7 +18,6 @@ from sqlalchemy import create_engine, make_url, select, text
 import spectralbai as sb
 from spectralbai.errors import StorageError
 from spectralbai.study import list_studies
-from spectralbai.study import storage as storage_module
 from spectralbai.study.ledger import Ledger
 from spectralbai.study.schema import observations, studies
 from spectralbai.study.storage import Storage
@@ -253,16 +253,16 @@ def test_connections_that_ended_between_calls_are_made_anew(server: Callable[[],
 
 
 def test_a_worker_that_keeps_the_row_locked_is_not_waited_for_for_ever(
-    server: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+    server: Callable[[], str],
 ) -> None:
-    monkeypatch.setattr(storage_module, "PATIENCE", 0.3)
-    url = server()
-    with sb.Study.create("a", INSTANCE, 0.05, url) as study, study._upkeep.storage.writing() as holder:
-        holder.execute(select(studies).with_for_update()).all()
-        with pytest.raises(
-            StorageError, match="another worker has kept the study locked for [0-9]+ seconds; try again"
-        ):
-            study.ask()
+    with sb.Studies(server(), patience=0.3) as opened:
+        study = opened.create("a", INSTANCE)
+        with study._upkeep.storage.writing() as holder:
+            holder.execute(select(studies).with_for_update()).all()
+            with pytest.raises(
+                StorageError, match="another worker has kept the study locked for 0.3 seconds; try again"
+            ):
+                study.ask()
 
 
 @pytest.mark.parametrize(
@@ -273,6 +273,10 @@ def test_a_worker_that_keeps_the_row_locked_is_not_waited_for_for_ever(
         "UPDATE spectralbai_states SET revision = 7",
         "UPDATE spectralbai_events SET body = '{' WHERE kind = 'created'",
         "UPDATE spectralbai_events SET body = '{}' WHERE kind = 'created'",
+        "UPDATE spectralbai_observations SET outcome = 0.75 WHERE number = 2",
+        "UPDATE spectralbai_observations SET arm = 'x' WHERE number = 2",
+        "DELETE FROM spectralbai_observations WHERE number = 1",
+        "UPDATE spectralbai_studies SET due = 'soon'",
     ],
 )
 def test_rows_that_are_damaged_are_said_to_be(harm: str, tmp_path: Path) -> None:
@@ -282,9 +286,17 @@ def test_rows_that_are_damaged_are_said_to_be(harm: str, tmp_path: Path) -> None
     with sqlite3.connect(tmp_path / "s.db") as connection:
         connection.execute(harm)
     connection.close()
-    sentence = r'the study "a" cannot be read \(.*\); restore a copy of the storage, or an export'
-    with pytest.raises(StorageError, match=sentence), sb.Study.open("a", url) as study:
-        study.status()
+    sentence = r'the study "a" cannot be read \(.*\); spectralbai study check says more; restore a backup or an export'
+    for _ in range(2):
+        with pytest.raises(sb.Damaged, match=sentence), sb.Study.open("a", url) as study:
+            study.status()
+            study.recent()
+    with sb.Studies(url) as opened:
+        opened.create("b", INSTANCE).ask()
+        assert [each.state for each in opened.list()] == ["damaged", "running"]
+        assert not opened.check("a").sound and opened.check("b").sound
+        opened.delete("a")
+        assert [each.name for each in opened.list()] == ["b"]
 
 
 def test_an_acknowledgement_that_was_lost_is_made_up_for_by_a_retry(
@@ -407,3 +419,10 @@ def test_observations_are_never_changed(storage: str) -> None:
             assert rows[: len(seen)] == seen and [row.number for row in rows] == list(range(1, k + 2))
             seen = list(rows)
         place.close()
+
+
+def test_the_file_of_a_storage_is_its_owners(tmp_path: Path) -> None:
+    file = tmp_path / "studies.db"
+    with sb.Studies(f"sqlite:///{file}") as opened:
+        opened.create("a", INSTANCE)
+        assert {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.glob("studies.db*")} == {0o600}

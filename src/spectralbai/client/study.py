@@ -19,6 +19,7 @@ from spectralbai.report import Status
 if TYPE_CHECKING:
     from spectralbai.instance import Instance
     from spectralbai.journal.definition import Definition
+    from spectralbai.tables import Table
 
 ALL_ARMS = 1_000_000
 """More than a service shows."""
@@ -108,6 +109,16 @@ class RemoteStudy(Closing):
         named = {"tickets": list(tickets), "origins": list(origins)}
         return int(self._call("POST", "/results", {"origin": origin, "rows": rows, **named})["recorded"])
 
+    def add_known(self, labels: Sequence[str], items: Sequence[str], outcomes: Sequence[float], origin: str) -> int:
+        """Records outcomes of options on items that are known from elsewhere, all or none; returns how many were new.
+        See `Study.add_known`."""
+        try:
+            pairs = zip(labels, items, outcomes, strict=True)
+            rows = [{"label": label, "item": item, "outcome": each} for label, item, each in pairs]
+        except (TypeError, ValueError):
+            rows = []
+        return int(self._call("POST", "/known", {"origin": origin, "rows": rows})["recorded"])
+
     def tell_counts(self, counts: CountRows, id: str, past: bool = False) -> int:
         """Records trials and successes per arm, all or none; returns how many trials were new. See
         `Study.tell_counts`."""
@@ -167,6 +178,14 @@ class RemoteStudy(Closing):
         """Returns the last results told, the newest first; or the last before the result of number `before`."""
         found = self._call("GET", "/results", query={"limit": most, "before": before})["results"]
         return [Result.from_dict(each) for each in found]
+
+    def table(self) -> Table:
+        """Returns the outcomes told so far of options on items, like `Study.table`; it needs numpy."""
+        from spectralbai.inputs.outcomes import outcomes_from
+        from spectralbai.inputs.table import CsvTable
+        from spectralbai.tables import Table
+
+        return Table(*outcomes_from(CsvTable.from_text(self._call("GET", "/table.csv", page=True))))
 
     def export(self) -> dict[str, Any]:
         """Returns everything about the study, JSON-ready; `Client.import_` and `import_study` restore it."""

@@ -104,13 +104,13 @@ class Definition:
                 raise InvalidInput(f"a label must be one line without blanks at its ends, got {label!r}; rename it")
         if self.items is not None:
             object.__setattr__(self, "items", check_items(self.items, self.instance.problem.items))
-        if self.goal not in ("max", "min"):
+        if not isinstance(self.goal, str) or self.goal not in ("max", "min"):
             raise InvalidInput(f"`goal` must be max or min, got {self.goal!r}")
         if self.budget is not None:
             check_integer("budget", self.budget, 1, LARGEST_COUNT)
         for name in ("until", "stopped"):
             if getattr(self, name) is not None:
-                check_time(name, getattr(self, name))
+                object.__setattr__(self, name, check_time(name, getattr(self, name)))
         if self.failed_as is not None:
             noise = self.instance.problem.noise
             object.__setattr__(self, "failed_as", noise.check_outcome("failed_as", self.failed_as))
@@ -187,8 +187,10 @@ class Definition:
             check_arm("arm", arm, self.instance.problem.n_arms)
             if self.items is None or not 0 <= item < len(self.items):
                 raise InvalidInput(f"`item` must be the number of an item with a name, got {item}")
-            pair = f'the outcome of "{self.instance.labels[arm]}" on "{self.items[item]}"'
-            value = self.instance.problem.noise.check_outcome(pair, outcome) + 0.0
+            try:
+                value = self.check_outcome(outcome)
+            except InvalidInput as error:
+                raise InvalidInput(f'"{self.instance.labels[arm]}" on "{self.items[item]}": {error}') from None
             if new.setdefault((arm, item), Known(value, origin)).outcome != value:
                 raise InvalidInput(
                     f'"{self.instance.labels[arm]}" has two different outcomes on "{self.items[item]}", '
@@ -270,6 +272,16 @@ class Definition:
         check_keys("a study", d, ("format", *SETTINGS, "instance", "items"), (*SETTINGS, "instance"))
         settings = {name: d[name] for name in SETTINGS}
         return cls(Instance.from_dict(d["instance"]), **settings, items=d.get("items"))
+
+
+def named_items(names: Any, items: Items | None) -> tuple[str, ...] | None:
+    """Returns these names of items, checked; without names, the items are called 1, 2, and so on. None if there are no
+    items, or if they are endless."""
+    if names is None:
+        if items is None or items.available is None:
+            return None
+        names = [str(number) for number in range(1, items.available + 1)]
+    return check_items(names, items)
 
 
 def check_items(names: Any, items: Items | None) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from spectralbai.errors import Busy, SpectralBAIError
+from spectralbai.errors import Busy
 from spectralbai.service.answers import as_json
 from spectralbai.study import Studies
 
@@ -21,8 +21,8 @@ RETRY = 1000
 """Milliseconds after which a browser that has lost the connection tries again."""
 HEARTBEAT = 15.0
 """After this many seconds without an event, something is sent, so that proxies do not close the connection."""
-MOST_LISTENERS = 1000
-"""Most streams of one process at the same time."""
+MOST_LISTENERS = 500
+"""Most streams of one process at the same time: half of its connections."""
 MOST_WAITING = 1000
 """Most events that wait for a slow listener; then the oldest are dropped, which does no harm, since later events of a
 study replace earlier ones."""
@@ -43,17 +43,29 @@ class Beat:
     """Tells a study from one that had its name before and was deleted."""
     pending: int
     """Number of pending tickets: they may expire without a change of the study."""
+    damage: str | None = None
+    """What is wrong with its records, if its state is "damaged"."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the beat, JSON-ready."""
-        return {name: value for name, value in vars(self).items() if name != "id"}
+        hidden = {"id"} if self.damage is not None else {"id", "damage"}
+        return {name: value for name, value in vars(self).items() if name not in hidden}
 
 
 def beats(studies: Studies) -> list[Beat]:
     """Returns the progress of all studies, oldest first."""
     marks, pending, now = studies.marks(), studies.pending(), studies.now
     return [
-        Beat(mark.name, mark.results, mark.state(now), mark.revision, mark.folded, mark.id, pending.get(mark.id, 0))
+        Beat(
+            mark.name,
+            mark.results,
+            mark.state(now),
+            mark.revision,
+            mark.folded,
+            mark.id,
+            pending.get(mark.id, 0),
+            mark.damage,
+        )
         for mark in marks
     ]
 
@@ -119,7 +131,7 @@ class Events:
             await asyncio.sleep(self._every)
             try:
                 now = {beat.study: beat for beat in await self._beats()}
-            except SpectralBAIError as error:  # for example busy: the next query may succeed
+            except Exception as error:  # for example busy, or no thread is left: the next query may succeed
                 logging.getLogger(__name__).warning("%s", error)
                 continue
             changes: list[Change] = [beat for name, beat in now.items() if self._last.get(name) != beat]

@@ -23,10 +23,13 @@ COOKIE = "spectralbai"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 METHODS = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 """Methods that metrics count one by one; clients can make up any number of others."""
-PUBLIC = frozenset({"/api/health", "/api/session", "/api/login", "/api/logout", "/api/openapi.json"})
+PUBLIC = frozenset({"/api/health", "/api/ready", "/api/session", "/api/login", "/api/logout", "/api/openapi.json"})
 """Paths that need no token. The files of the page need none either, because they contain no data."""
 READING = frozenset({"/api/plan", "/api/instances"})
 """Paths that a read-only token may call although the method is not GET, because they change nothing."""
+FILTERED = frozenset({"/api/studies", "/api/events"})
+"""Paths whose answers a token for one study limits to that study."""
+STUDIES = "/api/studies/"
 OF_API = ("/api", "/metrics")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -86,7 +89,7 @@ class Gate:
             self._metrics.count(scope["method"] if scope["method"] in METHODS else "other", route, status, seconds)
             # A proxy passes on an address that the client may have made up, so it is escaped like the path.
             client = (scope.get("client") or ("-",))[0]
-            LOG.info("%r %s %r %d %.1f ms", client, scope["method"], shown, status, 1000 * seconds)
+            LOG.info("%r %s %r %d %.1f ms", client, scope["method"], shown[:200], status, 1000 * seconds)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """Returns the response to a request that is refused; otherwise None, and notes in the scope who makes it."""
@@ -140,7 +143,16 @@ def _not_allowed(token: Token | None, method: str, path: str) -> Response | None
         return problem(
             "forbidden", "this token may only read; spectralbai serve token create --read-write makes one that writes"
         )
+    if token.study is not None and not _of_study(token.study, method, path):
+        return problem("forbidden", f'this token is for the study "{token.study}" only')
     return None
+
+
+def _of_study(study: str, method: str, path: str) -> bool:
+    """Returns whether a token for one study is good for a request: lists and events have nothing of others then."""
+    if path.startswith(STUDIES):
+        return unquote(path.removeprefix(STUDIES).split("/")[0]) == study
+    return path in READING or (method in SAFE and path in FILTERED)
 
 
 def _same_site(headers: Headers) -> bool:

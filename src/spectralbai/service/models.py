@@ -29,6 +29,9 @@ Whole = Annotated[Any, WithJsonSchema({"type": "integer"})]
 WholeOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "null"}]})]
 Words = Annotated[Any, WithJsonSchema({"type": "string"})]
 WordsOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]})]
+NamesOrNull = Annotated[
+    Any, WithJsonSchema({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
+]
 Goal = Annotated[Any, WithJsonSchema({"type": "string", "enum": ["max", "min"]})]
 
 
@@ -48,6 +51,10 @@ class Creation(Request):
     budget: WholeOrNull = Field(None, description="Trials after which the study ends, decided or not.")
     until: NumberOrNull = Field(None, description="When it ends, in seconds since 1970.")
     failed_as: NumberOrNull = Field(None, description="Outcome that a failed trial counts as; if null, it is repeated.")
+    items: NamesOrNull = Field(
+        None, description="Names of the items that options are tried on, if the instance has items.", examples=[None]
+    )
+    seed: WholeOrNull = Field(None, description="Fixes the order of the items: for simulations only.")
 
 
 class Asking(Request):
@@ -104,6 +111,21 @@ class PastResults(Request):
     origins: list[str] = Field([], description="Origins that the results name: those of this study are refused.")
 
 
+class KnownOutcome(Request):
+    """The outcome of an option on an item."""
+
+    label: Words = Field(examples=["blue"])
+    item: Words = Field(examples=["question 7"])
+    outcome: Number = Field(examples=[0.0])
+
+
+class KnownOutcomes(Request):
+    """Outcomes that are known from elsewhere: these pairs are not handed out."""
+
+    origin: Words = Field(description="Where they come from.", examples=["scores of May"])
+    rows: list[KnownOutcome]
+
+
 class Abandoning(Request):
     """Tickets whose trials will not be done."""
 
@@ -132,7 +154,7 @@ class Login(Request):
 class Import(Request):
     """An exported study, to restore under its old name or another."""
 
-    document: Annotated[Any, WithJsonSchema({"type": "object"})] = Field(examples=[{"format": "spectralbai-export/5"}])
+    document: Annotated[Any, WithJsonSchema({"type": "object"})] = Field(examples=[{"format": "spectralbai-export/6"}])
     name: WordsOrNull = None
 
 
@@ -154,6 +176,11 @@ class Tables(Request):
     high: float | None = Field(None, description="Largest possible outcome, instead of sigma.")
     binary: bool = Field(False, description="Only low and high occur, 0 and 1 if not given.")
     tolerance: float = Field(0.0, description="An option this close to the best is as good.", examples=[0.1])
+    items: Any = Field(
+        None,
+        description="Items that options are tried on, as an instance has them. Options need not be alike then.",
+        examples=[None],
+    )
 
 
 class Planning(Tables):
@@ -180,6 +207,7 @@ class Session(Reply):
     needed: bool = Field(description="Whether a token is needed.")
     access: Literal["none", "read-only", "read-write"]
     label: str | None
+    study: str | None = Field(description="The only study that the token is for, or null.")
 
 
 class Line(Reply):
@@ -193,6 +221,7 @@ class Line(Reply):
     results: int
     state: str
     best: str | None
+    damage: str | None = Field(description="What is wrong with its records, if its state is damaged.")
 
 
 class Lines(Reply):
@@ -216,6 +245,7 @@ class TicketReply(Reply):
 
     ticket: str
     label: str
+    item: str | None
     arm: int
     block: int | None
     worker: str
@@ -272,6 +302,16 @@ class Stopped(Reply):
     answer: str
 
 
+class Checked(Reply):
+    """What a check of a study found."""
+
+    name: str
+    events: int
+    results: int
+    damage: list[str] = Field(description="What is not as it should be, in words.")
+    sound: bool
+
+
 class Deleted(Reply):
     deleted: str
 
@@ -289,6 +329,7 @@ class StatusReply(Reply):
     results: int
     best: str | None
     verdict: dict[str, Any] = Field(description="What the stopping rule said: spectralbai-verdict/2")
+    items: dict[str, Any] | None = Field(description="How far it is with its items; null if trials have none.")
     candidates: list[str] | None
     computing: bool = Field(description="Whether the forecast, or also estimates and intervals, are not there yet.")
     arms: list[dict[str, Any]]
@@ -304,6 +345,7 @@ class Past(Reply):
 
     number: int
     label: str
+    item: str | None
     outcome: float
     told: str
     ticket: str | None
@@ -329,6 +371,19 @@ class History(Reply):
     lacking: list[list[float | None]] = Field(description="For each check what the accounts still lack, in nats.")
     left: list[list[int]] = Field(description="For each check how many arms of each name may be best.")
     needed: float = Field(description="What an account lacks at the start, in nats.")
+
+
+class OutcomesReply(Reply):
+    """Outcomes of options on items: the first options, and items at equal steps, in the order in which they were begun.
+    The numbers are null where a pair was not tried."""
+
+    options: list[str]
+    items: list[str]
+    outcomes: list[list[float | None]] = Field(description="A row for each option, a column for each item.")
+    low: float | None = Field(description="The least possible outcome, or the least of these.")
+    high: float | None
+    begun: int = Field(description="Items that were begun; more than `items` has, if those are some of them.")
+    available: int | None = Field(description="Items that can be tried; null if there is no end.")
 
 
 class GraphReply(Reply):

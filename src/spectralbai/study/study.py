@@ -16,23 +16,28 @@ import numpy as np
 
 from spectralbai.checks import check_integer, check_number, check_words, did_you_mean
 from spectralbai.closing import Closing
+from spectralbai.documents import software
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
-from spectralbai.journal.definition import Definition, Goal, check_items
+from spectralbai.journal.body import LARGE
+from spectralbai.journal.definition import Definition, Goal, named_items
 from spectralbai.journal.entries import CountRows, Outcome, Outcomes, Result, Snapshot, Ticket
 from spectralbai.journal.events import Entry, Event, StudyCreated
 from spectralbai.journal.fold import Fold, OnCheck
 from spectralbai.journal.records import Records
 from spectralbai.report import Status
+from spectralbai.report.by_items import MOST_ITEMS
 from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.report import Report
 from spectralbai.report.statement import Statements
-from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
+from spectralbai.study.acting import actor
 from spectralbai.study.asking import give
 from spectralbai.study.ledger import Ledger, Mark, StoredState, find_marks, insert_study
+from spectralbai.study.pairs import table_of
 from spectralbai.study.storage import Storage
-from spectralbai.study.upkeep import Draft, Upkeep, undamaged
+from spectralbai.study.upkeep import Draft, Upkeep
+from spectralbai.tables import Table
 from spectralbai.text.wording import as_time
 from spectralbai.verdict import Verdict
 
@@ -105,10 +110,12 @@ class Study(Closing):
         fold = Fold(definition, definition.start())
         stored = StoredState.of(fold)
         with Storage.given(storage, create=True) as place:
-            now = place.clock()
-            if until is not None and until <= now:
-                raise InvalidInput(f"`until` must be in the future, got {as_time(until)}, and it is {as_time(now)}")
-            log = [Entry(number, now, event) for number, event in enumerate((created, *fold.openings()), 1)]
+            now = float(place.clock())
+            end = definition.until
+            if end is not None and end <= now:
+                raise InvalidInput(f"`until` must be in the future, got {as_time(end)}, and it is {as_time(now)}")
+            log = [Entry(1, now, created, actor())]
+            log += [Entry(number, now, event) for number, event in enumerate(fold.openings(), 2)]
             with place.writing() as connection:
                 insert_study(connection, name, log, definition, stored)
             return cls.named(name, place, place is not storage)
@@ -149,7 +156,8 @@ class Study(Closing):
         on_give: Callable[[], object] | None = None,
     ) -> list[Ticket]:
         """Returns tickets for the trials to do next: at most n, and at least one while the study runs. There are none
-        once it has decided, the data contradict R, or all trials of the budget are done or handed out.
+        once it has decided, the data contradict R, or all trials of the budget, or on the items that there are, are
+        done or handed out.
 
         Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
         is: its trial may then be handed out again. Whether a result comes in time must not depend on its value.
@@ -272,8 +280,10 @@ class Study(Closing):
 
     def shares(self) -> dict[str, float]:
         """Returns how to split the next traffic, as shares by label: as planned, or equally before there is a plan; all
-        to the recommended option once the study has decided or ended."""
+        to the recommended option once the study has decided or ended. A study with items has none: its trials are those
+        of `ask`."""
         self._upkeep.catch_up()
+        telling.check_without_items(self._upkeep, "tickets, from ask")
         with self._upkeep.reading() as ledger:
             _, fold = self._upkeep.resume(ledger)
         fold.feed()
@@ -296,7 +306,7 @@ class Study(Closing):
         """Deletes the study with all its tickets and results, for good; processes that have it open get NotFound."""
         with self._upkeep.writing() as ledger:
             ledger.standing(lock=True)  # all writers lock the study's row first
-            ledger.delete()
+            ledger.delete(self._upkeep.now, actor())
 
     def status(self, control: str | None = None, patience: float | None = None) -> Status:
         """Returns the status of the study; every option is compared with the one labelled `control`, if given.
@@ -305,7 +315,7 @@ class Study(Closing):
         those that are not there after so many seconds are None, and `Status.computing` says so; ask again for them.
         """
         if patience is not None:
-            patience = check_number("patience", patience, "a number of seconds", low=0.0, strict=False)
+            patience = min(check_number("patience", patience, "a number of seconds", low=0.0, strict=False), LEASE)
         self._upkeep.catch_up(patience=patience)
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
@@ -320,9 +330,10 @@ class Study(Closing):
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
-            at, log = self._snapshot(ledger), ledger.log(bulk=False)
+            at, log = self._snapshot(ledger), ledger.log()
+            outcomes = table_of(ledger, at.definition, MOST_ITEMS) if at.definition.has_items else None
         # Outside the transaction, because this computes and may have to compile.
-        return Report.of(at, Records.of(log), self.versions, base, self._statements.read(at))
+        return Report.of(at, Records.of(log), self.versions, base, self._statements.read(at), outcomes)
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a report needs, as of one instant."""
@@ -345,10 +356,26 @@ class Study(Closing):
 
     def recent(self, most: int = 100, before: int | None = None) -> list[Result]:
         """Returns the last results told, the newest first; or the last before the result of number `before`."""
-        most = check_integer("most", most, 1)
+        most = min(check_integer("most", most, 1), LARGE)
+        before = None if before is None else min(check_integer("before", before, 0), LARGE)
         with self._upkeep.reading() as ledger:
             self._upkeep.read(ledger, with_state=False)
             return ledger.recent(most, before, self.definition)
+
+    def table(self, most: int | None = None) -> Table:
+        """Returns the outcomes told so far of options on items, as a table: the items that any option was tried on, in
+        the order in which they were begun. If there are more than `most`, so many of them, at equal steps.
+
+        Pairs without an outcome are `missing`; of two outcomes of a pair, the first told counts.
+        """
+        most = None if most is None else check_integer("most", most, 1)
+        with self._upkeep.reading() as ledger:
+            self._upkeep.read(ledger, with_state=False)
+            table = table_of(ledger, self.definition, most)
+        if table is None:
+            told = "no outcome on an item is told yet" if self.definition.has_items else "its options have no items"
+            raise InvalidInput(f'the study "{self.name}" has no table: {told}')
+        return table
 
     def log(self) -> tuple[Entry, ...]:
         """Returns everything that happened to the study, in order."""
@@ -382,7 +409,7 @@ class Study(Closing):
     @property
     def versions(self) -> dict[str, str]:
         """Versions of the software that created the study."""
-        with self._upkeep.reading() as ledger, undamaged(self.name):
+        with self._upkeep.reading() as ledger:
             created = ledger.log([StudyCreated.kind])[0].event
         assert isinstance(created, StudyCreated)
         return created.versions
@@ -417,12 +444,10 @@ class Study(Closing):
 def _shuffled(instance: Instance, items: Sequence[str] | None, seed: int | None) -> tuple[str, ...] | None:
     """Returns the names of the items in the order in which they are tried, which nobody can foresee; None if items are
     endless, or if there are none."""
-    of_problem = instance.problem.items if isinstance(instance, Instance) else None
-    if items is None:
-        if of_problem is None or of_problem.available is None:
-            return None
-        items = [str(number) for number in range(1, of_problem.available + 1)]
-    names = list(check_items(items, of_problem))
+    named = named_items(items, instance.problem.items if isinstance(instance, Instance) else None)
+    if named is None:
+        return None
     chance = secrets.SystemRandom() if seed is None else random.Random(check_integer("seed", seed, 0))
+    names = list(named)
     chance.shuffle(names)
     return tuple(names)

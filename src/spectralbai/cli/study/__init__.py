@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import typer
 
+from spectralbai.cli.study.checking import check
 from spectralbai.cli.study.files import export, import_, report
 from spectralbai.cli.study.lifecycle import create, delete, join, stop, upgrade, withdraw
 from spectralbai.cli.study.status import list_, status
@@ -16,6 +17,7 @@ app = typer.Typer(no_args_is_help=True, help="Live studies. Ask what to try, tel
 COMMANDS = (
     *(create, ask, tell, shares, abandon, withdraw, join, stop, status, list_, report, export, delete, import_),
     upgrade,
+    check,
 )
 for command in COMMANDS:
     settings = {"ignore_unknown_options": True} if command is tell else None  # a negative outcome is not an option

@@ -6,15 +6,18 @@ import re
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from spectralbai.errors import Conflict, InvalidInput, NotFound
 from spectralbai.instance import Instance
+from spectralbai.journal.definition import named_items
 from spectralbai.service import models
+from spectralbai.service.access import Token
 from spectralbai.service.answers import Answer, as_json
+from spectralbai.service.lanes import on
 from spectralbai.service.routes.common import Key, Name, TheShelf, answers
-from spectralbai.study import Definition, Study, export_study, results_as_csv
+from spectralbai.study import Definition, Study, export_study, results_as_csv, table_as_csv
 from spectralbai.text.wording import as_time
 
 router = APIRouter(tags=["studies"])
@@ -23,13 +26,17 @@ Limit = Annotated[int, Query(ge=1, le=10_000, description="Most that are returne
 
 
 @router.get("/api/studies", responses=answers(models.Lines))
+@on("view")
 def list_studies(
+    request: Request,
     shelf: TheShelf,
     limit: Limit = 100,
     after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
 ) -> Response:
     """Lists the studies, oldest first."""
-    found = shelf.studies.list()
+    token: Token | None = request.scope["spectralbai.token"]
+    only = None if token is None else token.study
+    found = [each for each in shelf.studies.list() if only in (None, each.name)]
     first = 0
     if after is not None:
         places = [place for place, each in enumerate(found, 1) if each.name == after]
@@ -42,6 +49,7 @@ def list_studies(
 
 
 @router.post("/api/studies", status_code=201, responses=answers(models.StudyReply, 201))
+@on("change")
 def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Response:
     """Creates a study.
 
@@ -59,7 +67,7 @@ def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Res
             study = shelf.studies.open(body.name)
         except NotFound:
             raise refusal from None
-        if replace(study.definition.history[0], stopped=None).as_dict() != Definition(instance, **chosen).as_dict():
+        if not _is(study.definition.history[0], instance, **chosen):
             raise
         return Answer(_study(study))
     shelf.keep(study)
@@ -67,6 +75,7 @@ def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Res
 
 
 @router.post("/api/imports", status_code=201, responses=answers(models.StudyReply, 201))
+@on("long")
 def import_study(body: models.Import, shelf: TheShelf, key: Key = None) -> Response:
     """Restores an exported study, under its old name or another."""
     try:
@@ -83,6 +92,7 @@ def import_study(body: models.Import, shelf: TheShelf, key: Key = None) -> Respo
 
 
 @router.get("/api/studies/{name}", responses=answers(models.StudyReply))
+@on("view")
 def get_study(name: Name, shelf: TheShelf) -> Response:
     """Returns the definition of a study."""
 
@@ -94,14 +104,16 @@ def get_study(name: Name, shelf: TheShelf) -> Response:
 
 
 @router.delete("/api/studies/{name}", responses=answers(models.Deleted))
+@on("change")
 def delete_study(name: Name, shelf: TheShelf) -> Response:
     """Deletes a study with all its tickets and results. It cannot be restored, except from an export."""
-    shelf.use(name, lambda study: study.delete())
+    shelf.studies.delete(name)
     shelf.forget(name)
     return Answer({"deleted": name})
 
 
 @router.post("/api/studies/{name}/stop", responses=answers(models.Stopped))
+@on("change")
 def stop_study(name: Name, shelf: TheShelf) -> Response:
     """Ends a running study by hand, decided or not. Results of pending tickets are still accepted."""
 
@@ -112,12 +124,14 @@ def stop_study(name: Name, shelf: TheShelf) -> Response:
 
 
 @router.get("/api/studies/{name}/report", responses=answers(models.Reply))
+@on("long")
 def report(name: Name, shelf: TheShelf, control: str | None = None) -> Response:
     """Returns the report of a study."""
     return Answer(shelf.use(name, lambda study: study.report(control)).as_dict())
 
 
 @router.get("/api/studies/{name}/report.html", response_class=Response, responses={200: {"content": {"text/html": {}}}})
+@on("long")
 def report_page(name: Name, shelf: TheShelf, control: str | None = None) -> Response:
     """Returns the report of a study as one HTML page with pictures, to download."""
     page = shelf.use(name, lambda study: study.report(control)).as_html()
@@ -129,13 +143,26 @@ def report_page(name: Name, shelf: TheShelf, control: str | None = None) -> Resp
 
 
 @router.get("/api/studies/{name}/export", responses=answers(models.Reply))
-def export(name: Name, shelf: TheShelf) -> Response:
+@on("long")
+def export(
+    name: Name,
+    shelf: TheShelf,
+    readable: Annotated[bool, Query(description="Of a damaged study, as much as can be read.")] = False,
+) -> Response:
     """Returns everything about a study, in the form that `POST /api/imports` takes."""
-    document = shelf.use(name, export_study)
+    document = shelf.studies.export_readable(name) if readable else shelf.use(name, export_study)
     return Response(as_json(document), media_type="application/json", headers=_download(name, "json"))
 
 
+@router.get("/api/studies/{name}/check", responses=answers(models.Checked))
+@on("long")
+def check(name: Name, shelf: TheShelf) -> Response:
+    """Compares all that is stored of a study with its log."""
+    return Answer(shelf.studies.check(name).as_dict())
+
+
 @router.get("/api/studies/{name}/results.csv", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+@on("long")
 def results_table(name: Name, shelf: TheShelf) -> Response:
     """Returns the results of a study as a table."""
     text = shelf.use(name, results_as_csv)
@@ -144,6 +171,26 @@ def results_table(name: Name, shelf: TheShelf) -> Response:
         media_type="text/csv; charset=utf-8",
         headers=_download(name, "csv"),
     )
+
+
+@router.get("/api/studies/{name}/table.csv", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+@on("long")
+def table(name: Name, shelf: TheShelf) -> Response:
+    """Returns the outcomes of options on items: a row for each option, a column for each item that was begun."""
+    text = table_as_csv(shelf.use(name, lambda study: study.table()))
+    return Response(
+        text.encode("utf-8", "backslashreplace"),
+        media_type="text/csv; charset=utf-8",
+        headers=_download(name, "csv"),
+    )
+
+
+def _is(first: Definition, instance: Instance, items: Any, seed: Any, **chosen: Any) -> bool:
+    """Returns whether a study was created with these choices. The order of its items may be any."""
+    given = named_items(items, instance.problem.items)
+    if given is not None and first.items is not None and sorted(given) == sorted(first.items):
+        given = first.items
+    return replace(first, stopped=None).as_dict() == Definition(instance, items=given, **chosen).as_dict()
 
 
 def _study(study: Study) -> dict[str, Any]:

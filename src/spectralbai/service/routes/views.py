@@ -17,6 +17,7 @@ from spectralbai.report.by_category import lacking_of, most_lacking
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
 from spectralbai.service import models
 from spectralbai.service.answers import Answer
+from spectralbai.service.lanes import on
 from spectralbai.service.routes.common import Name, TheShelf, answers
 from spectralbai.study import ArmStatus, Status, Study
 from spectralbai.text.wording import finite
@@ -31,10 +32,14 @@ arms that are hardest to beat."""
 MOST_IN_CATEGORIES, MOST_DRAWN, MOST_EDGES = 500, 2_000, 20_000
 """Up to so many arms in categories, or arms and edges of another graph, it is drawn arm by arm."""
 
+PATIENCE = 1.0
+"""Seconds after which a picture does without an order of the options that takes longer to compute."""
+
 Control = Annotated[str | None, Query(description="Compare every option with this one.")]
 
 
 @router.get("/status", responses=answers(models.StatusReply))
+@on("view")
 def status(
     name: Name,
     shelf: TheShelf,
@@ -82,6 +87,7 @@ def _tables(seen: Status, page: Sequence[ArmStatus]) -> dict[str, Any]:
 
 
 @router.get("/history", responses=answers(models.History))
+@on("view")
 def history(
     name: Name,
     shelf: TheShelf,
@@ -133,7 +139,42 @@ def _rivals(verdicts: tuple[Verdict, ...], n_arms: int) -> list[int]:
     return sorted(chosen)
 
 
+@router.get("/outcomes", responses=answers(models.OutcomesReply))
+@on("view")
+def outcomes(
+    name: Name,
+    shelf: TheShelf,
+    options: Annotated[int, Query(ge=1, le=1_000, description="Most options; the one recommended is the first.")] = 25,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="Most items; of more, as many at equal steps.")] = 300,
+) -> Response:
+    """Returns the outcomes of options on items, for their picture."""
+    return Answer(shelf.use(name, lambda study: _outcomes(study, options, limit)))
+
+
+def _outcomes(study: Study, n_options: int, n_items: int) -> dict[str, Any]:
+    seen = study.status(patience=PATIENCE)
+    noise = study.definition.instance.problem.noise
+    shown = [arm.label for arm in seen.listed[:n_options]]
+    items = seen.items
+    document = {"options": shown, "items": [], "outcomes": [[] for _ in shown], "low": None, "high": None, "begun": 0}
+    document["available"] = None if items is None else items.available
+    if items is None or not seen.results:
+        return document
+    table = study.table(n_items)
+    row = {label: at for at, label in enumerate(table.options)}
+    cells = table.outcomes[[row[label] for label in shown]]
+    low, high = noise.outcome_range or (float(np.nanmin(table.outcomes)), float(np.nanmax(table.outcomes)))
+    return document | {
+        "items": table.items,
+        "outcomes": [[finite(each) for each in line] for line in cells.tolist()],
+        "low": low,
+        "high": high,
+        "begun": max(items.done, table.n_items),
+    }
+
+
 @router.get("/results", responses=answers(models.ResultsReply))
+@on("view")
 def results(
     name: Name,
     shelf: TheShelf,
@@ -147,12 +188,14 @@ def results(
 
 
 @router.get("/tickets", responses=answers(models.Tickets))
+@on("view")
 def tickets(name: Name, shelf: TheShelf) -> Response:
     """Returns the pending tickets."""
     return Answer({"tickets": [each.as_dict() for each in shelf.use(name, lambda study: study.pending())]})
 
 
 @router.get("/graph", responses=answers(models.GraphReply))
+@on("view")
 def graph(name: Name, shelf: TheShelf) -> Response:
     """Returns the graph with a position for each node, to draw it; if there are thousands of options, the
     categories."""
