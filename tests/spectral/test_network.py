@@ -65,7 +65,7 @@ def test_the_norm_of_a_tree_is_that_of_its_laplacian(name: str) -> None:
 
 
 def support(problem: Problem, z: Vector, leader: int, rival: int) -> float:
-    """Returns the largest z.mu of smooth means with mu_rival >= mu_leader + tolerance, by a search in s (theory 20.2).
+    """Returns the largest z.mu of smooth means with mu_rival >= mu_leader + tolerance, by a search in s (theory 19.2).
 
     Without edges between the components of the two arms, s is what z sums to over that of the leader.
     """

@@ -1,4 +1,4 @@
-"""Beliefs for the arms of a large graph, from sparse systems of equations (theory, section 20).
+"""Beliefs for the arms of a large graph, from sparse systems of equations (theory, section 19).
 
 Like all beliefs they need no proof. What takes a decomposition elsewhere takes a few factors of diag(u) + price L here.
 """

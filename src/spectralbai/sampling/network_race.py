@@ -1,4 +1,4 @@
-"""Which arms of a large graph the race pulls: a few hundred at a time, which stand for the others (theory 20.5)."""
+"""Which arms of a large graph the race pulls: a few hundred at a time, which stand for the others (theory 19.6)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 Means of arms that were not tried follow from those that were: with weights u on m arms, best responses at all prices of
 smoothness come from one decomposition of an m x m matrix and from m columns of Y (see `Network`). The directions found
-may be inexact; what their payoffs are charged with is an upper bound whatever they are (theory, section 20).
+may be inexact; what their payoffs are charged with is an upper bound whatever they are (theory, section 19).
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class NetworkMetric:
         """Returns the most valuable of the best responses at a few prices, for each row of G.
 
         At price 1 / (2t) the direction is zeta = (eta + v t G) / (1 + t kappa) in the coordinates of the modes, v the
-        multiplier of lam_i >= lam_b + tolerance (20.6).
+        multiplier of lam_i >= lam_b + tolerance (19.5).
         """
         kappa, squares = self._modes.kappa, G**2
         best = np.full(far.size, -1.0)
@@ -188,7 +188,7 @@ class NetworkMetric:
             gains[better] = gain[better]
         t = prices[price]
         zeta = (eta + (push * t)[:, None] * G) / (1 + t[:, None] * kappa)
-        # Inside a component the multiplier of the bound is free: the one that makes it least (20.3).
+        # Inside a component the multiplier of the bound is free: the one that makes it least (19.2).
         with np.errstate(divide="ignore", invalid="ignore"):
             across = (G * zeta).sum(axis=1)
             least = np.maximum(zeta**2 @ kappa - across**2 / far, 0.0)

@@ -1,5 +1,5 @@
 """Bets on a block of a large graph: their directions may be inexact, since payoffs are charged with bounds that hold
-for any direction (theory, section 20)."""
+for any direction (theory, section 19)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class NetworkTable(BetTable):
         return pay
 
     def _paid(self, found: Comparisons, nu: Vector, size: Vector) -> Vector:
-        """Returns the log payoffs of bets for the estimate `nu`: each is charged with the largest z.mu (20.4)."""
+        """Returns the log payoffs of bets for the estimate `nu`: each is charged with the largest z.mu (19.4)."""
         arms, u = self._metric.arms, self._metric.u
         steep = found.lead / found.variance
         level = float(nu[arms] @ u / u.sum())  # a common level costs accuracy
