@@ -140,7 +140,7 @@ def pick(
     scores, used = ({}, ()) if known is None else _known(known, question)
     _remark((*remarks, *used))
     settings = dict(jobs=jobs, retries=retries)
-    _pick(question, study_name, storage, seed, score, scores, settings, page, as_json)
+    _pick(question, study_name, storage, seed, run, score, scores, settings, page, as_json)
 
 
 def _pick(
@@ -148,6 +148,7 @@ def _pick(
     name: str,
     storage: str | None,
     seed: int | None,
+    run: str,
     score: Any,
     scores: dict[tuple[str, str], float],
     settings: dict[str, Any],
@@ -164,6 +165,7 @@ def _pick(
             done = carry_out(
                 question,
                 study,
+                run,
                 lambda option, item: threads.submit(score, option, item),
                 scores,
                 **settings,

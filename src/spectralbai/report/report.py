@@ -114,6 +114,7 @@ class Report:
             "format": FORMAT,
             "answer": self.status.answer,
             "study": self.definition.as_dict(),
+            "scored_by": self.definition.scored_by,
             "reference": self.reference,
             "created": as_time(self.created),
             "first": None if self.first is None else as_time(self.first),
@@ -257,6 +258,8 @@ class Report:
         yield "noise", problem.noise.described()
         if problem.items is not None:
             yield "items", problem.items.described()
+        if self.definition.scored_by is not None:
+            yield "outcomes from", self.definition.scored_by
         yield "stopping rule", f"{RULE} (risk proved; {self.reference})"
 
     def _known(self) -> Iterable[tuple[str, str]]:
