@@ -78,6 +78,24 @@ def test_a_storage_keeps_the_study_and_a_second_call_only_reads_it(tmp_path: Pat
     assert counting.calls.total() == first.trials
 
 
+def test_a_search_goes_on_with_a_study_that_another_one_creates_at_the_same_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage, opened, late = f"sqlite:///{tmp_path}/picks.db", sb.Study.open, [sb.NotFound("not yet")]
+
+    def pick() -> sb.Pick:
+        return sb.pick(OPTIONS, ITEMS, score, low=0, high=1, tolerance=0.05, storage=storage)
+
+    def open_late(name: str, storage: str) -> sb.Study:
+        if late:
+            raise late.pop()
+        return opened(name, storage)
+
+    first = pick()
+    monkeypatch.setattr(sb.Study, "open", open_late)
+    assert pick().trials == first.trials and not late
+
+
 def test_an_interrupt_gives_back_what_is_under_way_and_the_next_call_goes_on_as_if_nothing_had_happened(
     tmp_path: Path,
 ) -> None:
