@@ -130,7 +130,14 @@ COMMANDS: dict[str, tuple[tuple[str, ...], str]] = {
     "a table and a command": (("pick", "--table", "scores.csv", "--run", RUN, *SCORES), "needs no --run"),
     "a table and items": (("pick", "options.txt", "items.txt", "--table", "scores.csv", *SCORES), "needs no ITEMS"),
     "a table with gaps": (("pick", "--table", "gaps.csv", *SCORES), '"plain" on "q2" is missing'),
-    "a table out of the range": (("pick", "--table", "large.csv", *SCORES), "got 7"),
+    "a table out of the range": (
+        ("pick", "--table", "large.csv", *SCORES),
+        '(?<=error: )the outcome of "plain" on "q3" must lie in',
+    ),
+    "a table, and a range the wrong way round": (
+        ("pick", "--table", "large.csv", "--low", "1", "--high", "0"),
+        "(?<=error: )`low` must be below",
+    ),
     "a table of other options": (
         ("pick", "options.csv", "--table", "others.csv", "--similar", "size", "--step", "0.1", *SCORES),
         "must have the same options",

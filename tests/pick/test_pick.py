@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
-from spectralbai.picking import Progress
+from spectralbai.picking import Pick, Progress
 from spectralbai.picking.trials import LEASE, own_name
 
 OPTIONS = ("plain", "brief", "kind", "strict")
@@ -83,7 +83,7 @@ def test_a_search_goes_on_with_a_study_that_another_one_creates_at_the_same_mome
 ) -> None:
     storage, opened, late = f"sqlite:///{tmp_path}/picks.db", sb.Study.open, [sb.NotFound("not yet")]
 
-    def pick() -> sb.Pick:
+    def pick() -> Pick:
         return sb.pick(OPTIONS, ITEMS, score, low=0, high=1, tolerance=0.05, storage=storage)
 
     def open_late(name: str, storage: str) -> sb.Study:
