@@ -102,6 +102,8 @@ class NewRows:
         """New results, in the order told."""
         self.openings: dict[int, Opening] = {}
         """Blocks opened, by number."""
+        self.known = 0
+        """How many of the new results were known from elsewhere."""
         self._before = results
 
     def open(self, block: BlockOpened, time: float) -> None:

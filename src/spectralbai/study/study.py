@@ -433,6 +433,7 @@ class Study(Closing):
             time=now,
             folded=standing.folded,
             state=fold.state,
+            known=standing.known,
             unprocessed=standing.results - fold.state.samples,
             pending=ledger.pending(now, fold.definition),
             verdicts=tuple(ledger.verdicts(bulk=accounts)),
