@@ -63,7 +63,7 @@ class RaceSearchCV(GridSearchCV):  # type: ignore[misc]  # scikit-learn has no t
         >>> search = RaceSearchCV(GaussianNB(), grid, cv=folds, tolerance=0.05, random_state=0)
         >>> search = search.fit(*load_iris(return_X_y=True))
         >>> search.status_, search.best_params_, search.trials_ < 400
-        ('decided', {'var_smoothing': 0.01}, True)
+        ('decided', {'var_smoothing': 1e-09}, True)
     """
 
     n_splits_: int
