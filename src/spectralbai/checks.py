@@ -79,6 +79,27 @@ def check_number(
     return number
 
 
+def check_amount(name: str, value: Any, ends: tuple[float, float] | None) -> Any:
+    """Returns a difference of outcomes that lie between `ends`, if these are known: "0.5%" as 0.005, other text as the
+    number that it is. Percent are understood where outcomes lie between 0 and 1, and refused elsewhere."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    try:
+        number = float(text.removesuffix("%").replace("_", "?"))
+    except ValueError:
+        raise InvalidInput(f"{subject(name)} must be a number, got {value!r}; decimals have a point") from None
+    if not text.endswith("%"):
+        return number
+    if ends != (0.0, 1.0):
+        where = "have no range" if ends is None else f"lie between {ends[0]:g} and {ends[1]:g}"
+        raise InvalidInput(
+            f"{subject(name)} must be a number in the unit of the outcomes, which {where}, got {text!r}; percent are "
+            "for outcomes between 0 and 1"
+        )
+    return number / 100
+
+
 def check_time(name: str, value: Any) -> float:
     """Returns `value` as a time."""
     return check_number(name, value, "a time in seconds since 1970", low=0.0, strict=True)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from spectralbai.checks import check_amount
 from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import InstanceFile, read_instance, read_table
 from spectralbai.cli.outputs import PICTURE, Force, Output
@@ -19,6 +20,7 @@ from spectralbai.cli.pictures import Width, check_width, picture_format
 from spectralbai.cli.tables import empty_table, print_json, print_plain
 from spectralbai.cli.work import Jobs, Seed, check_jobs, processes, progress
 from spectralbai.errors import InvalidInput
+from spectralbai.text.wording import difference_in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -36,7 +38,10 @@ def plan(
     ] = None,
     R: Annotated[float | None, Option("--R", help="Plan with this R instead of the one in the file.")] = None,
     sigma: Annotated[float | None, Option(help="Plan with this sigma instead of the one in the file.")] = None,
-    tolerance: Annotated[float | None, Option(help="Plan with this tolerance instead of the one in the file.")] = None,
+    tolerance: Annotated[
+        str | None,
+        Option(help="Plan with this tolerance instead of the one in the file, such as 0.5% of clicks.", metavar="X"),
+    ] = None,
     budget: Annotated[
         int | None, Option(help="Instead of a plan: what this many trials can find.", metavar="N")
     ] = None,
@@ -195,7 +200,7 @@ def _show_plan(make: Callable[..., Plan], runs: int, jobs: int, as_json: bool) -
     print_plain("", *_choices(made), least_width=100)
 
 
-def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance: float | None) -> Instance:
+def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance: str | None) -> Instance:
     """Returns the instance with the given R, sigma and tolerance in place of its own."""
     problem = instance.problem
     if sigma is not None and problem.outcome_range is not None:
@@ -203,7 +208,8 @@ def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance
             f"--sigma cannot be used with {problem.noise.described()}, as in the file, since their spread is learnt; "
             "leave it out"
         )
-    given: dict[str, Any] = {"R": R, "sigma": sigma, "tolerance": tolerance}
+    amount = check_amount("--tolerance", tolerance, problem.outcome_range)
+    given: dict[str, Any] = {"R": R, "sigma": sigma, "tolerance": amount}
     changed = replace(problem, **{name: value for name, value in given.items() if value is not None})
     return replace(instance, problem=changed)
 
@@ -211,7 +217,8 @@ def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance
 def _setting(made: Plan) -> Iterator[str]:
     problem = made.instance.problem
     yield f"{problem.n_arms} options, {problem.graph.described()}, {problem.noise.described()}"
-    yield f"{problem.described_R()}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
+    tolerance = difference_in_words(problem.tolerance, problem.outcome_range) if problem.tolerance else "0"
+    yield f"{problem.described_R()}, tolerance {tolerance}, delta = {made.delta:g}"
     if made.source == "random signals":
         roughest = max(made.signals, key=problem.smoothness)
         reached = (problem.roughness(roughest) >= 0.99 * problem.radii).all()

@@ -103,6 +103,9 @@ def budget(
     runs, seed = check_integer("runs", runs, 1), check_integer("seed", seed, 0)
     means = Means.of(instance, arms, outcomes, seed)
     spread = means.spread
+    if instance.problem.outcome_range is not None:  # a tolerance as wide as the range is refused
+        low, high = instance.problem.outcome_range
+        spread = min(spread, (high - low) * (1 - 1e-9))
     if spread == 0:
         raise InvalidInput(
             "the means planned with are all equal: every option is a right answer, so no trials are needed"

@@ -223,7 +223,10 @@ def _other_choices(problem: Problem, spread: float) -> tuple[list[tuple[float, P
     the problems that have them; none for many arms, because it would take too long."""
     if problem.n_arms > MANY_ARMS:
         return [], []
-    radii = [(factor, factor * problem.R) for factor in R_FACTORS] if np.isfinite(problem.radii).any() else []
+    factors = R_FACTORS if np.isfinite(problem.radii).any() else ()
+    # Beyond the roughest means that outcomes allow, no options are alike.
+    allowed = (each for each in factors if each == 1 or (each * problem.radii <= problem.roughest).all())
+    radii = [(factor, factor * problem.R) for factor in allowed]
     other_R = [(factor if isinstance(R, np.ndarray) else R, replace(problem, R=R)) for factor, R in radii]
     tolerances = sorted({problem.tolerance, *(share * spread for share in TOLERANCE_SHARES)})
     return other_R, [(each, replace(problem, tolerance=each)) for each in tolerances]

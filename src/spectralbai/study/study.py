@@ -272,7 +272,8 @@ class Study(Closing):
 
     def shares(self) -> dict[str, float]:
         """Returns how to split the next traffic, as shares by label: as planned, or equally before there is a plan; all
-        to the recommended option once the study has decided or ended."""
+        to the recommended option once the study has decided, and equally among those that may be the best if it ended
+        without a decision."""
         self._upkeep.catch_up()
         with self._upkeep.reading() as ledger:
             _, fold = self._upkeep.resume(ledger)
@@ -281,8 +282,10 @@ class Study(Closing):
         policy, labels = definition.policy, definition.instance.labels
         shares = policy.shares(state)
         verdict = policy.verdict(state)
-        if verdict.decided or (shares is not None and definition.over(state.samples, self._upkeep.now)):
+        if verdict.decided:
             shares = (np.arange(len(labels)) == verdict.arm).astype(np.float64)
+        elif definition.over(state.samples, self._upkeep.now) and verdict.candidates:
+            shares = np.isin(np.arange(len(labels)), verdict.candidates).astype(np.float64)
         if shares is None:
             shares = np.ones(len(labels))
             shares[list(state.withdrawn)] = 0.0

@@ -22,6 +22,7 @@ from spectralbai.journal.fold import Fold
 from spectralbai.study.ledger import Ledger, StoredState
 from spectralbai.study.telling import add, check_without_items, is_recorded
 from spectralbai.study.upkeep import Change, Draft, Upkeep
+from spectralbai.text.wording import in_words
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
@@ -173,8 +174,16 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
 
 def _check_idle(upkeep: Upkeep, ledger: Ledger, state: State) -> None:
     """Raises Conflict if trials of the open blocks are handed out or told: counts and tickets cannot share a block."""
-    if ledger.taken(upkeep.now, state):
-        raise Conflict(
-            f'trials of the study "{upkeep.name}" that were asked for are not finished; ask for and tell the rest of '
-            "their block first (study status shows them), or tell these counts as past ones, which only inform"
-        )
+    taken = ledger.taken(upkeep.now, state)
+    if not taken:
+        return
+    rest = sum(block.arms.size for block in state.blocks if block.number in taken) - sum(
+        sum(keys.values()) for keys in taken.values()
+    )
+    pending = ledger.n_pending(upkeep.now)
+    first = f"tell or give back the {in_words(pending, 'ticket')} that are out, then " if pending else ""
+    raise Conflict(
+        f'a block of the study "{upkeep.name}" was begun with tickets, and counts can only begin a new one: {first}ask '
+        f"for the {in_words(rest, 'trial')} left in it (--n {rest}) and tell them; or tell these counts as past ones "
+        "(--past), which only inform"
+    )

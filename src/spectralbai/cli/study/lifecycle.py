@@ -63,10 +63,14 @@ def create(
 
     limits: dict[str, Any] = {"budget": budget, "until": end, "failed_as": failed_as, "items": names}
     made = Study.create(name, instance, delta, storage, goal, **limits)  # type: ignore[arg-type]  # checked inside
-    words = f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}'
     with made as study:
-        document = {"name": name, **study.definition.as_dict()}
-        answer(as_json, document, words + ("" if storage is None else ", same --storage"))
+        document, problem = {"name": name, **study.definition.as_dict()}, study.definition.instance.problem
+    words = f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}'
+    if problem.noise.shares(problem.sigma) is not None and problem.items is None:
+        words += f" or, for a day's counts, spectralbai study shares {shlex.quote(name)}"
+    answer(as_json, document, words + ("" if storage is None else ", same --storage"))
+    if problem.tolerance:
+        typer.echo(problem.described_tolerance(), err=True)
 
 
 def withdraw(

@@ -2,7 +2,7 @@
 
 import { mayWrite, post, READ_ONLY } from "./api.js";
 import { el } from "./dom.js";
-import { field, group, number, radios, select } from "./fields.js";
+import { amount, field, group, number, radios, select } from "./fields.js";
 import { count } from "./format.js";
 import { likenessPart } from "./likeness.js";
 import { attempt, noticeThere } from "./notices.js";
@@ -65,11 +65,11 @@ export function createView() {
     value: "0.05",
     required: true,
   });
-  const tolerance = number(
+  const tolerance = amount(
     "tolerance",
     "Tolerance",
-    { min: 0, step: "any", value: "0" },
-    "An option this close to the best is as good.",
+    { value: "0" },
+    "An option this close to the best is as good: 0.005, or 0.5% of clicks.",
   );
   const budget = number(
     "budget",
@@ -127,7 +127,7 @@ export function createView() {
   }
 
   function asked() {
-    const body = { ...likeness.asked(), tolerance: tolerance.number() ?? 0, delta: delta.number() };
+    const body = { ...likeness.asked(), tolerance: tolerance.value() ?? 0, delta: delta.number() };
     if (outcomes.value() === "binary") body.binary = true;
     else if (outcomes.value() === "range") Object.assign(body, { low: low.number(), high: high.number() });
     else body.sigma = sigma.number();
