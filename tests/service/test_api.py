@@ -15,7 +15,7 @@ from spectralbai.service import models, tells
 from spectralbai.service.routes.views import _rivals
 from spectralbai.study.upkeep import Upkeep
 from spectralbai.verdict import Verdict
-from tests.study.contract import CLICKS, LABELS, MEANS, SCORES, drive
+from tests.study.contract import CLICKS, LABELS, MEANS, SCORES, drive, on_items
 
 TABLE = "label,milligrams,form\nplacebo,0,pill\n10 mg,10,pill\n20 mg,20,syrup\n40 mg,40,syrup\n"
 
@@ -77,6 +77,19 @@ def test_a_creation_that_is_repeated_finds_its_study(http: TestClient) -> None:
     assert (other.status_code, other.json()["kind"]) == (409, "conflict")
     late = http.post("/api/studies", json={**body, "name": "late", "until": 1.0}, headers=key)
     assert late.status_code == 422 and "`until` must be in the future" in late.json()["detail"]
+
+
+def test_a_creation_with_items_that_is_repeated_finds_its_study_whatever_their_order(http: TestClient) -> None:
+    instance = on_items(SCORES, sb.Items.fresh(3)).as_dict()
+    body = {"name": "twice", "instance": instance, "items": ["a", "b", "c"]}
+    key = {"Idempotency-Key": "a"}
+    statuses = [http.post("/api/studies", json=body | {"seed": seed}, headers=key).status_code for seed in (1, 2)]
+    assert statuses == [201, 200]
+    for items in (["a", "b", "d"], None):
+        assert http.post("/api/studies", json=body | {"items": items}, headers=key).status_code == 409
+    tickets = http.post("/api/studies/twice/ask", json={"n": 2}).json()["tickets"]
+    assert {each["item"] for each in tickets} <= {"a", "b", "c"}
+    assert http.get("/api/studies/twice/status").json()["items"]["available"] == 3
 
 
 def test_a_join_that_is_repeated_is_done_once(http: TestClient) -> None:

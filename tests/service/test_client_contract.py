@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 import spectralbai as sb
-from tests.study.contract import StudyContract
+from tests.study.contract import ItemStudyContract, OnItems, StudyContract
 
 
 @pytest.fixture
@@ -18,3 +18,12 @@ def studies(storage: str, serve: Callable[..., str]) -> Iterator[sb.Client]:
 
 class TestStudiesOfAService(StudyContract):
     """Joins the contract."""
+
+
+class TestStudiesWithItemsOfAService(ItemStudyContract):
+    """Joins the contract of studies with items."""
+
+    @pytest.fixture
+    def studies(self, storage: str, serve: Callable[..., str]) -> Iterator[OnItems]:
+        with sb.Studies(storage) as opened, sb.Client(serve(opened)) as client:
+            yield OnItems(client)

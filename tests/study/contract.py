@@ -1,18 +1,20 @@
 """What every study does, wherever it is: in a database of either kind, or behind a service.
 
-Who joins gives the fixture `studies`: an object with the methods of `Studies`.
+Who joins gives the fixture `studies`: an object with the methods of `Studies`. Studies whose options are tried on items
+do the same, except where a result must say on which item (`ItemStudyContract`).
 """
 
 from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import spectralbai as sb
-from spectralbai.study import Failure
+from spectralbai.study import Failure, Ticket, export_study
 
 LABELS = ("plain", "warm", "warmer", "cold", "colder")
 GRAPH = sb.Graph.from_edges(5, [(1, 2), (3, 4)])
@@ -38,8 +40,8 @@ def drive(study: Any, most: int = 10_000) -> int:
     return told
 
 
-class StudyContract:
-    """The tests; a class that is collected derives from it."""
+class TrialContract:
+    """The tests of trials and of what is said of them; see `StudyContract` and `ItemStudyContract`."""
 
     def test_a_study_asks_until_it_has_decided(self, studies: Any) -> None:
         study = studies.create("honest", SCORES, 0.05)
@@ -71,10 +73,6 @@ class StudyContract:
         study.tell(first[0], 0.5)
         assert [each.id for each in study.ask(4, key="a")] == [each.id for each in first]
         assert len(study.records().tickets) == len(first) + len(other)
-
-    def test_keys_of_one_study_are_nothing_to_another(self, studies: Any) -> None:
-        one, two = (studies.create(name, SCORES, 0.05) for name in ("one", "two"))
-        assert one.ask(key="a")[0].id != two.ask(key="a")[0].id
 
     def test_a_result_counts_once_however_often_it_is_told(self, studies: Any) -> None:
         study = studies.create("once", SCORES, 0.05)
@@ -208,12 +206,6 @@ class StudyContract:
         with pytest.raises(sb.Conflict, match='the study "stopped" has ended, and nothing could be tried'):
             study.join(SIX_SLOW)
 
-    def test_a_study_that_has_decided_cannot_be_stopped(self, studies: Any) -> None:
-        study = studies.create("done", SCORES, 0.05)
-        drive(study)
-        assert study.stop() is False
-        assert (study.status().state, study.definition.until) == ("decided", None)
-
     def test_a_status_compares_with_the_control(self, studies: Any) -> None:
         study = studies.create("compared", SCORES, 0.05)
         drive(study)
@@ -238,6 +230,20 @@ class StudyContract:
         assert study.status().state == "ended"
         with pytest.raises(sb.InvalidInput, match="`until` must be in the future"):
             studies.create("late", SCORES, 0.05, until=time.time() - 10)
+
+
+class StudyContract(TrialContract):
+    """The tests; a class that is collected derives from it."""
+
+    def test_keys_of_one_study_are_nothing_to_another(self, studies: Any) -> None:
+        one, two = (studies.create(name, SCORES, 0.05) for name in ("one", "two"))
+        assert one.ask(key="a")[0].id != two.ask(key="a")[0].id
+
+    def test_a_study_that_has_decided_cannot_be_stopped(self, studies: Any) -> None:
+        study = studies.create("done", SCORES, 0.05)
+        drive(study)
+        assert study.stop() is False
+        assert (study.status().state, study.definition.until) == ("decided", None)
 
     def test_a_name_that_is_taken_is_refused(self, studies: Any) -> None:
         studies.create("taken", SCORES, 0.05)
@@ -297,3 +303,195 @@ class StudyContract:
         with pytest.raises(sb.InvalidInput, match="`ticket` must be a ticket that ask gave, or its id, got '5'"):
             study.tell(5, 0.5)
         assert study.pending() == ()
+
+
+TABLE = [[float((5 * arm + 3 * item) % 11 < 9 - 2 * arm) for item in range(40)] for arm in range(5)]
+"""Outcomes of the five options on 40 items."""
+ITEMS = [f"question {number}" for number in range(40)]
+
+
+def on_items(instance: sb.Instance, items: sb.Items) -> sb.Instance:
+    """Returns the instance with options that are tried on items."""
+    return replace(instance, problem=replace(instance.problem, items=items))
+
+
+def score(ticket: Ticket) -> float:
+    """The outcome of a pair in the table."""
+    return TABLE[ticket.arm % 5][ITEMS.index(ticket.item or "")]
+
+
+def answered(study: Any, most: int = 1000) -> list[tuple[str, str]]:
+    """Asks and tells from the table until nothing is handed out; returns the pairs that were."""
+    pairs: list[tuple[str, str]] = []
+    while len(pairs) < most and (tickets := study.ask(min(7, most - len(pairs)))):
+        study.tell_many((ticket, score(ticket)) for ticket in tickets)
+        pairs += [(ticket.label, ticket.item) for ticket in tickets]
+    return pairs
+
+
+class OnItems:
+    """Studies whose options are tried on fresh items, whatever instance they are created from."""
+
+    def __init__(self, studies: Any) -> None:
+        self._studies = studies
+
+    def create(self, name: str, instance: Any, *arguments: Any, **settings: Any) -> Any:
+        if isinstance(instance, sb.Instance) and instance.problem.items is None:
+            instance = on_items(instance, sb.Items.fresh())
+        study = self._studies.create(name, instance, *arguments, **settings)
+        join = study.join
+        study.join = lambda more: join(on_items(more, sb.Items.fresh()))
+        return study
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._studies, name)
+
+
+class ItemStudyContract(TrialContract):
+    """The same for studies with items; who joins gives `studies` as `OnItems`."""
+
+    LISTED = on_items(CLICKS, sb.Items.listed(40))
+
+    def test_the_newest_results_come_first(self, studies: Any) -> None:
+        study = studies.create("newest", SCORES, 0.05)
+        for outcome in (0.25, 0.5):
+            (ticket,) = study.ask(1, "lab 3")
+            study.tell(ticket, outcome)
+        second, first = study.recent(2)
+        assert [(each.number, each.outcome, each.worker) for each in (first, second)] == [
+            (1, 0.25, "lab 3"),
+            (2, 0.5, "lab 3"),
+        ]
+        assert (second.ticket, second.label, second.item) == (ticket.id, ticket.label, ticket.item)
+        assert study.recent(before=2) == [first]
+
+    def test_counts_under_one_id_count_once(self, studies: Any) -> None:
+        """Counts do not say on which items options were tried."""
+        study = studies.create("clicks", CLICKS, 0.05)
+        for past in (False, True):
+            with pytest.raises(sb.InvalidInput, match='the study "clicks" are tried on items, and results must say on'):
+                study.tell_counts({label: (20, 10) for label in LABELS}, "monday", past)
+        with pytest.raises(sb.InvalidInput, match="are tried on items"):
+            study.shares()
+
+    def test_past_results_of_an_origin_count_once(self, studies: Any) -> None:
+        study = studies.create("past", SCORES, 0.05)
+        with pytest.raises(sb.InvalidInput, match="use Study.add_known for pairs of an option and an item"):
+            study.add(["plain", "cold"], [0.9, 0.2], "pilot")
+        with pytest.raises(sb.InvalidInput, match='the study "past" has no items with names, so no pairs can be known'):
+            study.add_known(["plain"], ["1"], [0.5], "pilot")
+
+    def test_results_that_are_in_the_study_already_are_refused(self, studies: Any) -> None:
+        """A pair that is known is never recorded twice."""
+        study = studies.create("again", self.LISTED, 0.05, items=ITEMS)
+        pairs = answered(study, 5)
+        labels, items = zip(*pairs, strict=True)
+        outcomes = [TABLE[LABELS.index(label)][ITEMS.index(item)] for label, item in pairs]
+        assert study.add_known(labels, items, outcomes, "this study") == 5, "noted, and of no effect"
+        assert study.add_known(labels, items, outcomes, "this study") == 0
+        assert len(set(answered(study)) & set(pairs)) == 0
+        assert study.status().results == len(study.records().observations)
+
+    def test_a_study_asks_until_it_has_decided(self, studies: Any) -> None:
+        study = studies.create("honest", self.LISTED, 0.05, items=ITEMS)
+        pairs = answered(study)
+        status = study.status()
+        assert (status.state, status.best, status.results) == ("decided", "plain", len(pairs))
+        assert len(set(pairs)) == len(pairs), "a pair was handed out twice"
+        assert study.ask() == []
+        assert status.items.available == 40 and status.items.listed
+        assert {each.item for each in study.recent(500)} == {item for _, item in pairs}
+
+    def test_the_order_of_items_is_new_for_every_study_unless_a_seed_fixes_it(self, studies: Any) -> None:
+        seeds = {"a": None, "b": None, "c": 5, "d": 5}
+        orders = [studies.create(name, self.LISTED, items=ITEMS, seed=seeds[name]).definition.items for name in seeds]
+        assert all(sorted(order) == sorted(ITEMS) for order in orders)
+        assert orders[2] == orders[3] and len(set(orders)) == 3
+        assert sorted(studies.create("numbers", self.LISTED).definition.items, key=int)[:2] == ["1", "2"]
+
+    def test_pairs_that_are_known_are_not_handed_out(self, studies: Any) -> None:
+        study = studies.create("known", self.LISTED, 0.05, items=ITEMS)
+        known = [(label, item) for label in LABELS[:2] for item in ITEMS[:30]]
+        labels, items = zip(*known, strict=True)
+        outcomes = [TABLE[LABELS.index(label)][ITEMS.index(item)] for label, item in known]
+        assert study.add_known(labels, items, outcomes, "last year") == 60
+        assert study.add_known(labels, items, outcomes, "last year") == 0
+        pairs = answered(study)
+        assert not set(pairs) & set(known)
+        status = study.status()
+        assert (status.state, status.best) == ("decided", "plain")
+        used = [each for each in study.recent(1000) if each.worker == "last year"]
+        assert status.results == len(pairs) + len(used) and used
+
+    def test_wrong_pairs_are_refused_and_nothing_is_recorded(self, studies: Any) -> None:
+        study = studies.create("wrong pairs", self.LISTED, 0.05, items=ITEMS)
+        for pairs, words in (
+            ([("plane", ITEMS[0], 1.0)], '"plane" is no label of an option of this study; did you mean "plain"'),
+            ([("plain", "question 77", 1.0)], '"question 77" is no item of this study; did you mean "question 7"'),
+            ([("plain", ITEMS[0], 0.5)], 'the outcome of "plain" on "question 0"'),
+            ([("plain", ITEMS[0], 1.0), ("plain", ITEMS[0], 0.0)], '"plain" has two different outcomes on "question'),
+            ([], "`labels`, `items` and `outcomes` must be three lists of one length, at least 1"),
+        ):
+            with pytest.raises((sb.InvalidInput, sb.NotFound), match=words):
+                study.add_known(*([each[column] for each in pairs] for column in range(3)), "last year")
+        assert [entry["kind"] for entry in events_of(study)].count("known") == 0
+
+    def test_wrong_items_are_refused_before_anything_is_written(self, studies: Any) -> None:
+        for items, words in (
+            (ITEMS[1:], "`items` must be 40 names, as the problem says, got 39"),
+            ([*ITEMS[1:], ITEMS[1]], 'the item "question 1" is there twice'),
+            ([*ITEMS[1:], "two\nlines"], "the name of an item must be one line"),
+            ([*ITEMS[1:], 7], "`items` must be a list of names"),
+            ("x" * 40, "`items` must be a list of names"),
+        ):
+            with pytest.raises(sb.InvalidInput, match=words):
+                studies.create("wrong", self.LISTED, items=items)
+        with pytest.raises(sb.InvalidInput, match="which has fresh ones without end"):
+            studies.create("wrong", CLICKS, items=ITEMS)
+        assert studies.list() == []
+
+    def test_a_pair_that_failed_is_handed_out_again(self, studies: Any) -> None:
+        study = studies.create("failing", self.LISTED, 0.05, items=ITEMS)
+        ticket = study.ask()[0]
+        study.tell(ticket, Failure("no answer"))
+        (again,) = study.ask()
+        assert (again.label, again.item) == (ticket.label, ticket.item) and again.id != ticket.id
+        worth = studies.create("worth", self.LISTED, 0.05, items=ITEMS, failed_as=0.0)
+        ticket = worth.ask()[0]
+        worth.tell(ticket, None)
+        (first,) = worth.recent()
+        assert (first.item, first.outcome) == (ticket.item, 0.0)
+
+    def test_an_option_withdrawn_needs_no_more_items_and_one_that_joins_catches_up(self, studies: Any) -> None:
+        study = studies.create("changes", self.LISTED, 0.05, items=ITEMS, seed=2)
+        answered(study, 40)
+        out = study.ask(20)
+        assert study.withdraw("plain") is True
+        assert not {each.label for each in study.pending()} & {"plain"}
+        study.tell_many((each, score(each)) for each in out)
+        assert "plain" not in {label for label, _ in answered(study, 20)}
+        six = on_items(
+            sb.Instance(
+                sb.Problem.bounded(sb.Graph.from_edges(6, [(1, 2), (3, 4)]), R=0.01, binary=True),
+                labels=(*LABELS, "coldest"),
+            ),
+            sb.Items.listed(40),
+        )
+        type(study).join(study, six)
+        pairs = answered(study)
+        assert len({item for label, item in pairs if label == "coldest"}) > 1
+        status = study.status()
+        assert status.state == "decided" and status.best not in (None, "plain")
+        assert len(set(pairs)) == len(pairs)
+
+    def test_a_budget_of_pairs_is_a_limit(self, studies: Any) -> None:
+        study = studies.create("little", self.LISTED, 0.05, items=ITEMS, budget=21)
+        assert len(answered(study)) == 21
+        status = study.status()
+        assert status.state == "ended" and status.items.missing > 0
+
+
+def events_of(study: Any) -> Any:
+    """The events of a study, as an export has them."""
+    export = study.export if hasattr(study, "export") else lambda: export_study(study)
+    return export()["events"]

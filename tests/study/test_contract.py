@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 import spectralbai as sb
-from tests.study.contract import StudyContract
+from tests.study.contract import ItemStudyContract, OnItems, StudyContract
 
 
 @pytest.fixture
@@ -18,3 +18,12 @@ def studies(storage: str) -> Iterator[sb.Studies]:
 
 class TestStudiesOfADatabase(StudyContract):
     """Joins the contract."""
+
+
+class TestStudiesWithItemsOfADatabase(ItemStudyContract):
+    """Joins the contract of studies with items."""
+
+    @pytest.fixture
+    def studies(self, storage: str) -> Iterator[OnItems]:
+        with sb.Studies(storage) as opened:
+            yield OnItems(opened)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from spectralbai.client.study import RemoteStudy, document_of
@@ -57,6 +58,8 @@ class Client(Closing):
         budget: int | None = None,
         until: float | None = None,
         failed_as: float | None = None,
+        items: Sequence[str] | None = None,
+        seed: int | None = None,
     ) -> RemoteStudy:
         """Returns a new study; the arguments are explained at `Study.create`."""
         body = {
@@ -67,6 +70,8 @@ class Client(Closing):
             "budget": budget,
             "until": until,
             "failed_as": failed_as,
+            "items": items,
+            "seed": seed,
         }
         return RemoteStudy(self._transport, self._transport.call("POST", "/api/studies", body))
 

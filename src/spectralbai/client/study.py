@@ -108,6 +108,16 @@ class RemoteStudy(Closing):
         named = {"tickets": list(tickets), "origins": list(origins)}
         return int(self._call("POST", "/results", {"origin": origin, "rows": rows, **named})["recorded"])
 
+    def add_known(self, labels: Sequence[str], items: Sequence[str], outcomes: Sequence[float], origin: str) -> int:
+        """Records outcomes of options on items that are known from elsewhere, all or none; returns how many were new.
+        See `Study.add_known`."""
+        try:
+            pairs = zip(labels, items, outcomes, strict=True)
+            rows = [{"label": label, "item": item, "outcome": each} for label, item, each in pairs]
+        except (TypeError, ValueError):
+            rows = []
+        return int(self._call("POST", "/known", {"origin": origin, "rows": rows})["recorded"])
+
     def tell_counts(self, counts: CountRows, id: str, past: bool = False) -> int:
         """Records trials and successes per arm, all or none; returns how many trials were new. See
         `Study.tell_counts`."""

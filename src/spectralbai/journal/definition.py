@@ -272,6 +272,16 @@ class Definition:
         return cls(Instance.from_dict(d["instance"]), **settings, items=d.get("items"))
 
 
+def named_items(names: Any, items: Items | None) -> tuple[str, ...] | None:
+    """Returns these names of items, checked; without names, the items are called 1, 2, and so on. None if there are no
+    items, or if they are endless."""
+    if names is None:
+        if items is None or items.available is None:
+            return None
+        names = [str(number) for number in range(1, items.available + 1)]
+    return check_items(names, items)
+
+
 def check_items(names: Any, items: Items | None) -> tuple[str, ...]:
     """Returns the names of items as a tuple; raises InvalidInput if they are not those of these items."""
     if items is None or items.available is None:

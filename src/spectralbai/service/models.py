@@ -32,6 +32,9 @@ WordsOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"typ
 Amount = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]})]
 """A number, or a text such as "0.5%" where outcomes lie between 0 and 1."""
 AmountOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "null"}]})]
+NamesOrNull = Annotated[
+    Any, WithJsonSchema({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
+]
 Goal = Annotated[Any, WithJsonSchema({"type": "string", "enum": ["max", "min"]})]
 
 
@@ -51,6 +54,10 @@ class Creation(Request):
     budget: WholeOrNull = Field(None, description="Trials after which the study ends, decided or not.")
     until: NumberOrNull = Field(None, description="When it ends, in seconds since 1970.")
     failed_as: NumberOrNull = Field(None, description="Outcome that a failed trial counts as; if null, it is repeated.")
+    items: NamesOrNull = Field(
+        None, description="Names of the items that options are tried on, if the instance has items.", examples=[None]
+    )
+    seed: WholeOrNull = Field(None, description="Fixes the order of the items: for simulations only.")
 
 
 class Asking(Request):
@@ -105,6 +112,21 @@ class PastResults(Request):
     rows: list[PastResult]
     tickets: list[str] = Field([], description="Tickets that the results name: those of this study are refused.")
     origins: list[str] = Field([], description="Origins that the results name: those of this study are refused.")
+
+
+class KnownOutcome(Request):
+    """The outcome of an option on an item."""
+
+    label: Words = Field(examples=["blue"])
+    item: Words = Field(examples=["question 7"])
+    outcome: Number = Field(examples=[0.0])
+
+
+class KnownOutcomes(Request):
+    """Outcomes that are known from elsewhere: these pairs are not handed out."""
+
+    origin: Words = Field(description="Where they come from.", examples=["scores of May"])
+    rows: list[KnownOutcome]
 
 
 class Abandoning(Request):
@@ -219,6 +241,7 @@ class TicketReply(Reply):
 
     ticket: str
     label: str
+    item: str | None
     arm: int
     block: int | None
     worker: str
@@ -292,6 +315,7 @@ class StatusReply(Reply):
     results: int
     best: str | None
     verdict: dict[str, Any] = Field(description="What the stopping rule said: spectralbai-verdict/2")
+    items: dict[str, Any] | None = Field(description="How far it is with its items; null if trials have none.")
     candidates: list[str] | None
     computing: bool = Field(description="Whether the forecast, or also estimates and intervals, are not there yet.")
     arms: list[dict[str, Any]]
@@ -307,6 +331,7 @@ class Past(Reply):
 
     number: int
     label: str
+    item: str | None
     outcome: float
     told: str
     ticket: str | None

@@ -18,7 +18,7 @@ from spectralbai.checks import check_integer, check_number, check_words, did_you
 from spectralbai.closing import Closing
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
-from spectralbai.journal.definition import Definition, Goal, check_items
+from spectralbai.journal.definition import Definition, Goal, named_items
 from spectralbai.journal.entries import CountRows, Outcome, Outcomes, Result, Snapshot, Ticket
 from spectralbai.journal.events import Entry, Event, StudyCreated
 from spectralbai.journal.fold import Fold, OnCheck
@@ -273,8 +273,9 @@ class Study(Closing):
     def shares(self) -> dict[str, float]:
         """Returns how to split the next traffic, as shares by label: as planned, or equally before there is a plan; all
         to the recommended option once the study has decided, and equally among those that may be the best if it ended
-        without a decision."""
+        without a decision. A study with items has none: its trials are those of `ask`."""
         self._upkeep.catch_up()
+        telling.check_without_items(self._upkeep, "tickets, from ask")
         with self._upkeep.reading() as ledger:
             _, fold = self._upkeep.resume(ledger)
         fold.feed()
@@ -420,12 +421,10 @@ class Study(Closing):
 def _shuffled(instance: Instance, items: Sequence[str] | None, seed: int | None) -> tuple[str, ...] | None:
     """Returns the names of the items in the order in which they are tried, which nobody can foresee; None if items are
     endless, or if there are none."""
-    of_problem = instance.problem.items if isinstance(instance, Instance) else None
-    if items is None:
-        if of_problem is None or of_problem.available is None:
-            return None
-        items = [str(number) for number in range(1, of_problem.available + 1)]
-    names = list(check_items(items, of_problem))
+    named = named_items(items, instance.problem.items if isinstance(instance, Instance) else None)
+    if named is None:
+        return None
     chance = secrets.SystemRandom() if seed is None else random.Random(check_integer("seed", seed, 0))
+    names = list(named)
     chance.shuffle(names)
     return tuple(names)

@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from spectralbai.errors import Conflict, InvalidInput, NotFound
 from spectralbai.instance import Instance
+from spectralbai.journal.definition import named_items
 from spectralbai.service import models
 from spectralbai.service.answers import Answer, as_json
 from spectralbai.service.routes.common import Key, Name, TheShelf, answers
@@ -59,7 +60,7 @@ def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Res
             study = shelf.studies.open(body.name)
         except NotFound:
             raise refusal from None
-        if replace(study.definition.history[0], stopped=None).as_dict() != Definition(instance, **chosen).as_dict():
+        if not _is(study.definition.history[0], instance, **chosen):
             raise
         return Answer(_study(study))
     shelf.keep(study)
@@ -144,6 +145,14 @@ def results_table(name: Name, shelf: TheShelf) -> Response:
         media_type="text/csv; charset=utf-8",
         headers=_download(name, "csv"),
     )
+
+
+def _is(first: Definition, instance: Instance, items: Any, seed: Any, **chosen: Any) -> bool:
+    """Returns whether a study was created with these choices. The order of its items may be any."""
+    given = named_items(items, instance.problem.items)
+    if given is not None and first.items is not None and sorted(given) == sorted(first.items):
+        given = first.items
+    return replace(first, stopped=None).as_dict() == Definition(instance, items=given, **chosen).as_dict()
 
 
 def _study(study: Study) -> dict[str, Any]:

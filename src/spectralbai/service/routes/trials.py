@@ -68,6 +68,14 @@ def add(name: Name, body: models.PastResults, shelf: TheShelf) -> Response:
     return Answer({"recorded": new, "known": len(labels) - new})
 
 
+@router.post("/known", responses=answers(models.Recorded))
+def add_known(name: Name, body: models.KnownOutcomes, shelf: TheShelf) -> Response:
+    """Records outcomes of options on items that are known from elsewhere: these pairs are not handed out."""
+    labels, items, outcomes = ([getattr(row, column) for row in body.rows] for column in ("label", "item", "outcome"))
+    new = shelf.use(name, lambda study: study.add_known(labels, items, outcomes, body.origin))
+    return Answer({"recorded": new, "known": len(body.rows) - new})
+
+
 @router.post("/abandon", responses=answers(models.Abandoned))
 def abandon(name: Name, body: models.Abandoning, shelf: TheShelf) -> Response:
     """Gives back tickets whose trials will not be done, all or none."""
