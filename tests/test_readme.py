@@ -29,6 +29,7 @@ PAGES = (
     "docs/programs.md",
     "docs/workers.md",
     "docs/withdrawals.md",
+    "docs/control.md",
     "docs/tutorials/research.md",
     "docs/tutorials/clicks.md",
     "docs/tutorials/doses.md",

@@ -10,7 +10,7 @@ import difflib
 import math
 import os
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any, TypeGuard, TypeVar
 
@@ -165,6 +165,14 @@ def check_arm(name: str, value: Any, n_arms: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, Integral)) or not 0 <= int(value) < n_arms:
         raise InvalidInput(f"{subject(name)} must be an arm between 0 and {n_arms - 1}, got {reprlib.repr(value)}")
     return int(value)
+
+
+def arm_of(label: str, labels: Sequence[str]) -> int:
+    """Returns the arm with that label."""
+    if label not in labels:
+        remedy = did_you_mean(label, labels, f'the first is "{labels[0]}"')
+        raise InvalidInput(f'"{label}" is no label of an option; {remedy}')
+    return labels.index(label)
 
 
 def check_memory(what: str, needed: float, remedy: str) -> None:

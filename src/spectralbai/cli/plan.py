@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
-from spectralbai.checks import check_amount
+from spectralbai.checks import arm_of, check_amount
 from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import InstanceFile, read_instance, read_table
 from spectralbai.cli.outputs import PICTURE, Force, Output
@@ -44,6 +44,10 @@ def plan(
     ] = None,
     budget: Annotated[
         int | None, Option(help="Instead of a plan: what this many trials can find.", metavar="N")
+    ] = None,
+    control: Annotated[
+        str | None,
+        Option(help="Count the trials of a control, the option that others are compared with.", metavar="LABEL"),
     ] = None,
     table: Annotated[
         Path | None,
@@ -85,6 +89,8 @@ def plan(
     check_integer("--seed", seed, 0)
     jobs = check_jobs(jobs)
     runs = (100 if budget is None and table is None else 40) if runs is None else check_integer("--runs", runs, 1)
+    if table is not None and control is not None:
+        raise InvalidInput("--control is for trials without items; options on items are compared with any of them")
     if table is not None and (observations is not None or budget is not None or quick):
         raise InvalidInput("--table has outcomes of its own; leave out --observations, --budget and --quick")
     if length is not None and table is None:
@@ -101,6 +107,8 @@ def plan(
         with read_table(observations) as pilot:
             arms, outcomes = observations_from(pilot, instance.labels, instance.problem.noise)
     told: dict[str, Any] = {"arms": arms, "outcomes": outcomes, "seed": seed}
+    if control is not None:
+        told["control"] = arm_of(control, instance.labels)
     if table is not None:
         outcomes_on_items = _outcomes(table, instance)
         show = partial(planning.plan_items, instance, outcomes_on_items, delta, length=length, seed=seed)

@@ -215,11 +215,12 @@ class Report:
         status = self.status
         words = status.about_intervals
         if status.has_intervals:
+            source = "come from bets on these differences" if status.controlled else "follow from those of the means"
             words = (
-                f"A difference {'above' if status.goal == 'max' else 'below'} 0 is good. The limits follow from the "
-                f"intervals of the means: all hold together, at all times at once, at a risk of {status.delta:g}. A "
-                "lift is given if the interval of the control is above 0. Open: the limits are on both sides of 0. "
-                "The answer does not depend on these limits: a study can decide while comparisons are open."
+                f"A difference {'above' if status.goal == 'max' else 'below'} 0 is good. The limits {source}: all hold "
+                f"together, at all times at once, at a risk of {status.delta:g}. A lift is given if the interval of "
+                "the control is above 0. Open: the limits are on both sides of 0. The answer does not depend on these "
+                "limits: a study can decide while comparisons are open."
             )
         heading = f'Against the control "{control}"'
         return f"<h2>{escape(heading)}</h2>\n" + self._rows(comparisons_of) + paragraph(words)

@@ -15,7 +15,7 @@ from spectralbai.journal.entries import Ticket
 from spectralbai.report.by_category import CategoryStatus, summarised
 from spectralbai.report.by_items import ItemsStatus
 from spectralbai.report.comparison import Comparison, Mean
-from spectralbai.report.sentences import advice_of, answer_of, evidence_of
+from spectralbai.report.sentences import advice_of, against_control, answer_of, evidence_of
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
 from spectralbai.text import html
 from spectralbai.text.wording import MOST_NAMED, in_words
@@ -161,6 +161,8 @@ class Status:
     """Whether outcomes are 0 or 1, so that means are rates."""
     control: str | None
     """Label of the arm that the others are compared with, if any."""
+    controlled: bool
+    """Whether it is the study's own control: differences then have intervals from bets of their own."""
     arms: tuple[ArmStatus, ...]
     pending: tuple[Ticket, ...]
 
@@ -182,8 +184,8 @@ class Status:
 
     @property
     def answer(self) -> str:
-        """What the study says, in a sentence or two."""
-        return answer_of(self)
+        """What the study says, in a sentence or two: first how the best options compare with the study's control."""
+        return " ".join(each for each in (against_control(self), answer_of(self)) if each)
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -322,7 +324,7 @@ class Status:
     @property
     def compared(self) -> str:
         """How many arms are certainly better or worse than the control (at risk delta), in words."""
-        if not self.has_intervals:
+        if not self.has_intervals and not self.controlled:
             return "being computed" if self.computing else "not known without intervals"
         verdicts = [arm.against.verdict(self.goal) for arm in self.arms if arm.against is not None]
         counted = ", ".join(f"{verdicts.count(each):,} {each}" for each in ("better", "worse", "open"))

@@ -58,6 +58,8 @@ class Creation(Request):
         None, description="Names of the items that options are tried on, if the instance has items.", examples=[None]
     )
     seed: WholeOrNull = Field(None, description="Fixes the order of the items: for simulations only.")
+    control: WordsOrNull = Field(None, description="The option that others are compared with.", examples=["current"])
+    control_share: NumberOrNull = Field(None, description="Least part of the trials that it gets.", examples=[None])
 
 
 class Asking(Request):

@@ -61,6 +61,8 @@ class Studies(Closing):
         failed_as: float | None = None,
         items: Sequence[str] | None = None,
         seed: int | None = None,
+        control: str | None = None,
+        control_share: float | None = None,
     ) -> Study:
         """Returns a new study; the arguments are explained at `Study.create`."""
         return Study.create(
@@ -74,6 +76,8 @@ class Studies(Closing):
             failed_as=failed_as,
             items=items,
             seed=seed,
+            control=control,
+            control_share=control_share,
         )
 
     def open(self, name: str) -> Study:

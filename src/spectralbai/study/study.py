@@ -86,6 +86,8 @@ class Study(Closing):
         failed_as: float | None = None,
         items: Sequence[str] | None = None,
         seed: int | None = None,
+        control: str | None = None,
+        control_share: float | None = None,
     ) -> Study:
         """Returns a new study that finds the best arm at risk `delta`, with the graph, R and noise of `instance`.
 
@@ -97,9 +99,15 @@ class Study(Closing):
         `items` are the names of the items on which options are tried, if the problem of the instance has items; without
         them, the items of a list are called 1, 2, and so on. They are tried in a random order, drawn here; `seed` fixes
         it, which is for simulations only: options may have been tuned on the items that come first.
+
+        `control` is the label of an option that all others are compared with: it keeps getting trials even if it
+        cannot be the best, at least the part `control_share` of them or, if that is None, so many that the race does
+        not wait for it. The intervals of the differences then have a risk `delta` of their own (theory, section 19).
         """
         name = check_words("name", name, 100)
-        definition = Definition(instance, delta, goal, budget, until, failed_as, items=_shuffled(instance, items, seed))
+        limits = {"budget": budget, "until": until, "failed_as": failed_as}
+        chosen = {"items": _shuffled(instance, items, seed), "control": control, "control_share": control_share}
+        definition = Definition(instance, delta, goal, **limits, **chosen)  # type: ignore[arg-type]  # checked inside
         # These raise errors for a definition that cannot be stored or run, before anything is written.
         created = StudyCreated(definition.as_dict(), software("SQLAlchemy"))
         fold = Fold(definition, definition.start())
@@ -303,7 +311,8 @@ class Study(Closing):
             ledger.delete()
 
     def status(self, control: str | None = None, patience: float | None = None) -> Status:
-        """Returns the status of the study; every option is compared with the one labelled `control`, if given.
+        """Returns the status of the study; every option is compared with the one labelled `control`, if given, or else
+        with the study's own control, if it has one.
 
         With thousands of connected options, estimates, intervals and the forecast take seconds. If `patience` is given,
         those that are not there after so many seconds are None, and `Status.computing` says so; ask again for them.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from spectralbai.checks import check_amount
 from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import InstanceFile, read_instance, read_names
 from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, open_study
@@ -48,6 +49,20 @@ def create(
     fresh: Annotated[
         bool, Option("--fresh", help="The items are a random sample: the answer is about all that are like them.")
     ] = False,
+    control: Annotated[
+        str | None,
+        Option(
+            help="The option that the others are compared with, such as the page of now: it keeps getting trials.",
+            metavar="LABEL",
+        ),
+    ] = None,
+    control_share: Annotated[
+        str | None,
+        Option(
+            help="Least part of the trials for --control, such as 0.1 or 10%; if not given, what the comparison needs.",
+            metavar="SHARE",
+        ),
+    ] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
     modules: Import = None,
@@ -62,6 +77,7 @@ def create(
     from spectralbai.study import Study
 
     limits: dict[str, Any] = {"budget": budget, "until": end, "failed_as": failed_as, "items": names}
+    limits |= {"control": control, "control_share": check_amount("--control-share", control_share, (0.0, 1.0))}
     made = Study.create(name, instance, delta, storage, goal, **limits)  # type: ignore[arg-type]  # checked inside
     with made as study:
         document, problem = {"name": name, **study.definition.as_dict()}, study.definition.instance.problem
