@@ -357,6 +357,96 @@ def test_a_pipe_cut_short_records_nothing(study: Callable[..., Any], lines: byte
     assert answers(study("status", "pages", "--json"))["results"] == 0
 
 
+CLICKS = {**INSTANCE, "low": 0, "high": 1, "binary": True, "labels": ["terse", "step by step", "few shots"]}
+QUESTIONS = [f"question {number}" for number in range(1, 13)]
+
+
+@pytest.fixture
+def prompts(run: Callable[..., Any], folder: Path) -> Callable[..., Any]:
+    """Runs a command of `study`; a study "prompts" of three options on twelve items is there."""
+    (folder / "clicks.json").write_text(json.dumps(CLICKS))
+    (folder / "questions.txt").write_text("\n".join(QUESTIONS) + "\n")
+    (folder / "known.csv").write_text("prompt,question 1,question 2\nterse,1,0\nfew shots,,1\n")
+    assert run("study", "create", "prompts", "clicks.json", "--items", "questions.txt").code == 0
+    return lambda *arguments, **more: run("study", *arguments, **more)
+
+
+def test_a_study_on_items_from_a_script(prompts: Callable[..., Any], folder: Path) -> None:
+    known = prompts("import", "prompts", "known.csv", "--origin", "last year")
+    assert known.stdout == (
+        '3 pairs will not be tried; 1 of 4 pairs is missing: option "few shots", item "question 1"\n'
+    )
+    again = prompts("import", "prompts", "known.csv", "--origin", "last year")
+    assert again.stdout.startswith("all of these pairs are known already; 1 of 4 pairs is missing")
+    tried: set[tuple[str, str]] = set()
+    while lines := prompts("ask", "prompts", "-n", "5").stdout.splitlines():
+        asked = [line.split(" ", 1) for line in lines]
+        pairs = [tuple(rest.split("\t")) for _, rest in asked]
+        outcomes = [str(QUESTIONS.index(item) % 2) for _, item in pairs]  # ties: every item is needed
+        tried |= set(pairs)
+        told = "".join(f"{ticket} {outcome}\n" for (ticket, _), outcome in zip(asked, outcomes, strict=True))
+        assert prompts("tell", "prompts", "-", stdin=told.encode()).stdout.startswith(f"recorded {len(asked)} result")
+    assert not {("terse", "question 1"), ("terse", "question 2"), ("few shots", "question 2")} & tried
+    status = prompts("status", "prompts")
+    assert "Decided after" in status.stdout and "12 of 12 items are done" in status.stdout
+    written = prompts("export", "prompts", "--table", "--out", "scores.csv")
+    assert written.stdout.startswith("The table is in scores.csv: 3 options on 12 items")
+    table = sb.Table.from_csv(folder / "scores.csv")
+    assert set(table.items) == set(QUESTIONS)
+    assert table.outcomes[0, table.items.index("question 2")] == 0.0, "known, and used when its turn came"
+    assert prompts("export", "prompts", "--table").stdout == (folder / "scores.csv").read_text()
+    assert prompts("create", "next", "clicks.json", "--items", "questions.txt", "--fresh").code == 0
+    assert answers(prompts("import", "next", "scores.csv", "--origin", "before", "--json")) == {
+        "recorded": table.outcomes.size - len(table.missing),
+        "known": 0,
+    }
+    prompts("export", "prompts", "--out", "results.csv")
+    assert prompts("import", "next", "results.csv", "--origin", "results").stdout.startswith("all of these pairs are")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("create", "x", "clicks.json", "--fresh"), "--fresh is about the items of --items"),
+        (("create", "x", "clicks.json", "--items", "none.txt"), "none.txt: No such file"),
+        (("create", "x", "clicks.json", "--items", "empty.txt"), "empty.txt: there is no name; write one a line"),
+        (("create", "x", "clicks.json", "--items", "twice.txt"), 'the item "question 1" is there twice'),
+        (("create", "x", "noise.json", "--items", "questions.txt"), "use Problem.bounded for a list"),
+        (("import", "prompts", "other.csv", "--origin", "x"), 'other.csv: "question 13" is no item of this study'),
+        (("import", "prompts", "option.csv", "--origin", "x"), 'option.csv: "long" is no label of an option'),
+        (("import", "prompts", "nothing.csv", "--origin", "x"), "nothing.csv: no pair has an outcome"),
+        (("import", "prompts", "range.csv", "--origin", "x"), 'range.csv: "terse" on "question 1": `outcome` must be'),
+        (("import", "prompts", "known.csv"), "--origin is needed"),
+        (("export", "prompts", "--table"), 'the study "prompts" has no table: no outcome on an item is told yet'),
+        (("export", "pages", "--table", "--out", "t.csv"), 'the study "pages" has no table: its options have no items'),
+        (("shares", "prompts"), "are tried on items, and results must say on which; use tickets, from ask"),
+    ],
+)
+def test_bad_input_about_items_is_one_sentence_and_changes_nothing(
+    prompts: Callable[..., Any], folder: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    prompts("create", "pages", "instance.json")
+    noise = {key: value for key, value in INSTANCE.items() if key not in ("low", "high")}
+    (folder / "noise.json").write_text(json.dumps({**noise, "sigma": 1.0}))
+    for name, text in {
+        "empty.txt": "\n \n",
+        "twice.txt": "question 1\nquestion 2\nquestion 1\n",
+        "other.csv": "option,question 13\nterse,1\nfew shots,1\n",
+        "option.csv": "option,item,outcome\nlong,question 1,1\n",
+        "nothing.csv": "option,item,outcome\nterse,question 1,\n",
+        "range.csv": "option,item,outcome\nterse,question 1,0.5\n",
+    }.items():
+        (folder / name).write_text(text)
+    before, files = prompts("export", "prompts").stdout, sorted(folder.rglob("*"))
+    result = prompts(*arguments)
+    assert (result.code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: ") and result.stderr.count("\n") == 1
+    assert message in result.stderr
+    assert prompts("export", "prompts").stdout == before
+    assert sorted(folder.rglob("*")) == files
+    assert {each["name"] for each in answers(prompts("list", "--json"))} == {"prompts", "pages"}
+
+
 def test_every_command_has_help_and_json_where_it_answers() -> None:
     names = {command.name or command.callback.__name__: command for command in app.registered_commands}  # type: ignore[union-attr]
     counted = {"tell", "shares", "withdraw", "join", "stop"}

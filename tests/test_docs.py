@@ -14,6 +14,7 @@ import pytest
 
 import spectralbai as sb
 import spectralbai.campaign
+import spectralbai.picking
 import spectralbai.plot
 import spectralbai.plugins
 import spectralbai.policy
@@ -30,6 +31,7 @@ PAGES = sorted(
 MODULES = {
     "instances": sb.instances.KINDS,
     "simulate": ("Run", "Trace", "replay", "run", "trace", "watch", "watch_many", "watch_table"),
+    "picking": sb.picking.__all__,
     "study": sb.study.__all__,
 }
 PUBLIC = sorted(

@@ -27,6 +27,9 @@ LAYERS: list[dict[str, str]] = [
         "client": "studies of a service, with the interface of a study; needs the standard library only",
     },
     {
+        "picking": "the best of some options on some items, by running a command or a function on pairs of the two",
+    },
+    {
         "study": "live experiments in a database: Studies, Study, upkeep of the kept state, ledger (all SQL), storage",
     },
     {
@@ -101,11 +104,9 @@ LAYERS: list[dict[str, str]] = [
         "arrays": "types of arrays, and their checks",
         "compiled": "how kernels are compiled and kept",
         "threads": "linear algebra on one thread; work that is not waited for",
-        "software": "versions",
         "plugins": "modules of others, imported by name",
-        "rows": "rows of one kind, and their columns",
         "closing": "what holds connections until it is closed",
-        "documents": "JSON of infinite and unknown numbers",
+        "documents": "JSON of infinite and unknown numbers; columns; versions",
         "run_lengths": "long lists as JSON",
         "text": "numbers, times and tables as text for people",
     },

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from spectralbai import Graph, Problem, SpectralRace, SpectralTaS, reproduction, simulate
+from spectralbai.documents import Rows
 from spectralbai.errors import InvalidInput
 from spectralbai.reproduction import CURVES, RADII, CurveRow, paired_saving, reproduce
-from spectralbai.rows import Rows
 from spectralbai.simulate import Run, RunStatus, seed_of
 
 DELTA = 0.2

@@ -33,6 +33,7 @@ __all__ = [
     "estimate",
     "instances",
     "lower_bound",
+    "pick",
     "plan",
     "plan_items",
     "simulate",
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from spectralbai.graph import Graph
     from spectralbai.instance import Instance
     from spectralbai.items import Items
+    from spectralbai.picking import pick
     from spectralbai.planning import plan, plan_items
     from spectralbai.policy import SpectralRace, SpectralTaS
     from spectralbai.problem import Problem
@@ -65,6 +67,7 @@ else:  # hidden from type checkers, which would otherwise accept any name
         "instances": ("instances",),
         "items": ("Items",),
         "responder": ("Alternative", "closest_alternative"),
+        "picking": ("pick",),
         "planning": ("plan", "plan_items"),
         "policy": ("SpectralRace", "SpectralTaS"),
         "problem": ("Problem",),

@@ -1,14 +1,18 @@
-"""What all documents have in common: their format, and how numbers that JSON does not have are written in it."""
+"""What documents have in common: their format, numbers that JSON does not have, columns, and versions of software."""
 
 from __future__ import annotations
 
 import math
+import platform
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from importlib.metadata import version
+from typing import Any, TypeVar
 
 from spectralbai.errors import InvalidInput
+
+T = TypeVar("T")
 
 AGAIN = "make it again with this version of spectralbai, or use the one that wrote it"
 
@@ -45,3 +49,28 @@ def number(value: Any) -> float:
         return math.nan
     found: float = float(value) if value in ("inf", "-inf") else value
     return found
+
+
+class Rows(list[T]):
+    """A list of dataclasses of one kind."""
+
+    def __init__(self, kind: type[T], rows: Iterable[T] = ()) -> None:
+        super().__init__(rows)
+        self._names = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # a dataclass
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Returns a list for each field, all of one length, as tables are made of: `pandas.DataFrame(rows.columns())`.
+
+        Examples:
+            >>> from spectralbai.documents import Rows
+            >>> from spectralbai.simulate import Spread
+            >>> sorted(Rows(Spread, [Spread.of([10, 30]), Spread.of([40])]).columns().items())[1:3]
+            [('mean', [20.0, 40.0]), ('median', [20.0, 40.0])]
+        """
+        return {name: [getattr(row, name) for row in self] for name in self._names}
+
+
+def software(*more: str) -> dict[str, str]:
+    """Returns the versions of Python, this package, its numerical libraries and `more`, and the type of machine."""
+    packages = {name: version(name) for name in ("spectralbai", "numpy", "scipy", "numba", *more)}
+    return {"python": platform.python_version(), **packages, "machine": platform.machine()}

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from spectralbai.allocation import lower_bound, solve_allocation
 from spectralbai.checks import check_delta, check_integer
+from spectralbai.documents import Rows
 from spectralbai.graph import Graph
 from spectralbai.instance import Instance
 from spectralbai.policy import POLICIES
 from spectralbai.problem import Problem
-from spectralbai.rows import Rows
 from spectralbai.simulate import Run, Spread, seed_of, watch_many
 
 MEANS = (0.9, 0.5, 0.6)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from spectralbai.arrays import Matrix, Vector
 from spectralbai.errors import InvalidInput, NotFound, about
-from spectralbai.inputs.outcomes import outcomes_from
+from spectralbai.inputs.outcomes import Outcomes, outcomes_from
 from spectralbai.inputs.table import CsvTable
 from spectralbai.text.decimals import percent
 from spectralbai.text.wording import in_words
@@ -163,10 +163,7 @@ class Table:
         return f"{size}; {self._lacking()}" if self.missing else size
 
     def _lacking(self) -> str:
-        option, item = self.missing[0]
-        verb, colon = ("is", ":") if len(self.missing) == 1 else ("are", ", the first:")
-        pairs = f"{len(self.missing):,} of {self.outcomes.size:,} pairs {verb} missing"
-        return f'{pairs}{colon} option "{option}", item "{item}"'
+        return Outcomes(self.outcomes, self.options, self.items, self.clusters).lacking
 
     def complete(self) -> Table:
         """Returns the table of those items whose outcome is known for every option."""

@@ -41,7 +41,9 @@ kind = "uniform"
 stopping = "gk16"
 """
 NOBODY = ("nobody", "--storage", "sqlite:///none.db")
+SCORES = ("--low", "0", "--high", "1")
 REFUSED: dict[str, tuple[str, ...]] = {
+    "pick": ("none.txt", "none.csv", "--run", "echo {option} {item}", *SCORES),
     "instance": ("--edges", "none.csv", "--R", "1", "--sigma", "1", "--out", "new.json"),
     "plan": ("none.json",),
     "solve": ("none.json",),
@@ -70,6 +72,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
 }
 """What each command must refuse: files, directories and studies that are not there, or numbers that cannot be."""
 ANSWERED: dict[str, tuple[str, ...]] = {
+    "pick": ("--table", "scores.csv", *SCORES),
     "plan": ("instance.json", "--quick"),
     "solve": ("instance.json",),
     "compare": ("campaign",),
@@ -124,6 +127,8 @@ def prepared(run: Run, folder: Path, command: Command) -> tuple[str, ...]:
         assert run("study", "create", "pages", "instance.json").code == 0
         larger = INSTANCE | {"n_arms": 4, "mu": [0.9, 0.5, 0.6, 0.5], "labels": ["plain", "warm", "warmer", "new"]}
         (folder / "larger.json").write_text(json.dumps(larger))
+    if "scores.csv" in command.answered:
+        (folder / "scores.csv").write_text("option,q1,q2\nold,0,1\nnew,1,1\n")
     if "exported.json" in command.answered:
         assert run("study", "export", "pages", "--out", "exported.json").code == 0
     if "campaign" in command.answered:

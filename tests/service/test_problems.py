@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
-from contextlib import ExitStack
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -14,7 +13,6 @@ from starlette.testclient import TestClient
 import spectralbai as sb
 from spectralbai.service import events, make_app
 from spectralbai.service.limits import Limits
-from spectralbai.service.routes import planning
 from tests.study.contract import SCORES
 
 
@@ -97,16 +95,6 @@ def test_a_body_that_does_not_come_is_not_waited_for(studies: sb.Studies, serve:
         while b'"kind":"too-slow"' not in answer:
             answer += connection.recv(65536)
     assert answer.startswith(b"HTTP/1.1 408")
-
-
-def test_plans_leave_threads_to_studies(http: TestClient) -> None:
-    with ExitStack() as stack:
-        for _ in range(planning.AT_ONCE + planning.MOST_WAITING):
-            planning._queue.acquire()
-            stack.callback(planning._queue.release)
-        answer = http.post("/api/plan", json={"arms": "label\na\nb\n"})
-    assert (answer.status_code, answer.json()["kind"]) == (503, "busy")
-    assert http.post("/api/plan", json={"arms": "label\na\nb\n"}).status_code != 503
 
 
 def test_only_so_many_listen(http: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ import spectralbai.report
 from spectralbai.client import transport
 from spectralbai.service import make_app
 from spectralbai.service.events import RETRY, Beat, Events
+from spectralbai.service.lanes import lanes
 from spectralbai.service.limits import Limits
 from spectralbai.service.sample import NAME, sample_instance, visitors
 from spectralbai.service.shelf import Shelf
@@ -110,14 +111,11 @@ def test_a_service_that_ends_ends_its_events(studies: sb.Studies) -> None:
     assert list(heard) == []
 
 
-def test_results_that_come_at_once_are_told_together_each_by_itself(
-    studies: sb.Studies, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    study = studies.create("s", SLOW)
-    tickets = study.ask(4) + study.ask(4) + study.ask(4)
-    shelf = Shelf(studies)
-    tells, entered, go_on = Tells(shelf), threading.Event(), threading.Event()
+def telling(study: sb.Study, monkeypatch: pytest.MonkeyPatch) -> tuple[list[int], threading.Event, threading.Event]:
+    """Makes tells wait until the last event; returns the sizes of what is told together, and an event that says that
+    one has begun."""
     sizes: list[int] = []
+    entered, go_on = threading.Event(), threading.Event()
     whole = sb.Study.tell_batches
 
     def slow(self: sb.Study, batches: Any, on_recorded: Any = None) -> Any:
@@ -127,54 +125,89 @@ def test_results_that_come_at_once_are_told_together_each_by_itself(
         return whole(self, batches, on_recorded)
 
     monkeypatch.setattr(sb.Study, "tell_batches", slow)
-    with ThreadPoolExecutor(8) as pool:
-        first = pool.submit(tells.tell, "s", [(tickets[0].id, 0.5)])
-        assert entered.wait(20)
-        good = pool.submit(tells.tell, "s", [(tickets[1].id, 0.5), (tickets[2].id, 0.5)])
-        unknown = pool.submit(tells.tell, "s", [(tickets[3].id, 0.5), ("unknown", 0.5)])
-        twice = [pool.submit(tells.tell, "s", [(tickets[4].id, 0.25)]) for _ in range(2)]
-        while sum(len(each) for each in tells._waiting.values()) < 4:
-            pass
+    return sizes, entered, go_on
+
+
+def test_results_that_come_at_once_are_told_together_each_by_itself(
+    studies: sb.Studies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = studies.create("s", SLOW)
+    tickets = study.ask(4) + study.ask(4) + study.ask(4)
+    sizes, entered, go_on = telling(study, monkeypatch)
+
+    async def all_tells() -> list[int | BaseException]:
+        tells = Tells(Shelf(studies), lanes()["tell"])
+        first = asyncio.create_task(tells.tell("s", [(tickets[0].id, 0.5)]))
+        assert await asyncio.to_thread(entered.wait, 20)
+        good = tells.tell("s", [(tickets[1].id, 0.5), (tickets[2].id, 0.5)])
+        unknown = tells.tell("s", [(tickets[3].id, 0.5), ("unknown", 0.5)])
+        twice = [tells.tell("s", [(tickets[4].id, 0.25)]) for _ in range(2)]
+        rest = asyncio.gather(good, unknown, *twice, return_exceptions=True)
+        while len(tells._waiting["s"]) < 4:
+            await asyncio.sleep(0)
         go_on.set()
-        assert (first.result(), good.result()) == (1, 2)
-        assert sorted(each.result() for each in twice) == [0, 1]
-        with pytest.raises(sb.NotFound, match='"unknown" is no ticket'):
-            unknown.result()
+        answers = [await first, *await rest]
+        assert tells._waiting == {}
+        return answers
+
+    first, good, unknown, *twice = asyncio.run(all_tells())
+    assert (first, good, twice) == (1, 2, [1, 0])
+    assert isinstance(unknown, sb.NotFound) and '"unknown" is no ticket' in str(unknown)
     assert sizes == [1, 4]
-    assert tells._waiting == {}
     assert {each.ticket for each in study.records().observations} == {tickets[i].id for i in (0, 1, 2, 4)}
 
 
-def test_a_request_that_waited_for_its_turn_is_answered_when_it_is_recorded_however_long_that_takes(
+def test_who_tells_first_waits_for_the_rules_and_the_others_do_not(
     studies: sb.Studies, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tickets = studies.create("s", SLOW).ask(2)
-    tells, entered, go_on = Tells(Shelf(studies)), threading.Event(), threading.Event()
-    whole = sb.Study.tell_batches
+    tickets = studies.create("s", SLOW).ask(3)
+    read, whole = threading.Event(), sb.Study.tell_batches
 
     def slow(self: sb.Study, batches: Any, on_recorded: Any = None) -> Any:
-        entered.set()
-        assert go_on.wait(20)
-        time.sleep(0.1)
-        return whole(self, batches, on_recorded)
+        answers = whole(self, batches, on_recorded)
+        assert read.wait(20)
+        return answers
 
     monkeypatch.setattr(sb.Study, "tell_batches", slow)
-    monkeypatch.setattr("spectralbai.service.tells.PATIENCE", 0.01)
-    with ThreadPoolExecutor(2) as pool:
-        first = pool.submit(tells.tell, "s", [(tickets[0].id, 0.5)])
-        assert entered.wait(20)
-        second = pool.submit(tells.tell, "s", [(tickets[1].id, 0.5)])
-        while not tells._waiting["s"]:
-            pass
-        go_on.set()
-        assert (first.result(), second.result()) == (1, 1)
+
+    async def both() -> None:
+        tells = Tells(Shelf(studies), lanes()["tell"])
+        first, second, third = (asyncio.create_task(tells.tell("s", [(each.id, 0.5)])) for each in tickets)
+        assert await second == 1 and await third == 1 and not first.done()
+        read.set()
+        assert await first == 1
+
+    asyncio.run(both())
+
+
+@pytest.mark.parametrize("error", [RuntimeError("can't start new thread"), MemoryError(), KeyError("x")])
+def test_an_exception_while_telling_together_is_said_to_all_and_the_study_stays_usable(
+    studies: sb.Studies, monkeypatch: pytest.MonkeyPatch, error: BaseException
+) -> None:
+    tickets = studies.create("s", SLOW).ask(3)
+
+    async def failing() -> None:
+        tells = Tells(Shelf(studies), lanes()["tell"])
+
+        async def fail(*_: Any) -> None:
+            raise error
+
+        with monkeypatch.context() as patched:
+            patched.setattr("spectralbai.service.lanes.run_sync", lambda *_, **__: fail())
+            answers = await asyncio.gather(
+                *(tells.tell("s", [(each.id, 0.5)]) for each in tickets), return_exceptions=True
+            )
+        assert {type(each) for each in answers} == {sb.Busy if isinstance(error, RuntimeError) else type(error)}
+        assert await tells.tell("s", [(each.id, 0.5) for each in tickets]) == 3
+
+    asyncio.run(failing())
 
 
 def test_what_fails_for_all_is_said_to_all(studies: sb.Studies) -> None:
-    tells = Tells(Shelf(studies))
+    tells = Tells(Shelf(studies), lanes()["tell"])
     for _ in range(2):
         with pytest.raises(sb.NotFound, match='holds no study "none"'):
-            tells.tell("none", [("a", 0.5)])
+            asyncio.run(tells.tell("none", [("a", 0.5)]))
     assert tells._waiting == {}
 
 

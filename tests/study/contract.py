@@ -428,7 +428,7 @@ class ItemStudyContract(TrialContract):
         for pairs, words in (
             ([("plane", ITEMS[0], 1.0)], '"plane" is no label of an option of this study; did you mean "plain"'),
             ([("plain", "question 77", 1.0)], '"question 77" is no item of this study; did you mean "question 7"'),
-            ([("plain", ITEMS[0], 0.5)], 'the outcome of "plain" on "question 0"'),
+            ([("plain", ITEMS[0], 0.5)], '"plain" on "question 0": `outcome` must be 0 or 1'),
             ([("plain", ITEMS[0], 1.0), ("plain", ITEMS[0], 0.0)], '"plain" has two different outcomes on "question'),
             ([], "`labels`, `items` and `outcomes` must be three lists of one length, at least 1"),
         ):
@@ -483,6 +483,21 @@ class ItemStudyContract(TrialContract):
         status = study.status()
         assert status.state == "decided" and status.best not in (None, "plain")
         assert len(set(pairs)) == len(pairs)
+
+    def test_the_table_has_the_outcomes_of_pairs_and_names_those_that_are_missing(self, studies: Any) -> None:
+        study = studies.create("table", self.LISTED, 0.05, items=ITEMS)
+        with pytest.raises(sb.InvalidInput, match='the study "table" has no table: no outcome on an item is told yet'):
+            study.table()
+        pairs = answered(study, 12)
+        table = study.table()
+        assert table.options == LABELS
+        assert list(table.items) == [item for item in study.definition.items if item in {item for _, item in pairs}]
+        for arm, label in enumerate(LABELS):
+            for place, item in enumerate(table.items):
+                if (label, item) in pairs:
+                    assert table.outcomes[arm, place] == TABLE[arm][ITEMS.index(item)]
+        assert len(table.missing) == table.outcomes.size - 12
+        assert not set(table.missing) & set(pairs)
 
     def test_a_budget_of_pairs_is_a_limit(self, studies: Any) -> None:
         study = studies.create("little", self.LISTED, 0.05, items=ITEMS, budget=21)

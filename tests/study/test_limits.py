@@ -174,3 +174,16 @@ def test_bad_limits_are_refused_before_anything_is_written(
         sb.Study.create("bad", INSTANCE, 0.05, storage, **settings)  # type: ignore[arg-type]
     with pytest.raises((sb.InvalidInput, sb.StorageError), match="holds no|no such|not there|there is no"):
         sb.Study.open("bad", storage)
+
+
+@ON_SQLITE
+def test_an_ask_comes_back_empty_while_others_have_the_last_trials_of_a_list(storage: str) -> None:
+    problem = sb.Problem.bounded(sb.Graph.from_edges(2, []), float("inf"), items=sb.Items.listed(5))
+    instance = sb.Instance(problem, labels=["old", "new"])
+    with sb.Study.create("list", instance, storage=storage) as study:
+        out = [ticket for _ in range(10) for ticket in study.ask()]
+        assert len({(ticket.label, ticket.item) for ticket in out}) == 10 and study.ask() == []
+        study.abandon(out[3])
+        assert [(ticket.label, ticket.item) for ticket in study.ask(2)] == [(out[3].label, out[3].item)]
+        assert study.tell_many((ticket, 0.5) for ticket in out) == 10
+        assert study.ask() == [] and study.status().state == "decided"

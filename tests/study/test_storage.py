@@ -17,7 +17,6 @@ from sqlalchemy import create_engine, make_url, select, text
 import spectralbai as sb
 from spectralbai.errors import StorageError
 from spectralbai.study import list_studies
-from spectralbai.study import storage as storage_module
 from spectralbai.study.ledger import Ledger
 from spectralbai.study.schema import observations, studies
 from spectralbai.study.storage import Storage
@@ -253,16 +252,16 @@ def test_connections_that_ended_between_calls_are_made_anew(server: Callable[[],
 
 
 def test_a_worker_that_keeps_the_row_locked_is_not_waited_for_for_ever(
-    server: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+    server: Callable[[], str],
 ) -> None:
-    monkeypatch.setattr(storage_module, "PATIENCE", 0.3)
-    url = server()
-    with sb.Study.create("a", INSTANCE, 0.05, url) as study, study._upkeep.storage.writing() as holder:
-        holder.execute(select(studies).with_for_update()).all()
-        with pytest.raises(
-            StorageError, match="another worker has kept the study locked for [0-9]+ seconds; try again"
-        ):
-            study.ask()
+    with sb.Studies(server(), patience=0.3) as opened:
+        study = opened.create("a", INSTANCE)
+        with study._upkeep.storage.writing() as holder:
+            holder.execute(select(studies).with_for_update()).all()
+            with pytest.raises(
+                StorageError, match="another worker has kept the study locked for 0.3 seconds; try again"
+            ):
+                study.ask()
 
 
 @pytest.mark.parametrize(

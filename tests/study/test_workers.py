@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import spectralbai as sb
 from verification.study import kill
-from verification.workers import INSTANCE, check, start
+from verification.workers import INSTANCE, LISTED, check, check_pairs, start
 
 
 def test_kills_at_random_instants_lose_nothing_and_change_no_decision(storage: str, tmp_path: Path) -> None:
     assert kill(storage, 3, seed=1, folder=tmp_path, delta=0.4) > 40  # at a large risk, to decide soon
+
+
+def test_kills_on_a_list_of_items_lose_nothing_and_count_no_pair_twice(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'studies.db'}"
+    assert kill(url, 3, seed=1, folder=tmp_path, delta=0.9, instance=LISTED) > 40
+
+
+def test_the_check_sees_a_pair_that_counts_twice(tmp_path: Path) -> None:
+    url, told = f"sqlite:///{tmp_path / 's.db'}", tmp_path / "told"
+    told.touch()
+    with sb.Study.create("twice", LISTED, 0.05, url) as study:
+        late = study.ask(1)[0]
+        study.abandon(late)
+        again = study.ask(1)[0]
+        assert (again.arm, again.item) == (late.arm, late.item)
+        study.tell_many([(again, 0.25), (late, 0.75)])
+        assert check(url, "twice", told) == 2
+        counted, records = study.snapshot().state, study.records()
+    double = replace(counted, data=counted.data + counted.informing)
+    with pytest.raises(SystemExit, match="a pair counts twice"):
+        check_pairs("twice", records, double)
 
 
 def test_eight_workers_lose_nothing_and_meet_no_lock(storage: str, tmp_path: Path) -> None:

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from spectralbai.allocation.certificate import MARGIN, Certified, certified_upper
 from spectralbai.allocation.interior_point import BOUNDARY, central, newton_step, opening_allocation
 from spectralbai.arrays import Indices, Matrix, Vector
-from spectralbai.graph import laplacian_of
 from spectralbai.responder import Responder
 from spectralbai.spectral import Components
 
@@ -135,7 +134,7 @@ class BinaryGame:
         rates = np.clip((responder.mu - low) / (high - low), 0.0, 1.0)
         near, far = (INSIDE * float(numbers[numbers > 0].min(initial=1.0)) for numbers in (rates, 1 - rates))
         to = responder.components
-        laplacian = laplacian_of(rates.size, to.pairs, to.weights).toarray()
+        laplacian = to.laplacian.toarray()
         radii = responder.radii / (high - low) ** 2
         tolerance = responder.tolerance / (high - low)
         challengers = responder.respond(np.ones(rates.size)).challengers

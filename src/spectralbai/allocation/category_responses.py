@@ -14,6 +14,7 @@ import numpy as np
 from spectralbai.allocation.certificate import MARGIN
 from spectralbai.arrays import Indices, Mask, Matrix, Vector
 from spectralbai.compiled import njit
+from spectralbai.spectral.secular import step_to
 
 STEPS = 100
 """Limit on the steps of a root search; Newton's method takes about five."""
@@ -103,7 +104,7 @@ def _side(u: Vector, mu: Vector, room: float, up: int, down: int, s: float, k: f
         if m == 1 or abs(spread - room) <= ROOT * room or (k == 0.0 and spread <= room) or step == STEPS - 1:
             break
         falls = 2.0 * bend + (2.0 * cross * cross / (k * heavy) if k > 0.0 else 0.0)
-        after = max(k + 2.0 * spread * (math.sqrt(spread / room) - 1.0) / falls, 0.0)
+        after = max(k + step_to(spread, -falls, room), 0.0)
         if after == k:
             break
         k = after

@@ -17,9 +17,8 @@ from typing import Any
 from spectralbai.allocation import samples_needed, solve_allocation
 from spectralbai.campaign.definition import Campaign
 from spectralbai.closing import Closing
+from spectralbai.documents import Rows, software
 from spectralbai.errors import InvalidInput, SpectralBAIError
-from spectralbai.rows import Rows
-from spectralbai.software import software
 
 FILE = "results.sqlite"
 SCHEMA = 3

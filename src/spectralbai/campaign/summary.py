@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betaincinv
 
 from spectralbai.campaign.results import Results
-from spectralbai.rows import Rows
+from spectralbai.documents import Rows
 from spectralbai.simulate import Spread
 
 CONFIDENCE = 0.95

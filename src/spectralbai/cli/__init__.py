@@ -18,6 +18,7 @@ from spectralbai import __version__
 from spectralbai.cli import process
 from spectralbai.cli.compare import compare
 from spectralbai.cli.instance import instance
+from spectralbai.cli.pick import pick
 from spectralbai.cli.plan import plan
 from spectralbai.cli.plot import plot
 from spectralbai.cli.reproduce import reproduce
@@ -56,7 +57,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (instance, plan, solve, reproduce, simulate, compare, plot):
+for command in (pick, instance, plan, solve, reproduce, simulate, compare, plot):
     app.command()(command)
 app.add_typer(study, name="study")
 app.add_typer(serve, name="serve")

@@ -21,6 +21,8 @@ app = typer.Typer(invoke_without_command=True)
 token = typer.Typer(no_args_is_help=True, help="Who may call the service.")
 app.add_typer(token, name="token")
 
+LOCKED = 5.0
+"""Seconds that a request waits for a database that others keep locked: fewer than its client waits for the answer."""
 Tokens = Annotated[
     Path | None,
     Option(
@@ -46,6 +48,9 @@ def serve(
     rate: Annotated[
         float, Option(help="Most requests per second of one client; 0 for any number.", metavar="N")
     ] = 500.0,
+    proxy: Annotated[
+        list[str] | None, Option(help="Address of a proxy, whose word on who calls is taken.", metavar="ADDRESS")
+    ] = None,
     log: Annotated[bool, Option("--log", help="Write a line for each request to stderr.")] = False,
     modules: Import = None,
 ) -> None:
@@ -69,9 +74,10 @@ def serve(
     from spectralbai.service import Access, Server, make_app
     from spectralbai.service.limits import Limits
     from spectralbai.service.sample import visitors
-    from spectralbai.service.server import is_loopback
+    from spectralbai.service.server import check_address, is_loopback
     from spectralbai.study import Studies
 
+    proxies = [check_address("--proxy", each) for each in proxy or ()]
     access = Access(_tokens(tokens))
     if not access.needed and not is_loopback(host):
         raise InvalidInput(
@@ -83,8 +89,9 @@ def serve(
 
         logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    with Studies(storage, connections=40) as studies:
-        server = Server(make_app(studies, access, Limits(rate=rate, burst=4 * rate)), host, port)
+    with Studies(storage, connections=40, patience=LOCKED) as studies:
+        app_ = make_app(studies, access, Limits(rate=rate, burst=4 * rate))
+        server = Server(app_, host, port, proxies)
         with held_back() as hold, visitors(studies if sample else None):
             hold()  # the server handles Ctrl-C: it finishes running requests first
             words = "" if access.needed else "; everyone who uses this machine may call it"

@@ -19,6 +19,7 @@ from spectralbai.report import Status
 if TYPE_CHECKING:
     from spectralbai.instance import Instance
     from spectralbai.journal.definition import Definition
+    from spectralbai.tables import Table
 
 ALL_ARMS = 1_000_000
 """More than a service shows."""
@@ -177,6 +178,14 @@ class RemoteStudy(Closing):
         """Returns the last results told, the newest first; or the last before the result of number `before`."""
         found = self._call("GET", "/results", query={"limit": most, "before": before})["results"]
         return [Result.from_dict(each) for each in found]
+
+    def table(self) -> Table:
+        """Returns the outcomes told so far of options on items, like `Study.table`; it needs numpy."""
+        from spectralbai.inputs.outcomes import outcomes_from
+        from spectralbai.inputs.table import CsvTable
+        from spectralbai.tables import Table
+
+        return Table(*outcomes_from(CsvTable.from_text(self._call("GET", "/table.csv", page=True))))
 
     def export(self) -> dict[str, Any]:
         """Returns everything about the study, JSON-ready; `Client.import_` and `import_study` restore it."""

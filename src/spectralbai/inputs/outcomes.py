@@ -12,6 +12,7 @@ from spectralbai.arrays import Matrix
 from spectralbai.checks import check_memory
 from spectralbai.errors import InvalidInput
 from spectralbai.inputs.table import CsvTable, arms_from
+from spectralbai.text.wording import in_words
 
 NAMES = ("option", "item", "outcome")
 """Columns of the long form."""
@@ -28,6 +29,15 @@ class Outcomes(NamedTuple):
     items: tuple[str, ...]
     clusters: tuple[str, ...] | None
     """The cluster of each item; None if the table has no such column."""
+
+    @property
+    def lacking(self) -> str:
+        """How many pairs are missing, and the first of them, in words."""
+        missing = np.argwhere(np.isnan(self.outcomes))
+        a, j = missing[0].tolist()
+        verb, colon = ("is", ":") if len(missing) == 1 else ("are", ", the first:")
+        pairs = f"{len(missing):,} of {in_words(self.outcomes.size, 'pair')} {verb} missing"
+        return f'{pairs}{colon} option "{self.options[a]}", item "{self.items[j]}"'
 
 
 def outcomes_from(

@@ -25,7 +25,7 @@ from spectralbai.checks import (
     did_you_mean,
 )
 from spectralbai.documents import check_format
-from spectralbai.errors import InvalidInput, NotFound
+from spectralbai.errors import InvalidInput, NotFound, about
 from spectralbai.instance import Instance
 from spectralbai.items import Items
 from spectralbai.text.wording import MOST_NAMED, in_words
@@ -199,8 +199,8 @@ class Definition:
             check_arm("arm", arm, self.instance.problem.n_arms)
             if self.items is None or not 0 <= item < len(self.items):
                 raise InvalidInput(f"`item` must be the number of an item with a name, got {item}")
-            pair = f'the outcome of "{self.instance.labels[arm]}" on "{self.items[item]}"'
-            value = self.instance.problem.noise.check_outcome(pair, outcome) + 0.0
+            with about(f'"{self.instance.labels[arm]}" on "{self.items[item]}"'):
+                value = self.check_outcome(outcome)
             if new.setdefault((arm, item), Known(value, origin)).outcome != value:
                 raise InvalidInput(
                     f'"{self.instance.labels[arm]}" has two different outcomes on "{self.items[item]}", '

@@ -2,9 +2,8 @@
 
 from spectralbai.noise.binary import Binary
 from spectralbai.noise.bounded import Bounded
-from spectralbai.noise.contract import Divergence, Draw, Drawing, Noise
+from spectralbai.noise.contract import Divergence, Draw, Drawing, Noise, Pools
 from spectralbai.noise.document import noise_from_dict, register_noise
-from spectralbai.noise.pools import Pools
 from spectralbai.noise.sub_gaussian import SubGaussian
 
 __all__ = [

@@ -11,8 +11,7 @@ import numpy as np
 from spectralbai.arrays import Vector
 from spectralbai.checks import check_ends, check_number
 from spectralbai.errors import InvalidInput
-from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, PSEUDO_COUNTS, Divergence, Draw, Drawing, Noise
-from spectralbai.noise.pools import Pools
+from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, PSEUDO_COUNTS, Divergence, Draw, Drawing, Noise, Pools
 from spectralbai.noise.unit import least_mean
 
 LEAST_VARIANCE = 1e-6

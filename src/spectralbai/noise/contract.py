@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import reprlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +15,6 @@ from numpy.typing import ArrayLike, NDArray
 from spectralbai.arrays import Indices, Vector
 from spectralbai.checks import check_number, subject
 from spectralbai.errors import InvalidInput
-from spectralbai.noise.pools import Pools
 
 LEAST_SIGMA, LARGEST = 1e-75, 1e75
 """The least sigma, and the largest sigma, outcome or mean: squares of outcomes divided by sigma must not overflow."""
@@ -27,6 +27,30 @@ Divergence = Literal["gaussian", "binary"]
 """How the distance between two means is measured: between Gaussian outcomes, or between outcomes of two values."""
 Draw = Callable[[np.random.Generator, Indices], Vector]
 """Draws one outcome for each of the given arms."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pools:
+    """Groups of arms whose results are averaged, fixed before any result; an arm may be in several groups."""
+
+    members: Indices
+    """The arms of all pools, one pool after the other."""
+    starts: Indices
+    """Where each pool begins in `members`, (n_pools,)."""
+    shares: Vector
+    """Share of each pool in the risk, (n_pools,); they sum to 1."""
+
+    def __iter__(self) -> Iterator[Indices]:
+        return iter(np.split(self.members, self.starts[1:]))
+
+    @property
+    def sizes(self) -> Indices:
+        """Number of arms of each pool."""
+        return np.diff(self.starts, append=self.members.size)
+
+    def totals(self, x: Vector) -> Vector:
+        """Returns the sum of `x` (n_arms,) over the arms of each pool."""
+        return np.add.reduceat(x[self.members], self.starts)
 
 
 class Noise(ABC):

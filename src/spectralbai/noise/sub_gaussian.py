@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from spectralbai.arrays import Vector, check_vector
 from spectralbai.checks import check_number
 from spectralbai.errors import InvalidInput
-from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, Divergence, Draw, Drawing, Noise
-from spectralbai.noise.pools import Pools
+from spectralbai.noise.contract import LARGEST, LEAST_SIGMA, Divergence, Draw, Drawing, Noise, Pools
 
 FIRST_RESULTS = 5.0
 """Tuning constant: the intervals of pools are closest to the best possible after about ten times this many results."""

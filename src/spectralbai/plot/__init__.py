@@ -15,7 +15,7 @@ from spectralbai.plot.files import as_picture, as_png
 from spectralbai.plot.network import plot_graph
 from spectralbai.plot.planning import plot_budget
 from spectralbai.plot.reproduction import plot_reproduction
-from spectralbai.plot.study import plot_estimates, plot_evidence, plot_race, plot_shares
+from spectralbai.plot.study import plot_estimates, plot_evidence, plot_outcomes, plot_race, plot_shares
 from spectralbai.plot.style import of_width
 from spectralbai.plot.trace import plot_trace
 
@@ -27,6 +27,7 @@ __all__ = [
     "plot_estimates",
     "plot_evidence",
     "plot_graph",
+    "plot_outcomes",
     "plot_proportions",
     "plot_race",
     "plot_reproduction",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import StrMethodFormatter
+from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from spectralbai.arrays import Matrix, Vector
 from spectralbai.plot.style import STYLES, legend_above, new_axes, note, percent_on_x, plain, shortened, words
@@ -106,6 +106,40 @@ def plot_shares(
     ax.set_xlim(left=0)
     _arms_in_rows(ax, labels, named)
     legend_above(ax, 2)
+    return ax
+
+
+def plot_outcomes(
+    labels: Sequence[str],
+    outcomes: Matrix,
+    ends: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+    *,
+    named: Sequence[int] = (),
+    rates: bool = False,
+    of: int | None = None,
+) -> Axes:
+    """Returns axes with the outcomes of arms on items as colours: a row per arm in the given order, a column per item;
+    pairs that were not tried, nan, are white.
+
+    `ends` are the least and the largest colour; those of the outcomes if it is None. `rates` says that outcomes are 0
+    or 1. If there is no room for all labels, `named` get theirs first. `of` is the number of all items, if the columns
+    are some of them at equal steps.
+    """
+    ax = ax or _new_rows(len(labels))
+    low, high = (np.nanmin(outcomes), np.nanmax(outcomes)) if ends is None else ends
+    cells = np.ma.masked_invalid(outcomes)
+    # Columns begin at 1, the first item; "nearest" keeps what is white white.
+    extent = (0.5, (of or outcomes.shape[1]) + 0.5, len(labels) - 0.5, -0.5)
+    image = ax.imshow(cells, "cividis", aspect="auto", interpolation="nearest", vmin=low, vmax=high, extent=extent)
+    bar = ax.figure.colorbar(image, ax=ax, location="top", label="outcome", aspect=40, shrink=0.6, anchor=(0.0, 0.0))
+    if rates:
+        bar.set_ticks([low, high])
+    ax.set_xlabel("items, in the order in which they were begun")
+    ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+    _arms_in_rows(ax, labels, named)
+    ax.grid(visible=False)
+    ax.set_ylim(len(labels) - 0.5, -0.5)
     return ax
 
 

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from spectralbai.policy import State
     from spectralbai.problem import Problem
 
+MOST_ITEMS = 500
+"""Most items that a picture of options on items has as columns, at least two dots wide each."""
+
 
 @dataclass(frozen=True)
 class ItemsStatus:

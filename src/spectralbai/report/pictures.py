@@ -13,6 +13,7 @@ from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition
 from spectralbai.report.by_category import CategoryStatus, categories_in, lacking_of, most_lacking
 from spectralbai.report.status import MANY_ARMS, ArmStatus, Status
+from spectralbai.tables import Table
 from spectralbai.verdict import Verdict
 
 MOST_ROWS = 60
@@ -26,8 +27,10 @@ Rows = Sequence[ArmStatus | CategoryStatus]
 """What the rows of a picture show: arms, or the best arm of each category."""
 
 
-def pictures(status: Status, definition: Definition, verdicts: Sequence[Verdict]) -> Iterator[Picture]:
-    """Yields the pictures of a study that has results."""
+def pictures(
+    status: Status, definition: Definition, verdicts: Sequence[Verdict], outcomes: Table | None
+) -> Iterator[Picture]:
+    """Yields the pictures of a study that has results; `outcomes` has those of its options on some items, if any."""
     many = len(status.arms) > MANY_ARMS
     everything: Rows = status.ranked
     if many:
@@ -45,6 +48,8 @@ def pictures(status: Status, definition: Definition, verdicts: Sequence[Verdict]
     results, omega = [row.results for row in rows], _floats(row.omega for row in rows)
     ax = plot.plot_shares(names, results, omega, named=named, of=status.results if many else None)
     yield plot.as_png(ax), f"How the trials were shared{some}."
+    if outcomes is not None:
+        yield _outcomes(status, definition, outcomes, named)
     if verdicts:
         lines = f", the {len(rows)} {what} that lack most" if some else ", a line per category" if many else ""
         yield _race(status, definition, verdicts, lines)
@@ -87,6 +92,19 @@ def _graph(status: Status, instance: Instance, named: Sequence[str]) -> Picture:
         star_is=STARS[status.state],
     )
     return plot.as_png(ax), "The graph, coloured by the estimates."
+
+
+def _outcomes(status: Status, definition: Definition, table: Table, named: Sequence[int]) -> Picture:
+    """Returns the outcomes of options on items; of many options the first are shown."""
+    arms = status.top[:MOST_ROWS]
+    place = {label: row for row, label in enumerate(table.options)}
+    rows = table.outcomes[[place[arm.label] for arm in arms]]
+    ends = definition.instance.problem.noise.outcome_range
+    some = f" of {len(arms)} of {len(status.arms):,} options" if len(arms) < len(status.arms) else ""
+    begun = max(table.n_items, 0 if status.items is None else status.items.done)
+    on = f"{table.n_items:,} of {begun:,} items, at equal steps" if table.n_items < begun else "the items begun"
+    ax = plot.plot_outcomes([arm.label for arm in arms], rows, ends, named=named, rates=status.rates, of=begun)
+    return plot.as_png(ax), f"The outcomes{some} on {on}. White pairs were not tried."
 
 
 def _race(status: Status, definition: Definition, verdicts: Sequence[Verdict], lines: str) -> Picture:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spectralbai.documents import plain
+from spectralbai.documents import plain, software
 from spectralbai.journal.definition import RULE, Definition
 from spectralbai.journal.entries import Snapshot
 from spectralbai.journal.records import Records
@@ -23,7 +23,7 @@ from spectralbai.report.page import PAGE, figure
 from spectralbai.report.statement import Statement
 from spectralbai.report.status import MANY_ARMS, ArmStatus, Status
 from spectralbai.report.tables import TextTable, arms_of, categories_of, comparisons_of
-from spectralbai.software import software
+from spectralbai.tables import Table
 from spectralbai.text.html import paged, pairs, paragraph, script, table
 from spectralbai.text.wording import MOST_NAMED, as_time, in_words
 from spectralbai.verdict import Verdict
@@ -59,6 +59,8 @@ class Report:
     """Numbers of tickets handed out, told, given back, and pending."""
     verdicts: tuple[Verdict, ...]
     """What the stopping rule said each time that a block closed."""
+    outcomes: Table | None
+    """Outcomes of options on items, or on some of many items; None if there are none."""
     reference: str
     """Where the stopping rule comes from."""
     created_with: dict[str, str]
@@ -72,6 +74,7 @@ class Report:
         versions: dict[str, str],
         control: int | None,
         said: Statement | None = None,
+        outcomes: Table | None = None,
     ) -> Report:
         """Returns the report of a study at an instant; its arms are compared with the arm `control`, if given.
 
@@ -96,6 +99,7 @@ class Report:
                 "pending": len(at.pending),
             },
             verdicts=at.verdicts,
+            outcomes=outcomes,
             reference=RULES[RULE].reference,
             created_with=versions,
             made_with=software("SQLAlchemy"),
@@ -128,7 +132,7 @@ class Report:
         if status.results:
             from spectralbai.report.pictures import pictures  # they need matplotlib
 
-            drawn = pictures(status, self.definition, self.verdicts)
+            drawn = pictures(status, self.definition, self.verdicts, self.outcomes)
         return PAGE.format(
             title=escape(status.name),
             state=status.state,
@@ -209,13 +213,21 @@ class Report:
             + ("neighbours in the graph." if status.categories is None else "other options of its category.")
         )
         words.append(status.about_intervals)
+        if any(arm.behind is not None for arm in status.arms):
+            words.append(
+                'Behind the best: how much better the option marked "*" is, by the estimates; the interval is from the '
+                "items that both were tried on. These intervals hold, for all pairs and times at once, at a further "
+                f"risk of {status.delta:g}."
+            )
         return " ".join(words)
 
     def _compared(self, control: str) -> str:
         status = self.status
         words = status.about_intervals
         if status.has_intervals:
-            source = "come from bets on these differences" if status.controlled else "follow from those of the means"
+            source = "follow from the intervals of the means"
+            if status.controlled or status.items is not None:
+                source = "are from " + ("bets on them" if status.controlled else "the items that both were tried on")
             words = (
                 f"A difference {'above' if status.goal == 'max' else 'below'} 0 is good. The limits {source}: all hold "
                 f"together, at all times at once, at a risk of {status.delta:g}. A lift is given if the interval of "

@@ -11,16 +11,18 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
+from spectralbai.documents import software
 from spectralbai.service import models, problems
 from spectralbai.service.access import Access
 from spectralbai.service.events import EVERY, Events
 from spectralbai.service.gate import Gate
+from spectralbai.service.lanes import lanes
 from spectralbai.service.limits import Limits
 from spectralbai.service.metrics import Metrics
+from spectralbai.service.readiness import Readiness
 from spectralbai.service.routes import ROUTERS
 from spectralbai.service.shelf import Shelf
 from spectralbai.service.tells import Tells
-from spectralbai.software import software
 from spectralbai.study import Studies
 
 PAGE = Path(__file__).parent / "page"
@@ -39,6 +41,7 @@ def make_app(
     """Returns the service for these studies, an ASGI application. Every `every` seconds it checks for changes that
     listeners are told about."""
     access = Access() if access is None else access
+    limits = Limits() if limits is None else limits
     metrics = Metrics()
     app = FastAPI(
         title="spectralbai",
@@ -50,12 +53,15 @@ def make_app(
         redoc_url=None,
         redirect_slashes=False,
         middleware=[
-            Middleware(Gate, access=access, limits=Limits() if limits is None else limits, metrics=metrics),
+            Middleware(Gate, access=access, limits=limits, metrics=metrics),
             Middleware(GZipMiddleware, minimum_size=4000, compresslevel=4),  # not for events
         ],
     )
     app.state.shelf = Shelf(studies)
-    app.state.tells = Tells(app.state.shelf)
+    app.state.lanes = lanes()
+    app.state.tells = Tells(app.state.shelf, app.state.lanes["tell"])
+    app.state.readiness = Readiness(studies, app.state.lanes["ready"])
+    app.state.limits = limits
     app.state.access, app.state.metrics = access, metrics
     app.state.events = Events(studies, every)
     for router in ROUTERS:

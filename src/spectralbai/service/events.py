@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from spectralbai.errors import Busy, SpectralBAIError
+from spectralbai.errors import Busy
 from spectralbai.service.answers import as_json
 from spectralbai.study import Studies
 
@@ -21,8 +21,8 @@ RETRY = 1000
 """Milliseconds after which a browser that has lost the connection tries again."""
 HEARTBEAT = 15.0
 """After this many seconds without an event, something is sent, so that proxies do not close the connection."""
-MOST_LISTENERS = 1000
-"""Most streams of one process at the same time."""
+MOST_LISTENERS = 500
+"""Most streams of one process at the same time: half of its connections."""
 MOST_WAITING = 1000
 """Most events that wait for a slow listener; then the oldest are dropped, which does no harm, since later events of a
 study replace earlier ones."""
@@ -119,7 +119,7 @@ class Events:
             await asyncio.sleep(self._every)
             try:
                 now = {beat.study: beat for beat in await self._beats()}
-            except SpectralBAIError as error:  # for example busy: the next query may succeed
+            except Exception as error:  # for example busy, or no thread is left: the next query may succeed
                 logging.getLogger(__name__).warning("%s", error)
                 continue
             changes: list[Change] = [beat for name, beat in now.items() if self._last.get(name) != beat]

@@ -23,7 +23,7 @@ COOKIE = "spectralbai"
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 METHODS = SAFE | {"POST", "PUT", "PATCH", "DELETE"}
 """Methods that metrics count one by one; clients can make up any number of others."""
-PUBLIC = frozenset({"/api/health", "/api/session", "/api/login", "/api/logout", "/api/openapi.json"})
+PUBLIC = frozenset({"/api/health", "/api/ready", "/api/session", "/api/login", "/api/logout", "/api/openapi.json"})
 """Paths that need no token. The files of the page need none either, because they contain no data."""
 READING = frozenset({"/api/plan", "/api/instances"})
 """Paths that a read-only token may call although the method is not GET, because they change nothing."""
@@ -86,7 +86,7 @@ class Gate:
             self._metrics.count(scope["method"] if scope["method"] in METHODS else "other", route, status, seconds)
             # A proxy passes on an address that the client may have made up, so it is escaped like the path.
             client = (scope.get("client") or ("-",))[0]
-            LOG.info("%r %s %r %d %.1f ms", client, scope["method"], shown, status, 1000 * seconds)
+            LOG.info("%r %s %r %d %.1f ms", client, scope["method"], shown[:200], status, 1000 * seconds)
 
     def _refusal(self, scope: Scope) -> Response | None:
         """Returns the response to a request that is refused; otherwise None, and notes in the scope who makes it."""

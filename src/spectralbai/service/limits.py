@@ -25,6 +25,16 @@ class Limits:
     """Most bytes in the body of a request."""
     patience: float = 30.0
     """Seconds to wait for the next part of a body."""
+    pace: float = 20_000.0
+    """Bytes per second at which a body must come after that, on average."""
+    head: float = 10.0
+    """Seconds in which a client must have sent the head of its request."""
+    unread: float = 60.0
+    """Seconds after which a client that does not read its answer is left."""
+    connections: int = 1000
+    """Most connections at once; fewer if the process may not have so many files open."""
+    of_address: int = 250
+    """Most connections at once of one address, unless it is that of a proxy."""
     rate: float = 500.0
     """Most requests per second of one client, on average; 0 for no limit."""
     burst: float = 2000.0
@@ -58,17 +68,18 @@ class Rates:
 
 def measured(receive: Receive, limits: Limits) -> Receive:
     """Returns a `receive` that refuses a body that is too large, even if its headers claim less, or too slow."""
-    total, complete = 0, False
+    total, complete, begun = 0, False, time.monotonic()
 
     async def receive_measured() -> Message:
         nonlocal total, complete
         if complete:
             return await receive()  # waits until the client leaves
         try:
-            message = await asyncio.wait_for(receive(), limits.patience)
+            left = begun + limits.patience + total / limits.pace - time.monotonic()
+            message = await asyncio.wait_for(receive(), max(0.0, min(limits.patience, left)))
         except TimeoutError:
             raise HTTPException(
-                408, f"nothing came for {limits.patience:g} s; send the whole request, or smaller ones"
+                408, f"too little came in {time.monotonic() - begun:.0f} s; send the whole request, or smaller ones"
             ) from None
         total += len(message.get("body", b""))
         complete = not message.get("more_body", False)

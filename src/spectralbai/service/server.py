@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import errno
 import socket
+from collections.abc import Collection
+from functools import partial
 from ipaddress import ip_address
 from typing import Any
 
@@ -11,6 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from spectralbai.errors import InvalidInput, SpectralBAIError
+from spectralbai.service.connections import BACKLOG, Connections, Guarded, log_sparingly
 from spectralbai.threads import one_thread
 
 PATIENCE = 30
@@ -20,10 +23,17 @@ PATIENCE = 30
 class Server(uvicorn.Server):
     """Serves an application at an address; when it is stopped, it finishes running requests first."""
 
-    def __init__(self, app: FastAPI, host: str = "127.0.0.1", port: int = 8000) -> None:
+    def __init__(self, app: FastAPI, host: str = "127.0.0.1", port: int = 8000, proxies: Collection[str] = ()) -> None:
+        """`proxies` are the addresses whose X-Forwarded-For and X-Forwarded-Proto are believed."""
+        self._connections = Connections(app.state.limits, proxies)
+        log_sparingly()
         super().__init__(
             uvicorn.Config(
                 app,
+                http=partial(Guarded, guard=self._connections),  # type: ignore[arg-type]  # it is called, only
+                backlog=BACKLOG,
+                proxy_headers=bool(proxies),
+                forwarded_allow_ips=sorted(proxies),
                 log_config=None,
                 access_log=False,
                 server_header=False,
@@ -43,9 +53,22 @@ class Server(uvicorn.Server):
         with one_thread():  # requests have threads of their own
             self.run(sockets=[self._socket])
 
+    async def on_tick(self, counter: int) -> bool:
+        if counter % 10 == 0:  # once a second
+            self._connections.close_slow()
+        return await super().on_tick(counter)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._app.state.events.close()  # open event streams would keep the server from ending
         await super().shutdown(sockets)
+
+
+def check_address(name: str, given: str) -> str:
+    """Returns an IP address as connections from it say it."""
+    try:
+        return str(ip_address(given))
+    except ValueError:
+        raise InvalidInput(f'{name} must be an IP address, such as 127.0.0.1, got "{given}"') from None
 
 
 def is_loopback(host: str) -> bool:

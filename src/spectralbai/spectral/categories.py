@@ -16,6 +16,7 @@ import numpy as np
 from spectralbai.arrays import Indices, Vector
 from spectralbai.graph import Categories
 from spectralbai.problem import Problem
+from spectralbai.spectral.secular import price_step
 
 LARGEST_IN_MATRICES = 200
 """Without a graph, closed forms replace matrices for more arms than this; with fewer, results stay as they were."""
@@ -226,7 +227,7 @@ def _prices(c: Indices, u: Vector, values: Vector, room: Vector) -> Vector:
         if not open_.any():
             break
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            guess = k + 2 * spread * (np.sqrt(spread / room) - 1) / -slope  # Newton on 1/sqrt(spread)
+            guess = k + price_step(spread, slope, room)
         inside = (low < guess) & (guess < high)
         between = np.where(np.isinf(high), np.maximum(4 * low, 1e-3), np.sqrt(np.maximum(low, high * 1e-6) * high))
         k = np.where(open_, np.where(inside, guess, between), k)

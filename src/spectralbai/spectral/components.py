@@ -13,6 +13,7 @@ from scipy import sparse
 
 from spectralbai.arrays import Indices, Vector
 from spectralbai.checks import check_matrices
+from spectralbai.graph import laplacian_of
 from spectralbai.problem import Problem
 from spectralbai.spectral.diagonalise import Edges
 
@@ -118,6 +119,11 @@ class Components:
         return sparse.csr_array(
             (np.tile([1.0, -1.0], n_edges), (rows, self.pairs.ravel())), shape=(n_edges, self.order.size)
         )
+
+    @cached_property
+    def laplacian(self) -> sparse.csr_array:
+        """The Laplacian of these edges, which are those of the graph that bound anything, in the order of the arms."""
+        return laplacian_of(self.order.size, self.pairs, self.weights)
 
     @cached_property
     def in_order(self) -> bool:

@@ -249,8 +249,7 @@ class _Graph:
 @lru_cache(maxsize=8)  # problems are immutable and compared by identity
 def _graph(problem: Problem) -> _Graph:
     to = Components.from_problem(problem)
-    scaled = to.incidence.toarray() * np.sqrt(to.weights)[:, None]
-    laplacian = scaled.T @ scaled
+    laplacian = to.laplacian.toarray()
     root, column = np.zeros_like(laplacian), np.zeros(to.of_arm.size, dtype=np.intp)
     place = 0
     for c in range(to.n_components):

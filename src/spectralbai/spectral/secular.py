@@ -7,12 +7,14 @@ in this file, because the cache of compiled code notices changes of its own file
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.compiled import njit
+
+T = TypeVar("T", float, Vector)
 
 ROOT_STEPS = 200
 """Limit on the steps of a root search; Newton needs about five, safeguarded bisection fewer than this."""
@@ -122,6 +124,16 @@ def secular(gamma: float, span: Span, offset: float) -> tuple[float, float, floa
     return smooth, slope, nu
 
 
+def price_step(smooth: T, slope: T, R: T) -> T:
+    """Returns the step of Newton's method on 1/sqrt(S) - 1/sqrt(R), which is nearly linear in the price (theory 3.8),
+    from a price where S is `smooth` with derivative `slope`; numbers or arrays."""
+    step: T = 2.0 * smooth * (np.sqrt(smooth / R) - 1.0) / -slope
+    return step
+
+
+step_to = njit(price_step)
+
+
 @njit
 def next_price(
     gamma: float, low: float, high: float, smooth: float, slope: float, R: float, zero: bool
@@ -129,8 +141,8 @@ def next_price(
     """Returns (price, low, high): the price to try next, and a narrower bracket of the root, where S at `gamma` is
     `smooth` with derivative `slope`. The price is `gamma` itself once it is accurate.
 
-    It is a step of Newton's method on 1/sqrt(S) - 1/sqrt(R), which is nearly linear in gamma (theory 3.8); if that
-    leaves the bracket, a price inside, or 0 if `zero` says that it was not tried yet.
+    It is the price after `price_step`; if that leaves the bracket, a price inside, or 0 if `zero` says that it was not
+    tried yet.
     """
     if smooth > R:
         low = gamma
@@ -138,7 +150,7 @@ def next_price(
         high = gamma
     if abs(smooth - R) <= 4e-15 * R or high <= low * (1.0 + 4e-16):
         return gamma, low, high
-    guess = gamma + 2.0 * smooth * (np.sqrt(smooth / R) - 1.0) / -slope if slope < 0.0 else np.nan
+    guess = gamma + step_to(smooth, slope, R) if slope < 0.0 else np.nan
     if not low < guess < high:
         if low == 0.0 and zero:
             guess = 0.0
@@ -171,7 +183,7 @@ def solve_secular(start: float, span: Span, offset: float) -> tuple[float, float
             gamma = 1.0 if np.isinf(high) else high * 1e-3
             # If the slope at zero is -inf or 0, it gives no Newton step: start from a fixed positive gamma.
             if slope < 0.0 and np.isfinite(slope):
-                guess = 2.0 * smooth * (np.sqrt(smooth / R) - 1.0) / -slope
+                guess = step_to(smooth, slope, R)
                 if 0.0 < guess < high:
                     gamma = guess
             continue

@@ -11,8 +11,8 @@ from scipy import sparse
 from scipy.sparse.linalg import SuperLU, splu
 
 from spectralbai.arrays import Vector
-from spectralbai.graph import laplacian_of
 from spectralbai.spectral.components import Components
+from spectralbai.spectral.secular import price_step
 
 MOST_EDGES = 20
 """Most edges per arm; the factors of denser systems have too many entries."""
@@ -36,13 +36,12 @@ def project_sparsely(to: Components, u: Vector, means: Vector, radii: Vector) ->
         return None
     if joined.min() < LEVEL * joined.max():
         return None
-    laplacian = laplacian_of(u.size, to.pairs, to.weights)
     level = np.bincount(to.of_arm, u * means) / np.bincount(to.of_arm, u)
     shifted = means - level[to.of_arm]
     lam = np.empty_like(means)
     groups = [np.arange(u.size)] if radii.size == 1 else [np.flatnonzero(to.of_arm == c) for c in range(radii.size)]
     for arms, R in zip(groups, radii.tolist(), strict=True):
-        closest = _projected(laplacian[arms][:, arms].tocsc(), u[arms], shifted[arms], R)
+        closest = _projected(to.laplacian[arms][:, arms].tocsc(), u[arms], shifted[arms], R)
         if closest is None:
             return None
         # Means that are smooth enough are returned exactly, without rounding errors.
@@ -73,9 +72,8 @@ def _projected(laplacian: sparse.csc_array, u: Vector, means: Vector, R: float) 
         S = float(lam @ bent)
         if abs(S - R) <= EXACT * R:
             return lam
-        slope = float(bent @ system.solve(bent))  # S' = -2 slope
-        step = S / slope * (np.sqrt(S / R) - 1)
-        beta = max(beta + step, 0.01 * beta)
+        slope = -2 * float(bent @ system.solve(bent))
+        beta = max(beta + price_step(S, slope, R), 0.01 * beta)
     return lam if abs(S - R) <= 1e3 * EXACT * R else None
 
 

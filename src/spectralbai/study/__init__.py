@@ -12,7 +12,9 @@ except ModuleNotFoundError:
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import Failure, Summary, Ticket
 from spectralbai.report import ArmStatus, CategoryStatus, Status
+from spectralbai.report.by_items import ItemsStatus
 from spectralbai.report.report import Report
+from spectralbai.study.pairs import table_as_csv
 from spectralbai.study.studies import Studies, list_studies
 from spectralbai.study.study import Study
 from spectralbai.study.transfer import export_study, import_study, results_as_csv
@@ -22,6 +24,7 @@ __all__ = [
     "CategoryStatus",
     "Definition",
     "Failure",
+    "ItemsStatus",
     "Report",
     "Status",
     "Studies",
@@ -32,4 +35,5 @@ __all__ = [
     "import_study",
     "list_studies",
     "results_as_csv",
+    "table_as_csv",
 ]

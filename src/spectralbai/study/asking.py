@@ -65,7 +65,10 @@ def give(
 
     upkeep.catch_up()
     while (given := upkeep.write(compute)) is None:
-        if not upkeep.write(lambda: _open_ahead(upkeep)):
+        opened = upkeep.write(lambda: _open_ahead(upkeep))
+        if opened is None:
+            return []
+        if not opened:
             upkeep.wait()
     return given
 
@@ -94,16 +97,19 @@ def _ids(upkeep: Upkeep, n: int, key: str | None) -> list[str]:
     return [hashlib.sha256(f"{upkeep.id}\n{key}\n{i}".encode()).hexdigest()[:16] for i in range(n)]
 
 
-def _open_ahead(upkeep: Upkeep) -> Change[bool]:
+def _open_ahead(upkeep: Upkeep) -> Change[bool | None]:
     """Returns the change that opens one more block if every slot is taken, planned with the results told since the
-    stored state; it returns False, and opens none, if a block is about to close."""
+    stored state; it returns False, and opens none, if a block is about to close, and None if every item is out."""
     with upkeep.reading() as ledger:
         standing, fold = upkeep.resume(ledger)
         free = unclaimed(fold.state.blocks, ledger.taken(upkeep.now, fold.state), 1)
     if standing.behind or free:
         return standing.folded, lambda draft: not standing.behind
     fold.feed()
+    opened = fold.state.opened
     fold.open_ahead()
+    if fold.state.opened == opened and not fold.verdict.settled:
+        return standing.folded, lambda draft: None
     stored, events = StoredState.of(fold), fold.events
 
     def fill(draft: Draft) -> bool:

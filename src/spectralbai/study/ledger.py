@@ -322,6 +322,22 @@ class Ledger:
             queue.add(*row)
         return queue
 
+    def items(self) -> list[int]:
+        """Returns the items that some arm has a result on, in the order of drawing."""
+        these = (observations.c.study == self._id) & observations.c.item.is_not(None)
+        query = select(observations.c.item).where(these).distinct().order_by(observations.c.item)
+        return list(self._connection.execute(query).scalars())
+
+    def outcomes(self, items: Sequence[int] | None = None) -> Iterator[tuple[int, int, float]]:
+        """Yields (arm, item, outcome) of each result on an item, or on one of these items; those of a pair in the order
+        told."""
+        columns = observations.c.arm, observations.c.item, observations.c.outcome
+        query = select(*columns).where(observations.c.study == self._id).order_by(observations.c.number)
+        here = observations.c.item
+        for those in [here.is_not(None)] if items is None else map(here.in_, _parts(items)):
+            for row in self._connection.execute(query.where(those)):
+                yield row.arm, row.item, row.outcome
+
     def results_of(self, origin: str) -> list[tuple[int, float]]:
         """Returns (arm, outcome) of the results of an origin, in the order told."""
         query = select(observations.c.arm, observations.c.outcome).order_by(observations.c.number)

@@ -14,7 +14,7 @@ from sqlalchemy import Column, Connection, ForeignKey, Index, MetaData, Table, U
 from sqlalchemy.schema import SchemaItem
 from sqlalchemy.types import BigInteger, Double, Integer, String, Text
 
-FIRST = 5
+FIRST = 6
 """The first version of these tables that was released."""
 STEPS: list[Callable[[Connection], object]] = []
 """What converts the tables to each later version, in order: number i makes version FIRST + i + 1 of FIRST + i. They run
@@ -28,7 +28,12 @@ def version() -> int:
 
 metadata = MetaData()
 
-schema = Table("spectralbai_schema", metadata, Column("version", Integer, primary_key=True))
+schema = Table(
+    "spectralbai_schema",
+    metadata,
+    Column("version", Integer, primary_key=True),
+    Column("tried", Double),  # when a service last tried whether it can write
+)
 
 studies = Table(
     "spectralbai_studies",

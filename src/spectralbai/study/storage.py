@@ -38,8 +38,16 @@ class Storage:
     """A database of studies. Connections stay open until `close`; a forked process opens new ones."""
 
     def __init__(
-        self, url: str | None = None, *, create: bool = False, clock: Clock = time.time, connections: int = 5
+        self,
+        url: str | None = None,
+        *,
+        create: bool = False,
+        clock: Clock = time.time,
+        connections: int = 5,
+        patience: float = PATIENCE,
     ) -> None:
+        """`patience` is the number of seconds that a writer waits for other writers before it gives up."""
+        self._patience = patience
         parsed = _parse(DEFAULT if url is None else url)
         self.clock = clock
         """The clock that studies use."""
@@ -57,7 +65,7 @@ class Storage:
         """Returns what connects to the database and keeps up to so many connections open; a storage of another kind
         returns its own."""
         if self.sqlite:
-            options: dict[str, Any] = {"connect_args": {"timeout": PATIENCE}}
+            options: dict[str, Any] = {"connect_args": {"timeout": self._patience}}
         else:
             alive = {"keepalives_idle": SILENCE, "keepalives_interval": 10, "keepalives_count": 3}
             options = {"connect_args": {"connect_timeout": 10, **alive}, "pool_pre_ping": True}
@@ -69,7 +77,7 @@ class Storage:
             ) from None
         except (exc.SQLAlchemyError, ValueError, TypeError):
             raise InvalidInput(f"the address of the storage has options that cannot be used; {REMEDY}") from None
-        event.listen(engine, "connect", _prepare_sqlite if self.sqlite else _prepare_postgresql)
+        event.listen(engine, "connect", _prepare_sqlite if self.sqlite else self._prepare_postgresql)
         if self.sqlite:
             event.listen(engine, "begin", _start_sqlite)
         return engine
@@ -113,7 +121,7 @@ class Storage:
     def _transaction(self, options: dict[str, Any]) -> Iterator[Connection]:
         with self._sentences(), self._connected() as connection:
             connection = connection.execution_options(**options)
-            with _patiently(connection.begin):
+            with self._patiently(connection.begin):
                 yield connection
 
     def _connected(self) -> Connection:
@@ -124,6 +132,28 @@ class Storage:
             return self._engine.connect()
         except ValueError as error:  # raised by the driver, for example for a wrong host name
             raise Busy(f"{self.name}: the database cannot be reached ({error}); {REMEDY}") from None
+
+    def _prepare_postgresql(self, connection: Any, _: object) -> None:
+        connection.execute(f"SET lock_timeout = '{self._patience:g}s'")
+        connection.execute(f"SET idle_in_transaction_session_timeout = '{SILENCE}s'")
+        connection.commit()
+
+    def _patiently(self, action: Callable[[], T]) -> T:
+        """Returns what an action of SQLite returns. SQLite may not wait for a lock, or not long enough; the action is
+        then repeated, which is safe since nothing was done yet."""
+        deadline = time.monotonic() + self._patience
+        while True:
+            try:
+                return action()
+            except (exc.OperationalError, sqlite3.OperationalError) as error:
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+            time.sleep(random.uniform(0.001, 0.02))
+
+    def try_writing(self) -> None:
+        """Writes the time into the storage, and nothing else; raises StorageError if that is not possible."""
+        with self.writing() as connection:
+            connection.execute(update(schema).values(tried=self.clock()))
 
     def _check_schema(self, create: bool) -> None:
         with self.reading() as connection:
@@ -192,6 +222,7 @@ class Storage:
     def _unchecked(cls, parsed: URL) -> Storage:
         """Returns a storage whose version was not looked at."""
         place = cls.__new__(cls)
+        place._patience = PATIENCE
         place.clock, place.name, place.sqlite = time.time, _shown(parsed), parsed.drivername == "sqlite"
         place._engine, place._process = place.engine(parsed, 1), os.getpid()
         return place
@@ -214,7 +245,7 @@ class Storage:
             raw = connection.connection.cursor()
 
             def mode(statement: str) -> str:
-                found: str = _patiently(lambda: raw.execute(statement).fetchone()[0])
+                found: str = self._patiently(lambda: raw.execute(statement).fetchone()[0])
                 return found
 
             if mode("PRAGMA journal_mode") != "wal" and mode("PRAGMA journal_mode = WAL") != "wal":
@@ -226,7 +257,7 @@ class Storage:
         try:
             yield
         except (exc.SQLAlchemyError, sqlite3.Error) as error:
-            raise _trouble(self.name, error) from None
+            raise _trouble(self.name, error, self._patience) from None
 
 
 def _parse(url: str) -> URL:
@@ -269,25 +300,6 @@ def _start_sqlite(connection: Connection) -> None:
     )
 
 
-def _prepare_postgresql(connection: Any, _: object) -> None:
-    connection.execute(f"SET lock_timeout = '{PATIENCE:g}s'")
-    connection.execute(f"SET idle_in_transaction_session_timeout = '{SILENCE}s'")
-    connection.commit()
-
-
-def _patiently(action: Callable[[], T]) -> T:
-    """Returns what an action of SQLite returns. SQLite may not wait for a lock, or not long enough; the action is then
-    repeated, which is safe since nothing was done yet."""
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return action()
-        except (exc.OperationalError, sqlite3.OperationalError) as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-        time.sleep(random.uniform(0.001, 0.02))
-
-
 def _version(connection: Connection) -> int | None:
     return connection.scalar(select(schema.c.version)) if inspect(connection).has_table(schema.name) else None
 
@@ -312,14 +324,14 @@ BROKEN = {
     "is lost",
 }
 LOCKED = {
-    "database is locked": f"another process has kept the file locked for {PATIENCE:g} seconds; end it, and try again",
-    "lock timeout": f"another worker has kept the study locked for {PATIENCE:g} seconds; try again",
+    "database is locked": "another process has kept the file locked for {} seconds; end it, and try again",
+    "lock timeout": "another worker has kept the study locked for {} seconds; try again",
 }
 """Parts of messages of the drivers, and the message to give instead, of a StorageError and of Busy."""
 
 
-def _trouble(name: str, error: exc.SQLAlchemyError | sqlite3.Error) -> StorageError:
-    """Returns the exception to raise for an error of the database called `name`."""
+def _trouble(name: str, error: exc.SQLAlchemyError | sqlite3.Error, patience: float) -> StorageError:
+    """Returns the exception to raise for an error of the database called `name`, which was waited for so long."""
     original = getattr(error, "orig", None)
     reason = " ".join(str(original or error).split())
     if isinstance(error, exc.DBAPIError) and error.connection_invalidated:
@@ -327,7 +339,7 @@ def _trouble(name: str, error: exc.SQLAlchemyError | sqlite3.Error) -> StorageEr
     for kind, sentences in ((StorageError, BROKEN), (Busy, LOCKED)):
         for sign, sentence in sentences.items():
             if sign in reason:
-                return kind(f"{name}: {sentence}")
+                return kind(f"{name}: {sentence.format(f'{patience:g}')}")
     of_server = type(original).__module__.startswith("psycopg")
     if of_server and isinstance(error, exc.OperationalError) and getattr(original, "sqlstate", None) is None:
         return Busy(f"{name}: the database cannot be reached ({reason}); try again later")

@@ -12,7 +12,7 @@ from spectralbai.journal.definition import Goal
 from spectralbai.journal.entries import Summary
 from spectralbai.journal.fold import OnCheck
 from spectralbai.study.ledger import Mark, find_marks, find_pending
-from spectralbai.study.storage import Clock, Storage
+from spectralbai.study.storage import PATIENCE, Clock, Storage
 from spectralbai.study.study import Study
 from spectralbai.study.transfer import import_study
 from spectralbai.text.wording import as_time
@@ -23,7 +23,8 @@ class Studies(Closing):
 
     `storage` is sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE, spectralbai.db in the working directory if
     not given. One without studies is made ready for some, unless `create` is false: then it is refused. `clock` says
-    the time, in seconds since 1970. Up to `connections` are kept open; more are opened when they are needed.
+    the time, in seconds since 1970. Up to `connections` are kept open; more are opened when they are needed. Who writes
+    waits for other writers for `patience` seconds at most.
 
     Examples:
         >>> import spectralbai as sb
@@ -35,9 +36,15 @@ class Studies(Closing):
     """
 
     def __init__(
-        self, storage: str | None = None, *, create: bool = True, clock: Clock = time.time, connections: int = 5
+        self,
+        storage: str | None = None,
+        *,
+        create: bool = True,
+        clock: Clock = time.time,
+        connections: int = 5,
+        patience: float = PATIENCE,
     ) -> None:
-        self._storage = Storage(storage, create=create, clock=clock, connections=connections)
+        self._storage = Storage(storage, create=create, clock=clock, connections=connections, patience=patience)
 
     @property
     def now(self) -> float:
@@ -92,6 +99,10 @@ class Studies(Closing):
         """Returns each study in brief, oldest first: quick even where studies have thousands of arms."""
         with self._storage.reading() as connection:
             return tuple(find_marks(connection))
+
+    def try_writing(self) -> None:
+        """Writes the time into the storage, and nothing else; raises StorageError if that is not possible."""
+        self._storage.try_writing()
 
     def pending(self) -> dict[int, int]:
         """Returns how many tickets are pending, by the `id` of the study's mark."""

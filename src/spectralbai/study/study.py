@@ -16,6 +16,7 @@ import numpy as np
 
 from spectralbai.checks import check_integer, check_number, check_words, did_you_mean
 from spectralbai.closing import Closing
+from spectralbai.documents import software
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Definition, Goal, named_items
@@ -24,15 +25,17 @@ from spectralbai.journal.events import Entry, Event, StudyCreated
 from spectralbai.journal.fold import Fold, OnCheck
 from spectralbai.journal.records import Records
 from spectralbai.report import Status
+from spectralbai.report.by_items import MOST_ITEMS
 from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.report import Report
 from spectralbai.report.statement import Statements
-from spectralbai.software import software
 from spectralbai.study import changes, telling, traffic
 from spectralbai.study.asking import give
 from spectralbai.study.ledger import Ledger, Mark, StoredState, find_marks, insert_study
+from spectralbai.study.pairs import table_of
 from spectralbai.study.storage import Storage
 from spectralbai.study.upkeep import Draft, Upkeep, undamaged
+from spectralbai.tables import Table
 from spectralbai.text.wording import as_time
 from spectralbai.verdict import Verdict
 
@@ -157,7 +160,8 @@ class Study(Closing):
         on_give: Callable[[], object] | None = None,
     ) -> list[Ticket]:
         """Returns tickets for the trials to do next: at most n, and at least one while the study runs. There are none
-        once it has decided, the data contradict R, or all trials of the budget are done or handed out.
+        once it has decided, the data contradict R, or all trials of the budget, or on the items that there are, are
+        done or handed out.
 
         Tickets that other workers hold are taken into account. One that is not told within `lease` seconds no longer
         is: its trial may then be handed out again. Whether a result comes in time must not depend on its value.
@@ -334,8 +338,9 @@ class Study(Closing):
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
             at, log = self._snapshot(ledger), ledger.log(bulk=False)
+            outcomes = table_of(ledger, at.definition, MOST_ITEMS) if at.definition.has_items else None
         # Outside the transaction, because this computes and may have to compile.
-        return Report.of(at, Records.of(log), self.versions, base, self._statements.read(at))
+        return Report.of(at, Records.of(log), self.versions, base, self._statements.read(at), outcomes)
 
     def snapshot(self) -> Snapshot:
         """Returns everything that a report needs, as of one instant."""
@@ -362,6 +367,21 @@ class Study(Closing):
         with self._upkeep.reading() as ledger:
             self._upkeep.read(ledger, with_state=False)
             return ledger.recent(most, before, self.definition)
+
+    def table(self, most: int | None = None) -> Table:
+        """Returns the outcomes told so far of options on items, as a table: the items that any option was tried on, in
+        the order in which they were begun. If there are more than `most`, so many of them, at equal steps.
+
+        Pairs without an outcome are `missing`; of two outcomes of a pair, the first told counts.
+        """
+        most = None if most is None else check_integer("most", most, 1)
+        with self._upkeep.reading() as ledger:
+            self._upkeep.read(ledger, with_state=False)
+            table = table_of(ledger, self.definition, most)
+        if table is None:
+            told = "no outcome on an item is told yet" if self.definition.has_items else "its options have no items"
+            raise InvalidInput(f'the study "{self.name}" has no table: {told}')
+        return table
 
     def log(self) -> tuple[Entry, ...]:
         """Returns everything that happened to the study, in order."""

@@ -65,22 +65,34 @@ def export(
             metavar="FILE",
         ),
     ] = None,
+    table: Annotated[
+        bool,
+        Option(
+            "--table",
+            help="The outcomes of options on items, as CSV: a row for each option, a column for each item begun.",
+        ),
+    ] = False,
     storage: StorageUrl = None,
     force: Force = False,
     modules: Import = None,
 ) -> None:
     """Writes a study to a file. To move it to another storage, to keep it, or to look at its results."""
-    from spectralbai.study import export_study, results_as_csv
+    from spectralbai.study import export_study, results_as_csv, table_as_csv
 
-    as_csv = out is not None and out.suffix == ".csv"
+    as_csv = table or (out is not None and out.suffix == ".csv")
     file = None if out is None else Output("--out", out, TABLE if as_csv else EXPORT, force)
+    words = f'The study "{name}" is in {out}'
     with open_study(name, storage) as study, progress("reading the study"):
-        content = results_as_csv(study) if as_csv else as_json_text(export_study(study), indent=None)
+        if table:
+            outcomes = study.table()
+            content, words = table_as_csv(outcomes), f"The table is in {out}: {outcomes.described()}"
+        else:
+            content = results_as_csv(study) if as_csv else as_json_text(export_study(study), indent=None)
     if file is None:
         typer.echo(content, nl=False)
         return
     file.write(content.encode())
-    typer.echo(f'The study "{name}" is in {out}', err=file.is_stream)
+    typer.echo(words, err=file.is_stream)
 
 
 def import_(
@@ -141,17 +153,20 @@ def _import_results(name: str, file: Path, origin: str | None, storage: str | No
 
 def _import_known(study: Study, file: Path, origin: str, as_json: bool) -> None:
     """Adds the outcomes of pairs of an option and an item, which are then known without a trial."""
+    import numpy as np
+
     from spectralbai.inputs.outcomes import outcomes_from
 
     with read_table(file) as table:
-        known = outcomes_from(table)
-    pairs = [
-        (a, j)
-        for a in range(len(known.options))
-        for j in range(len(known.items))
-        if known.outcomes[a, j] == known.outcomes[a, j]
-    ]
-    labels, items = [known.options[a] for a, _ in pairs], [known.items[j] for _, j in pairs]
-    new = study.add_known(labels, items, [float(known.outcomes[pair]) for pair in pairs], origin)
+        # A table of results that `export` wrote calls options labels.
+        label = "label" if "label" in table.columns and "option" not in table.columns else None
+        known = outcomes_from(table, label)
+        pairs = np.argwhere(~np.isnan(known.outcomes)).tolist()
+        if not pairs:
+            raise InvalidInput("no pair has an outcome; fill in those that are known")
+        labels, items = [known.options[a] for a, _ in pairs], [known.items[j] for _, j in pairs]
+        new = study.add_known(labels, items, [float(known.outcomes[a, j]) for a, j in pairs], origin)
     words = f"{in_words(new, 'pair')} will not be tried" if new else "all of these pairs are known already"
+    if len(pairs) < known.outcomes.size:
+        words += f"; {known.lacking}"
     answer(as_json, {"recorded": new, "known": len(pairs) - new}, words)

@@ -5,23 +5,32 @@ from __future__ import annotations
 from fastapi import APIRouter, Request
 from starlette.responses import Response, StreamingResponse
 
+from spectralbai.documents import software
 from spectralbai.service import models
 from spectralbai.service.access import Access, Token
 from spectralbai.service.answers import Answer
 from spectralbai.service.events import Events, beats
 from spectralbai.service.gate import COOKIE
+from spectralbai.service.lanes import on
 from spectralbai.service.metrics import Metrics
 from spectralbai.service.problems import problem
+from spectralbai.service.readiness import Readiness
 from spectralbai.service.routes.common import Name, TheShelf, answers
-from spectralbai.software import software
 
 router = APIRouter(tags=["service"])
 
 
 @router.get("/api/health", responses=answers(models.Health))
-def health(shelf: TheShelf) -> Response:
-    """Says that the service and its database answer."""
-    shelf.studies.marks()
+async def health() -> Response:
+    """Says that the service runs, whatever its database does: it need not be started anew."""
+    return Answer({"status": "ok", "version": software()["spectralbai"]})
+
+
+@router.get("/api/ready", responses=answers(models.Health))
+async def ready(request: Request) -> Response:
+    """Says that the database can be written to: requests may be sent to this service."""
+    readiness: Readiness = request.app.state.readiness
+    await readiness.check()
     return Answer({"status": "ok", "version": software()["spectralbai"]})
 
 
@@ -61,6 +70,7 @@ def _session(request: Request, token: Token | None) -> Response:
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
+@on("view")
 def metrics(request: Request, shelf: TheShelf) -> Response:
     """Counts requests, studies and results, in the text form of Prometheus."""
     counted: Metrics = request.app.state.metrics
@@ -78,6 +88,7 @@ async def events(request: Request) -> Response:
 @router.get(
     "/api/studies/{name}/events", response_class=Response, responses={200: {"content": {"text/event-stream": {}}}}
 )
+@on("view")
 def events_of_study(request: Request, name: Name, shelf: TheShelf) -> Response:
     """Reports every change of one study, as server-sent events, until it is deleted or one side closes the
     connection."""

@@ -14,8 +14,9 @@ from spectralbai.instance import Instance
 from spectralbai.journal.definition import named_items
 from spectralbai.service import models
 from spectralbai.service.answers import Answer, as_json
+from spectralbai.service.lanes import on
 from spectralbai.service.routes.common import Key, Name, TheShelf, answers
-from spectralbai.study import Definition, Study, export_study, results_as_csv
+from spectralbai.study import Definition, Study, export_study, results_as_csv, table_as_csv
 from spectralbai.text.wording import as_time
 
 router = APIRouter(tags=["studies"])
@@ -24,6 +25,7 @@ Limit = Annotated[int, Query(ge=1, le=10_000, description="Most that are returne
 
 
 @router.get("/api/studies", responses=answers(models.Lines))
+@on("view")
 def list_studies(
     shelf: TheShelf,
     limit: Limit = 100,
@@ -43,6 +45,7 @@ def list_studies(
 
 
 @router.post("/api/studies", status_code=201, responses=answers(models.StudyReply, 201))
+@on("change")
 def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Response:
     """Creates a study.
 
@@ -68,6 +71,7 @@ def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Res
 
 
 @router.post("/api/imports", status_code=201, responses=answers(models.StudyReply, 201))
+@on("long")
 def import_study(body: models.Import, shelf: TheShelf, key: Key = None) -> Response:
     """Restores an exported study, under its old name or another."""
     try:
@@ -84,6 +88,7 @@ def import_study(body: models.Import, shelf: TheShelf, key: Key = None) -> Respo
 
 
 @router.get("/api/studies/{name}", responses=answers(models.StudyReply))
+@on("view")
 def get_study(name: Name, shelf: TheShelf) -> Response:
     """Returns the definition of a study."""
 
@@ -95,6 +100,7 @@ def get_study(name: Name, shelf: TheShelf) -> Response:
 
 
 @router.delete("/api/studies/{name}", responses=answers(models.Deleted))
+@on("change")
 def delete_study(name: Name, shelf: TheShelf) -> Response:
     """Deletes a study with all its tickets and results. It cannot be restored, except from an export."""
     shelf.use(name, lambda study: study.delete())
@@ -103,6 +109,7 @@ def delete_study(name: Name, shelf: TheShelf) -> Response:
 
 
 @router.post("/api/studies/{name}/stop", responses=answers(models.Stopped))
+@on("change")
 def stop_study(name: Name, shelf: TheShelf) -> Response:
     """Ends a running study by hand, decided or not. Results of pending tickets are still accepted."""
 
@@ -113,12 +120,14 @@ def stop_study(name: Name, shelf: TheShelf) -> Response:
 
 
 @router.get("/api/studies/{name}/report", responses=answers(models.Reply))
+@on("long")
 def report(name: Name, shelf: TheShelf, control: str | None = None) -> Response:
     """Returns the report of a study."""
     return Answer(shelf.use(name, lambda study: study.report(control)).as_dict())
 
 
 @router.get("/api/studies/{name}/report.html", response_class=Response, responses={200: {"content": {"text/html": {}}}})
+@on("long")
 def report_page(name: Name, shelf: TheShelf, control: str | None = None) -> Response:
     """Returns the report of a study as one HTML page with pictures, to download."""
     page = shelf.use(name, lambda study: study.report(control)).as_html()
@@ -130,6 +139,7 @@ def report_page(name: Name, shelf: TheShelf, control: str | None = None) -> Resp
 
 
 @router.get("/api/studies/{name}/export", responses=answers(models.Reply))
+@on("long")
 def export(name: Name, shelf: TheShelf) -> Response:
     """Returns everything about a study, in the form that `POST /api/imports` takes."""
     document = shelf.use(name, export_study)
@@ -137,9 +147,22 @@ def export(name: Name, shelf: TheShelf) -> Response:
 
 
 @router.get("/api/studies/{name}/results.csv", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+@on("long")
 def results_table(name: Name, shelf: TheShelf) -> Response:
     """Returns the results of a study as a table."""
     text = shelf.use(name, results_as_csv)
+    return Response(
+        text.encode("utf-8", "backslashreplace"),
+        media_type="text/csv; charset=utf-8",
+        headers=_download(name, "csv"),
+    )
+
+
+@router.get("/api/studies/{name}/table.csv", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+@on("long")
+def table(name: Name, shelf: TheShelf) -> Response:
+    """Returns the outcomes of options on items: a row for each option, a column for each item that was begun."""
+    text = table_as_csv(shelf.use(name, lambda study: study.table()))
     return Response(
         text.encode("utf-8", "backslashreplace"),
         media_type="text/csv; charset=utf-8",

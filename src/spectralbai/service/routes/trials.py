@@ -11,6 +11,7 @@ from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
 from spectralbai.service import models
 from spectralbai.service.answers import Answer
+from spectralbai.service.lanes import on
 from spectralbai.service.routes.common import Key, Name, TheShelf, answers
 from spectralbai.service.tells import Tells
 from spectralbai.study import Failure, Study
@@ -19,6 +20,7 @@ router = APIRouter(prefix="/api/studies/{name}", tags=["trials"])
 
 
 @router.post("/ask", responses=answers(models.Asked))
+@on("ask")
 def ask(name: Name, body: models.Asking, shelf: TheShelf, key: Key = None) -> Response:
     """Says what to try next, as tickets. Asking again with the same Idempotency-Key gives the same tickets."""
 
@@ -31,11 +33,11 @@ def ask(name: Name, body: models.Asking, shelf: TheShelf, key: Key = None) -> Re
 
 
 @router.post("/tell", responses=answers(models.Recorded))
-def tell(name: Name, body: models.Telling, request: Request) -> Response:
+async def tell(name: Name, body: models.Telling, request: Request) -> Response:
     """Records outcomes, all or none. Telling the same again does no harm: do so whenever in doubt."""
     results = [(each.ticket, _outcome(each)) for each in body.results]
     tells: Tells = request.app.state.tells
-    new = tells.tell(name, results)
+    new = await tells.tell(name, results)
     return Answer({"recorded": new, "known": len(results) - new})
 
 
@@ -49,6 +51,7 @@ def _outcome(told: models.TicketOutcome) -> float | Failure | None:
 
 
 @router.post("/counts", responses=answers(models.Recorded))
+@on("change")
 def counts(name: Name, body: models.Counts, shelf: TheShelf) -> Response:
     """Records trials and successes of options, such as a day's traffic. The same again under one id counts once."""
     rows = [(row.label, row.trials, row.successes) for row in body.rows]
@@ -57,6 +60,7 @@ def counts(name: Name, body: models.Counts, shelf: TheShelf) -> Response:
 
 
 @router.post("/results", responses=answers(models.Recorded))
+@on("change")
 def add(name: Name, body: models.PastResults, shelf: TheShelf) -> Response:
     """Records past results, which only inform. Give all results of an origin at once, not only those that look good."""
     labels, outcomes = [row.label for row in body.rows], [row.outcome for row in body.rows]
@@ -69,6 +73,7 @@ def add(name: Name, body: models.PastResults, shelf: TheShelf) -> Response:
 
 
 @router.post("/known", responses=answers(models.Recorded))
+@on("change")
 def add_known(name: Name, body: models.KnownOutcomes, shelf: TheShelf) -> Response:
     """Records outcomes of options on items that are known from elsewhere: these pairs are not handed out."""
     labels, items, outcomes = ([getattr(row, column) for row in body.rows] for column in ("label", "item", "outcome"))
@@ -77,6 +82,7 @@ def add_known(name: Name, body: models.KnownOutcomes, shelf: TheShelf) -> Respon
 
 
 @router.post("/abandon", responses=answers(models.Abandoned))
+@on("ask")
 def abandon(name: Name, body: models.Abandoning, shelf: TheShelf) -> Response:
     """Gives back tickets whose trials will not be done, all or none."""
     shelf.use(name, lambda study: study.abandon(*body.tickets))
@@ -84,6 +90,7 @@ def abandon(name: Name, body: models.Abandoning, shelf: TheShelf) -> Response:
 
 
 @router.get("/shares", responses=answers(models.Shares))
+@on("view")
 def shares(name: Name, shelf: TheShelf) -> Response:
     """Says how to split the next traffic."""
     split = shelf.use(name, lambda study: study.shares())
@@ -91,6 +98,7 @@ def shares(name: Name, shelf: TheShelf) -> Response:
 
 
 @router.post("/withdraw", responses=answers(models.Withdrawn))
+@on("change")
 def withdraw(name: Name, body: models.Withdrawing, shelf: TheShelf) -> Response:
     """Takes an option out of a study, for example because it is out of stock or unsafe."""
 
@@ -101,6 +109,7 @@ def withdraw(name: Name, body: models.Withdrawing, shelf: TheShelf) -> Response:
 
 
 @router.post("/join", responses=answers(models.Joined))
+@on("change")
 def join(name: Name, body: models.Joining, shelf: TheShelf, key: Key = None) -> Response:
     """Adds options to a study. With an Idempotency-Key it is no error if they have joined already."""
     instance = Instance.from_dict(body.instance)

@@ -17,6 +17,7 @@ from spectralbai.report.by_category import lacking_of, most_lacking
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
 from spectralbai.service import models
 from spectralbai.service.answers import Answer
+from spectralbai.service.lanes import on
 from spectralbai.service.routes.common import Name, TheShelf, answers
 from spectralbai.study import ArmStatus, Status, Study
 from spectralbai.text.wording import finite
@@ -35,6 +36,7 @@ Control = Annotated[str | None, Query(description="Compare every option with thi
 
 
 @router.get("/status", responses=answers(models.StatusReply))
+@on("view")
 def status(
     name: Name,
     shelf: TheShelf,
@@ -82,6 +84,7 @@ def _tables(seen: Status, page: Sequence[ArmStatus]) -> dict[str, Any]:
 
 
 @router.get("/history", responses=answers(models.History))
+@on("view")
 def history(
     name: Name,
     shelf: TheShelf,
@@ -134,6 +137,7 @@ def _rivals(verdicts: tuple[Verdict, ...], n_arms: int) -> list[int]:
 
 
 @router.get("/results", responses=answers(models.ResultsReply))
+@on("view")
 def results(
     name: Name,
     shelf: TheShelf,
@@ -147,12 +151,14 @@ def results(
 
 
 @router.get("/tickets", responses=answers(models.Tickets))
+@on("view")
 def tickets(name: Name, shelf: TheShelf) -> Response:
     """Returns the pending tickets."""
     return Answer({"tickets": [each.as_dict() for each in shelf.use(name, lambda study: study.pending())]})
 
 
 @router.get("/graph", responses=answers(models.GraphReply))
+@on("view")
 def graph(name: Name, shelf: TheShelf) -> Response:
     """Returns the graph with a position for each node, to draw it; if there are thousands of options, the
     categories."""
