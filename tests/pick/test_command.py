@@ -190,6 +190,15 @@ def test_known_outcomes_are_not_run(run: Callable[..., Any], folder: Path) -> No
     assert not {"9 1", "9 2", "x 3"} & set((folder / "calls").read_text().splitlines())
 
 
+def test_exported_results_are_known_to_the_next_search(run: Callable[..., Any], folder: Path) -> None:
+    assert run(*PICK, "--failed-as", "0", "--budget", "6").code == 3
+    assert run("study", "export", "options on items", "--out", "outcomes.csv").code == 0
+    tried = (folder / "calls").read_text().splitlines()
+    assert run(*PICK, "--failed-as", "0", "--known", "outcomes.csv", "--name", "next").code == 0
+    calls = (folder / "calls").read_text().splitlines()
+    assert not set(tried) & set(calls[len(tried) :])
+
+
 def test_similar_options_are_joined(run: Callable[..., Any], folder: Path) -> None:
     (folder / "options.csv").write_text("option,worth\na,1\nb,2\nc,9\n")
     done = run(*PICK, "--similar", "worth", "--step", "8")

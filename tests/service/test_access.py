@@ -6,6 +6,7 @@ import multiprocessing
 import stat
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from http.client import HTTPConnection
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -97,18 +98,18 @@ def test_a_file_that_others_can_read_is_refused(tokens: TokenFile) -> None:
         TokenFile(tokens.file)
     tokens.file.write_text('{"format": "spectralbai-tokens/1", "tokens": []}')
     with pytest.raises(
-        sb.InvalidInput, match="must be \"spectralbai-tokens/2\", got 'spectralbai-tokens/1'; name another"
+        sb.InvalidInput, match="must be \"spectralbai-tokens/3\", got 'spectralbai-tokens/1'; name another"
     ):
         TokenFile(tokens.file)
 
 
 def test_tokens_are_revoked_by_id_or_label(tokens: TokenFile) -> None:
-    for label in ("a", "b", "b"):
+    for label in ("a", "b", ""):
         tokens.create("read-only", label)
     assert tokens.revoke("a").label == "a"
-    with pytest.raises(sb.InvalidInput, match='2 tokens have the label "b"; give the id of one of them'):
-        tokens.revoke("b")
-    tokens.revoke(tokens.tokens[0].id)
+    with pytest.raises(sb.Conflict, match='there is a token "b" already; choose another label'):
+        tokens.create("read-write", "b")
+    tokens.revoke(tokens.tokens[1].id)
     assert [token.label for token in tokens.tokens] == ["b"]
     with pytest.raises(sb.NotFound, match='there is no token "a"'):
         tokens.revoke("a")
@@ -123,7 +124,7 @@ def test_without_a_token_nothing_is_answered(guarded: tuple[TestClient, str, str
             assert "SpectralBAI" not in answer.text
     assert http.get("/api/health").status_code == 200
     assert http.get("/").status_code == 200
-    assert http.get("/api/session").json() == {"needed": True, "access": "none", "label": None}
+    assert http.get("/api/session").json() == {"needed": True, "access": "none", "label": None, "study": None}
 
 
 def test_a_token_that_reads_changes_nothing(guarded: tuple[TestClient, str, str]) -> None:
@@ -145,8 +146,89 @@ def test_a_token_that_is_revoked_is_of_no_use_at_once(guarded: tuple[TestClient,
     assert http.get("/api/studies", headers=bearer(reads)).status_code == 401
     TokenFile(tokens.file).revoke("lab")
     assert http.get("/api/studies", headers=bearer(writes)).status_code == 401
+    assert http.get("/api/studies").status_code == 401
     tokens.file.unlink()
     assert http.get("/api/studies").status_code == 401
+    assert Access(tokens).needed is False  # a file that nobody named need not be there
+
+
+def test_a_file_that_is_not_as_it_should_be_lets_nobody_in_while_the_service_runs(
+    guarded: tuple[TestClient, str, str], tokens: TokenFile, tmp_path: Path
+) -> None:
+    http, reads, _ = guarded
+    kept = tmp_path / "kept.json"
+
+    def loop() -> None:
+        tokens.file.unlink()
+        tokens.file.symlink_to(tokens.file)
+
+    def nowhere() -> None:
+        tokens.file.unlink()
+        tokens.file.symlink_to(tmp_path / "nowhere")
+
+    def folder() -> None:
+        tokens.file.unlink()
+        tokens.file.mkdir(0o700)
+
+    harms: list[Callable[[], object]] = [
+        lambda: tokens.file.chmod(0o644),
+        lambda: tokens.file.write_text("{"),
+        lambda: tokens.file.write_text("[" * 100_000),
+        lambda: tokens.file.write_text(tokens.file.read_text().replace('"until": null', '"until": 7')),
+        lambda: tokens.file.write_text(tokens.file.read_text().replace('"until": null', '"until": "2020-01-01"')),
+        loop,
+        nowhere,
+        folder,
+    ]
+    for harm in harms:
+        tokens.file.rename(kept)
+        tokens.file.write_bytes(kept.read_bytes())
+        tokens.file.chmod(0o600)
+        assert http.get("/api/studies", headers=bearer(reads)).status_code == 200
+        harm()
+        assert http.get("/api/studies", headers=bearer(reads)).status_code == 401
+        with pytest.raises(sb.InvalidInput, match=str(tokens.file)):
+            TokenFile(tokens.file)
+        if tokens.file.is_dir():
+            tokens.file.rmdir()
+        else:
+            tokens.file.unlink()
+        kept.rename(tokens.file)
+
+
+def test_a_token_ends_at_its_time(studies: sb.Studies, tokens: TokenFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    secret = tokens.create("read-only", "guest", until=time.time() + 60)
+    with TestClient(make_app(studies, Access(tokens))) as http:
+        assert http.get("/api/studies", headers=bearer(secret)).status_code == 200
+        ended = replace(tokens.tokens[0], until="2020-01-01T00:00:00+00:00")
+        tokens._write((ended,))
+        assert http.get("/api/studies", headers=bearer(secret)).status_code == 401
+        assert not Access(tokens).still_valid(ended)
+    for wrong in (time.time() - 1, 1e300, float("nan")):
+        with pytest.raises(sb.InvalidInput, match="the end of a token must be in the future"):
+            tokens.create("read-only", until=wrong)
+
+
+def test_a_token_for_one_study_has_nothing_of_others(studies: sb.Studies, tokens: TokenFile) -> None:
+    secret = tokens.create("read-write", "lab", "a/b")
+    for name in ("a/b", "a", "other"):
+        studies.create(name, SCORES)
+    with TestClient(make_app(studies, Access(tokens)), headers=bearer(secret)) as http:
+        assert [each["name"] for each in http.get("/api/studies").json()["studies"]] == ["a/b"]
+        assert http.get("/api/studies/a%2Fb/status").status_code == 200
+        assert http.post("/api/studies/a%2Fb/ask", json={}).status_code == 200
+        for method, path in (
+            ("GET", "/api/studies/a"),
+            ("GET", "/api/studies/other/status"),
+            ("POST", "/api/studies/a/b/ask"),
+            ("DELETE", "/api/studies/other"),
+            ("POST", "/api/studies"),
+            ("POST", "/api/imports"),
+            ("GET", "/metrics"),
+            ("GET", "/api/studies/other/events"),
+        ):
+            answer = http.request(method, path, json={})
+            assert (answer.status_code, answer.json()["kind"]) == (403, "forbidden"), path
 
 
 def test_who_listens_with_a_token_that_is_revoked_hears_no_more(

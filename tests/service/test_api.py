@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from typing import Any
@@ -13,9 +14,10 @@ from starlette.testclient import TestClient
 import spectralbai as sb
 from spectralbai.service import models, tells
 from spectralbai.service.routes.views import _rivals
+from spectralbai.study import table_as_csv
 from spectralbai.study.upkeep import Upkeep
 from spectralbai.verdict import Verdict
-from tests.study.contract import CLICKS, LABELS, MEANS, SCORES, drive, on_items
+from tests.study.contract import CLICKS, ITEMS, LABELS, MEANS, SCORES, ItemStudyContract, answered, drive, on_items
 
 TABLE = "label,milligrams,form\nplacebo,0,pill\n10 mg,10,pill\n20 mg,20,syrup\n40 mg,40,syrup\n"
 
@@ -90,6 +92,43 @@ def test_a_creation_with_items_that_is_repeated_finds_its_study_whatever_their_o
     tickets = http.post("/api/studies/twice/ask", json={"n": 2}).json()["tickets"]
     assert {each["item"] for each in tickets} <= {"a", "b", "c"}
     assert http.get("/api/studies/twice/status").json()["items"]["available"] == 3
+
+
+def test_outcomes_on_items_are_there_for_their_picture(http: TestClient, studies: sb.Studies) -> None:
+    study = studies.create("items", ItemStudyContract.LISTED, 0.05, items=ITEMS, seed=1)
+    empty = http.get("/api/studies/items/outcomes").json()
+    assert (empty["items"], empty["outcomes"], empty["begun"], empty["available"]) == ([], [[]] * 5, 0, 40)
+    answered(study)
+    table, whole = study.table(), http.get("/api/studies/items/outcomes").json()
+    assert whole["options"][0] == "plain" and sorted(whole["options"]) == sorted(LABELS)
+    assert (whole["items"], whole["low"], whole["high"]) == (list(table.items), 0.0, 1.0)
+    assert whole["begun"] == table.n_items
+    for label, row in zip(whole["options"], whole["outcomes"], strict=True):
+        expected = table.outcomes[LABELS.index(label)].tolist()
+        assert row == [None if math.isnan(each) else each for each in expected]
+    some = http.get("/api/studies/items/outcomes?options=2&limit=3").json()
+    assert (some["options"], len(some["outcomes"][1]), some["begun"]) == (whole["options"][:2], 3, table.n_items)
+    assert (some["items"][0], some["items"][-1]) == (table.items[0], table.items[-1])
+    assert http.get("/api/studies/items/table.csv").text == table_as_csv(table)
+    created(http)
+    assert http.get("/api/studies/pages/outcomes").json()["available"] is None
+    assert http.get("/api/studies/pages/table.csv").status_code == 422
+
+
+def test_an_instance_of_options_on_items_needs_no_options_that_are_alike(http: TestClient) -> None:
+    body = {"arms": TABLE, "binary": True, "tolerance": 0.1, "items": {"listed": 30}}
+    made = http.post("/api/instances", json=body).json()["instance"]
+    assert (made["items"], made["edges"], made["R"], made["tolerance"]) == ({"listed": 30}, [], "inf", 0.1)
+    alike = http.post("/api/instances", json=body | {"features": "milligrams", "step": 0.1}).json()["instance"]
+    assert alike["items"] == {"listed": 30} and alike["edges"]
+    for change, words in (
+        ({"items": 30}, "`items` must be"),
+        ({"arms": None}, "`arms` is needed: a table with a row for each option"),
+        ({"items": None}, "`features` is needed"),
+        ({"binary": False, "sigma": 1.0}, "`items` must be Items.fresh() where outcomes have no range"),
+    ):
+        answer = http.post("/api/instances", json=body | change)
+        assert answer.status_code == 422 and words in answer.json()["detail"]
 
 
 def test_a_join_that_is_repeated_is_done_once(http: TestClient) -> None:

@@ -20,6 +20,7 @@ from spectralbai.study import export_study
 from tests.service.chromium import MISSING, Page, chromium
 from tests.service.running import running
 from tests.service.test_guide import SITE, example
+from tests.study.contract import ITEMS, ItemStudyContract, answered, score
 
 pytest.importorskip("selenium", reason="the page is tested with Selenium, which is not installed")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the page is tested in Chromium; not installed: {MISSING}")
@@ -123,6 +124,53 @@ def test_study_from_a_table(page: Page, live: str, studies: sb.Studies, tmp_path
     page.shows("#notices", "The study is created.")
     definition = studies.open("doses/1 %").definition
     assert definition.budget == 2000 and definition.instance.labels == ("placebo", "5 mg", "10 mg", "20 mg")
+
+
+def test_study_on_items_from_a_list(page: Page, live: str, studies: sb.Studies) -> None:
+    page.open(f"{live}/#/new")
+    page.fill("#arms", "prompt\nterse\nstep by step\nfew shots\n")
+    page.click("label[for=alike-none]")
+    page.click("button", "Show the plan")
+    page.shows(".refused", "Trials on items do without options that are alike")
+    assert page.js("return document.querySelector('#sample-fresh').checkVisibility()") is False
+    page.fill("#items", "item,topic\n" + "".join(f"question {number},sums\n" for number in range(1, 13)))
+    page.click("label[for=sample-fresh]")
+    page.click("button", "Show the plan")
+    page.shows(".plan", "at most 36")
+    assert "null" not in page.text(".plan")
+    page.fill("#name", "prompts")
+    page.click("button", "Create the study")
+    page.shows(".verdict", "Nothing is told yet.")
+    definition = studies.open("prompts").definition
+    assert definition.instance.problem.items == sb.Items.fresh(12)
+    assert sorted(definition.items or ()) == sorted(f"question {number}" for number in range(1, 13))
+    page.shows(".items", "No outcome is told yet.")
+
+
+def test_items_are_drawn_as_they_come(page: Page, live: str, studies: sb.Studies) -> None:
+    study = studies.create("questions", ItemStudyContract.LISTED, 0.05, items=ITEMS, seed=1)
+    answered(study, 30)
+    out = study.ask(2, "lab")
+    page.open(at(live, "questions"))
+    page.shows("#items-title", "Options on items")
+    page.until(lambda: page.all(".items .shade"), "colours")
+    assert len(page.all(".items .row-name")) == 5 and page.text(".items .row-name") == "plain"
+    page.until(lambda: page.text(".figure:nth-child(2) .more").startswith("of 40"), "items done")
+    assert page.text("[aria-labelledby=tickets-title] td.item") == study.pending()[-1].item
+    page.js("document.querySelector('.items').focus()")
+    page.find(".items").send_keys(chr(0xE014), chr(0xE015))  # right, down: the first pair, then the option below
+    table = study.table()
+    page.shows(".items .tooltip", table.items[0])
+    before = page.js("return document.querySelectorAll('.items .shade').length")
+    assert before == 2, "0 and 1 have a colour each"
+    study.tell_many((ticket, score(ticket)) for ticket in out)
+    answered(study)
+    page.shows(".verdict", "Decided after")
+    page.until(lambda: "items" in page.text("[aria-labelledby=items-title]"), "the sentence on items")
+    page.until(lambda: page.text("[data-number] td.item"), "items of results")
+    assert page.js("return document.querySelector('td.behind').checkVisibility()") is True
+    page.open(live)
+    page.shows(".studies tbody", "questions")
 
 
 def test_refusals_of_a_plan_are_said_in_words(page: Page, live: str) -> None:

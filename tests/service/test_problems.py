@@ -19,7 +19,14 @@ from tests.study.contract import SCORES
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "kind", "words"),
     [
-        ("GET", "/api/studies/none", None, 404, "not-found", 'holds no study "none"; spectralbai study list shows'),
+        (
+            "GET",
+            "/api/studies/none",
+            None,
+            404,
+            "not-found",
+            'the storage holds no study "none"; spectralbai study list shows',
+        ),
         ("GET", "/api/nothing", None, 404, "not-found", "there is nothing at /api/nothing"),
         ("PUT", "/api/studies", None, 405, "no-such-method", "PUT is not possible here"),
         ("POST", "/api/studies", {"name": "a"}, 422, "refused", "`instance` is missing; add it"),

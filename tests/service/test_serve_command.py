@@ -60,6 +60,23 @@ def test_other_machines_are_let_in_with_tokens_only(capsys: pytest.CaptureFixtur
     assert "--host 0.0.0.0 lets other machines in, and there is no token; create one first" in said
 
 
+def test_a_file_of_tokens_that_was_named_must_let_somebody_in(
+    capsys: pytest.CaptureFixture[str], folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, _, said = run(capsys, "serve", "--tokens", "none.json")
+    assert code == 1 and "there is no file none.json, so nobody could get in; create one: spectralbai serve" in said
+    run(capsys, "serve", "token", "create", "--label", "lab", "--study", "s", "--until", "2999-12-31")
+    rows = json.loads(run(capsys, "serve", "token", "list", "--json")[1])
+    assert (rows[0]["study"], rows[0]["until"]) == ("s", "3000-01-01T00:00:00+00:00")
+    run(capsys, "serve", "token", "revoke", "lab")
+    code, _, said = run(capsys, "serve")
+    assert code == 1 and "spectralbai-tokens.json has no valid token, so nobody could get in; create one" in said
+    monkeypatch.setenv("SPECTRALBAI_TOKENS", "loop.json")
+    (folder / "loop.json").symlink_to("loop.json")
+    code, _, said = run(capsys, "serve")
+    assert code == 1 and "loop.json cannot be read" in said and "Traceback" not in said
+
+
 def test_a_port_that_is_taken_is_said_to_be(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -77,6 +94,7 @@ def test_a_port_that_is_taken_is_said_to_be(capsys: pytest.CaptureFixture[str]) 
     [
         (("--port", "70000"), "--port must be at most 65535, got 70000"),
         (("--rate", "-1"), "--rate"),
+        (("--proxy", "my proxy"), '--proxy must be an IP address, such as 127.0.0.1, got "my proxy"'),
         (("--host", "no such host"), "no token"),
         (("--storage", "mysql://x"), "the storage must be SQLite or PostgreSQL"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sqlite3
+import stat
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -406,3 +407,10 @@ def test_observations_are_never_changed(storage: str) -> None:
             assert rows[: len(seen)] == seen and [row.number for row in rows] == list(range(1, k + 2))
             seen = list(rows)
         place.close()
+
+
+def test_the_file_of_a_storage_is_its_owners(tmp_path: Path) -> None:
+    file = tmp_path / "studies.db"
+    with sb.Studies(f"sqlite:///{file}") as opened:
+        opened.create("a", INSTANCE)
+        assert {stat.S_IMODE(each.stat().st_mode) for each in tmp_path.glob("studies.db*")} == {0o600}

@@ -239,7 +239,8 @@ def _known(file: Path, question: Any) -> tuple[dict[tuple[str, str], float], tup
     from spectralbai.picking.carry_out import check_known
 
     with read_table(file) as table:
-        given = outcomes_from(table)
+        exported = {"label", "item", "outcome"} <= set(table.columns)  # by `study export`
+        given = outcomes_from(table, option="label" if exported else None)
         rows = zip(given.options, given.outcomes.tolist(), strict=True)
         scores = {(a, j): x for a, row in rows for j, x in zip(given.items, row, strict=True) if x == x}
         labels, items = set(question.options.labels), set(question.items.labels)

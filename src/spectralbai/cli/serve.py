@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from spectralbai.cli.extensions import Import
 from spectralbai.cli.process import held_back
-from spectralbai.cli.study.common import Json, StorageUrl
+from spectralbai.cli.study.common import Json, StorageUrl, read_time
 from spectralbai.cli.tables import as_text, print_json, print_plain
 from spectralbai.errors import InvalidInput
 
@@ -78,7 +78,12 @@ def serve(
     from spectralbai.study import Studies
 
     proxies = [check_address("--proxy", each) for each in proxy or ()]
-    access = Access(_tokens(tokens))
+    file = _tokens(tokens)
+    if tokens is not None and not file.exists:
+        raise InvalidInput(f"there is no file {tokens}, so nobody could get in; {_first_token(tokens)}")
+    if file.exists and not any(each.valid for each in file.tokens):
+        raise InvalidInput(f"{file.file} has no valid token, so nobody could get in; {_first_token(tokens)}")
+    access = Access(file)
     if not access.needed and not is_loopback(host):
         raise InvalidInput(
             f"--host {host} lets other machines in, and there is no token; create one first: spectralbai serve token "
@@ -102,12 +107,17 @@ def serve(
 @token.command()
 def create(
     writes: Annotated[bool, Option("--read-write/--read-only", help="Whether who has it may change studies.")] = False,
-    label: Annotated[str, Option(help="What it is for.", metavar="TEXT")] = "",
+    label: Annotated[str, Option(help="What it is for; no two tokens have the same.", metavar="TEXT")] = "",
+    study: Annotated[
+        str | None, Option(help="The only study that it is for; all if not given.", metavar="NAME")
+    ] = None,
+    until: Annotated[str | None, Option(help="When it ends: 2026-05-31, or 2026-05-31T18:00.", metavar="DATE")] = None,
     tokens: Tokens = None,
 ) -> None:
     """Prints a new token. It is shown only once, because only its hash is stored."""
     file = _tokens(tokens)
-    secret = file.create("read-write" if writes else "read-only", label)
+    end = None if until is None else read_time(until)
+    secret = file.create("read-write" if writes else "read-only", label, study, end)
     typer.echo(secret)
     typer.echo(f"Keep it secret: it is not shown again. {file.file} has its hash only", err=True)
 
@@ -124,12 +134,17 @@ def revoke(
 @token.command("list")
 def list_(tokens: Tokens = None, as_json: Json = False) -> None:
     """Lists the labels and rights of the tokens."""
-    shown = ("id", "label", "access", "created")
+    shown = ("id", "label", "access", "created", "study", "until")
     rows = [{key: getattr(each, key) for key in shown} for each in _tokens(tokens).tokens]
     if as_json:
         print_json(rows)
     else:
-        print_plain(as_text(shown, [tuple(row.values()) for row in rows]))
+        print_plain(as_text(shown, [tuple(value or "" for value in row.values()) for row in rows]))
+
+
+def _first_token(file: Path | None) -> str:
+    named = "" if file is None else f" --tokens {file}"
+    return f"create one: spectralbai serve token create --read-write{named}"
 
 
 def _tokens(file: Path | None) -> TokenFile:

@@ -376,7 +376,7 @@ class Status:
             "verdict": self.verdict.as_dict(),
             "candidates": self.candidates,
             "categories": None if self.categories is None else [asdict(each) for each in self.categories],
-            "items": None if self.items is None else asdict(self.items),
+            "items": None if self.items is None else {**asdict(self.items), "described": self.items.described},
             "arms": shown,
             "arms_not_shown": len(self.arms) - len(shown),
             "pending": [ticket.as_dict() for ticket in self.pending],

@@ -14,6 +14,7 @@ import os
 import secrets
 import sqlite3
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict, dataclass
@@ -21,10 +22,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
+from spectralbai.checks import check_words
 from spectralbai.documents import check_format
-from spectralbai.errors import Busy, InvalidInput, NotFound
+from spectralbai.errors import Busy, Conflict, InvalidInput, NotFound
 
-FORMAT = "spectralbai-tokens/2"
+FORMAT = "spectralbai-tokens/3"
 REMEDY = "name another file, and create tokens in it with spectralbai serve token create"
 DEFAULT = Path("spectralbai-tokens.json")
 """The default file, in the working directory, like the default storage."""
@@ -33,6 +35,9 @@ PREFIX = "sbai_"
 
 LONGEST_WAIT = 20.0
 """Seconds that a change of the file waits for others."""
+
+LATEST = datetime(9999, 12, 31, tzinfo=UTC).timestamp()
+"""Latest time at which a token may end."""
 
 Right = Literal["read-only", "read-write"]
 
@@ -46,11 +51,28 @@ class Token:
     access: Right
     created: str
     sha256: str
+    study: str | None = None
+    """The only study that it is for; None for all."""
+    until: str | None = None
+    """When it ends, if it does."""
 
     @property
     def writes(self) -> bool:
         """Whether its owner may change anything."""
         return self.access == "read-write"
+
+    @property
+    def valid(self) -> bool:
+        """Whether it has not ended."""
+        return self.until is None or datetime.now(UTC) < datetime.fromisoformat(self.until)
+
+    def check(self) -> None:
+        """Raises ValueError or TypeError if it cannot have been written here."""
+        texts = (self.id, self.label, self.created, self.sha256, self.study or "", self.until or "")
+        if self.access not in ("read-only", "read-write") or not all(isinstance(each, str) for each in texts):
+            raise ValueError
+        if self.until is not None and datetime.fromisoformat(self.until).tzinfo is None:
+            raise ValueError
 
 
 class TokenFile:
@@ -58,15 +80,21 @@ class TokenFile:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        self._seen: tuple[int, int, int] | None = None
+        self._seen: tuple[int, ...] | None = None
         self._tokens: tuple[Token, ...] = ()
         self._read()
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """The tokens that are valid now; none if the file does not exist, or can no longer be read."""
+        """The tokens in the file, ended ones too; none if it does not exist."""
         self._read()
         return self._tokens
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a file, with tokens or without."""
+        self._read()
+        return self._seen is not None
 
     def find(self, secret: str) -> Token | None:
         """Returns what is stored about a token, or None if it is not valid.
@@ -76,20 +104,30 @@ class TokenFile:
         digest = _digest(secret)
         found = None
         for token in self.tokens:
-            if hmac.compare_digest(token.sha256, digest):
+            if hmac.compare_digest(token.sha256.encode(), digest.encode()) and token.valid:
                 found = token
         return found
 
-    def create(self, access: Right, label: str = "") -> str:
-        """Returns a new token; only its hash is stored, so that it cannot be shown again."""
+    def create(self, access: Right, label: str = "", study: str | None = None, until: float | None = None) -> str:
+        """Returns a new token; only its hash is stored, so that it cannot be shown again. It may be for one study only,
+        and end at a time in seconds since 1970."""
         if len(label) > 100 or not label.isprintable():
             raise InvalidInput(f"a label must be one line of at most 100 printable characters, got {label[:120]!r}")
+        end = None
+        if until is not None:
+            if not time.time() < until < LATEST:
+                raise InvalidInput("the end of a token must be in the future, and before the year 10,000")
+            end = datetime.fromtimestamp(until, UTC).isoformat(timespec="seconds")
+        if study is not None:
+            check_words("study", study, 100)
         secret = PREFIX + secrets.token_urlsafe(32)
         with self._changing():
             taken = {token.id for token in self.tokens}
+            if label and label in {name for token in self.tokens for name in (token.id, token.label)}:
+                raise Conflict(f'there is a token "{label}" already; choose another label, or revoke that one first')
             id_ = next(each for each in iter(lambda: secrets.token_hex(3), "") if each not in taken)
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            self._write((*self.tokens, Token(id_, label, access, now, _digest(secret))))
+            self._write((*self.tokens, Token(id_, label, access, now, _digest(secret), study, end)))
         return secret
 
     def revoke(self, id_: str) -> Token:
@@ -130,10 +168,14 @@ class TokenFile:
     def _read(self) -> None:
         try:
             stat = os.stat(self.file)
-        except FileNotFoundError:
+        except OSError as error:
             self._seen, self._tokens = None, ()
-            return
-        seen = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+            if isinstance(error, FileNotFoundError) and not os.path.lexists(self.file):
+                return
+            raise InvalidInput(
+                f"{self.file} cannot be read ({error.strerror}); mend it, or name another file"
+            ) from None
+        seen = (stat.st_mtime_ns, stat.st_ctime_ns, stat.st_size, stat.st_ino, stat.st_mode)
         if seen == self._seen:
             return
         self._tokens, self._seen = (), None  # if the file cannot be read, no token is valid
@@ -143,11 +185,15 @@ class TokenFile:
             document = json.loads(self.file.read_text("utf-8"))
             check_format(f"the format of {self.file}", document["format"], FORMAT, REMEDY)
             tokens = tuple(Token(**each) for each in document["tokens"])
-            if any(token.access not in ("read-only", "read-write") for token in tokens):
-                raise ValueError
+            for token in tokens:
+                token.check()
         except InvalidInput:
             raise
-        except (ValueError, TypeError, KeyError):
+        except OSError as error:
+            raise InvalidInput(
+                f"{self.file} cannot be read ({error.strerror}); mend it, or name another file"
+            ) from None
+        except (ValueError, TypeError, KeyError, RecursionError):
             raise InvalidInput(f"{self.file} is no file of tokens ({FORMAT}); name another one") from None
         self._tokens, self._seen = tokens, seen
 
@@ -164,13 +210,14 @@ class TokenFile:
 
 
 class Access:
-    """Who may do what: everyone if there are no tokens, otherwise everyone with a valid token.
+    """Who may do what: everyone if there is no file of tokens, otherwise everyone with a valid token.
 
-    A server that started with tokens requires them until it ends, even if all are revoked or the file disappears.
+    Whatever happens to the file later, tokens are needed until the server ends: if all are revoked, or the file cannot
+    be read, nobody is let in.
     """
 
     def __init__(self, tokens: TokenFile | None = None) -> None:
-        self._file = tokens if tokens is not None and tokens.tokens else None
+        self._file = tokens if tokens is not None and tokens.exists else None
 
     @property
     def needed(self) -> bool:
@@ -186,7 +233,7 @@ class Access:
     def still_valid(self, token: Token | None) -> bool:
         """Returns whether a token that was valid when a request began is valid now."""
         try:
-            return self._file is None or token in self._file.tokens
+            return self._file is None or (token is not None and token.valid and token in self._file.tokens)
         except InvalidInput:  # the file is damaged
             return False
 

@@ -27,6 +27,9 @@ PUBLIC = frozenset({"/api/health", "/api/ready", "/api/session", "/api/login", "
 """Paths that need no token. The files of the page need none either, because they contain no data."""
 READING = frozenset({"/api/plan", "/api/instances"})
 """Paths that a read-only token may call although the method is not GET, because they change nothing."""
+FILTERED = frozenset({"/api/studies", "/api/events"})
+"""Paths whose answers a token for one study limits to that study."""
+STUDIES = "/api/studies/"
 OF_API = ("/api", "/metrics")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -140,7 +143,16 @@ def _not_allowed(token: Token | None, method: str, path: str) -> Response | None
         return problem(
             "forbidden", "this token may only read; spectralbai serve token create --read-write makes one that writes"
         )
+    if token.study is not None and not _of_study(token.study, method, path):
+        return problem("forbidden", f'this token is for the study "{token.study}" only')
     return None
+
+
+def _of_study(study: str, method: str, path: str) -> bool:
+    """Returns whether a token for one study is good for a request: lists and events have nothing of others then."""
+    if path.startswith(STUDIES):
+        return unquote(path.removeprefix(STUDIES).split("/")[0]) == study
+    return path in READING or (method in SAFE and path in FILTERED)
 
 
 def _same_site(headers: Headers) -> bool:

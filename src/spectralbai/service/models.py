@@ -181,6 +181,11 @@ class Tables(Request):
     high: float | None = Field(None, description="Largest possible outcome, instead of sigma.")
     binary: bool = Field(False, description="Only low and high occur, 0 and 1 if not given.")
     tolerance: Amount = Field(0.0, description="An option this close to the best is as good.", examples=[0.1])
+    items: Any = Field(
+        None,
+        description="Items that options are tried on, as an instance has them. Options need not be alike then.",
+        examples=[None],
+    )
 
 
 class Planning(Tables):
@@ -207,6 +212,7 @@ class Session(Reply):
     needed: bool = Field(description="Whether a token is needed.")
     access: Literal["none", "read-only", "read-write"]
     label: str | None
+    study: str | None = Field(description="The only study that the token is for, or null.")
 
 
 class Line(Reply):
@@ -359,6 +365,19 @@ class History(Reply):
     lacking: list[list[float | None]] = Field(description="For each check what the accounts still lack, in nats.")
     left: list[list[int]] = Field(description="For each check how many arms of each name may be best.")
     needed: float = Field(description="What an account lacks at the start, in nats.")
+
+
+class OutcomesReply(Reply):
+    """Outcomes of options on items: the first options, and items at equal steps, in the order in which they were begun.
+    The numbers are null where a pair was not tried."""
+
+    options: list[str]
+    items: list[str]
+    outcomes: list[list[float | None]] = Field(description="A row for each option, a column for each item.")
+    low: float | None = Field(description="The least possible outcome, or the least of these.")
+    high: float | None
+    begun: int = Field(description="Items that were begun; more than `items` has, if those are some of them.")
+    available: int | None = Field(description="Items that can be tried; null if there is no end.")
 
 
 class GraphReply(Reply):

@@ -82,7 +82,8 @@ def sentence(errors: Sequence[Any]) -> str:
 async def _refused(request: Request, error: Exception) -> Response:
     assert isinstance(error, SpectralBAIError)
     headers = {"Retry-After": str(RETRY_AFTER)} if error.kind == "busy" else None
-    return problem(error.kind, str(error), headers)
+    storage = request.app.state.shelf.studies.storage  # where it is concerns nobody who calls
+    return problem(error.kind, str(error).replace(storage, "the storage"), headers)
 
 
 async def _invalid(request: Request, error: Exception) -> Response:

@@ -11,7 +11,7 @@ import random
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc, insert, inspect, select, text, update
@@ -56,6 +56,8 @@ class Storage:
         self.sqlite = parsed.drivername == "sqlite"
         if self.sqlite and not create and not os.path.isfile(parsed.database or ""):
             raise NotFound(f"there is no database {parsed.database}; create a study first, or give the right storage")
+        if self.sqlite and create:
+            _create_private(parsed.database or "")
         self._engine = self.engine(parsed, connections)
         self._process = os.getpid()
         with self.closed_on_error():
@@ -286,6 +288,13 @@ def _shown(url: URL) -> str:
         return f"sqlite:///{url.database}"
     where = (url.host or "") + (f":{url.port}" if url.port else "")
     return f"postgresql://{url.username + '@' if url.username else ''}{where}/{url.database or ''}"
+
+
+def _create_private(file: str) -> None:
+    """Creates a file that only its owner may read or write, if there is none; SQLite gives those beside it the same
+    permissions, and says what is wrong where none can be created."""
+    with suppress(OSError):
+        os.close(os.open(file, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _prepare_sqlite(connection: Any, _: object) -> None:

@@ -9,6 +9,7 @@ import typer
 from typer import Argument, Option
 
 from spectralbai.cli.tables import MOST_FITTED, as_text, empty_table, print_json
+from spectralbai.errors import InvalidInput
 from spectralbai.text.wording import in_words
 
 if TYPE_CHECKING:
@@ -71,3 +72,18 @@ def answer(as_json: bool, document: dict[str, Any], words: str) -> None:
         print_json(document)
     else:
         typer.echo(words)
+
+
+def read_time(text: str) -> float:
+    """Returns the seconds since 1970 of the end of a date, or of a date and time; in UTC unless it has a time zone."""
+    from contextlib import suppress
+    from datetime import UTC, date, datetime, timedelta
+
+    try:
+        moment = datetime.fromisoformat(text)
+        with suppress(ValueError):  # a time follows
+            date.fromisoformat(text)
+            moment += timedelta(days=1)
+        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
+    except (ValueError, OverflowError):
+        raise InvalidInput(f'--until must be a date such as 2026-05-31, or 2026-05-31T18:00, got "{text}"') from None

@@ -13,7 +13,7 @@ from typer import Argument, Option
 from spectralbai.checks import check_amount
 from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import InstanceFile, read_instance, read_names
-from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, open_study
+from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, open_study, read_time
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 from spectralbai.text.wording import in_words
@@ -68,7 +68,7 @@ def create(
     modules: Import = None,
 ) -> None:
     """Creates a study of the options in an instance file."""
-    end = None if until is None else _time(until)
+    end = None if until is None else read_time(until)
     if fresh and items is None:
         raise InvalidInput("--fresh is about the items of --items; give the file that holds the sample")
     instance, names = read_instance(file), None
@@ -210,18 +210,3 @@ def _confirm(name: str, results: str) -> None:
     typed = sys.stdin.readline().strip()
     if typed not in (name, "y"):
         raise InvalidInput(f'nothing was deleted: the answer was "{typed}", neither "{name}" nor y')
-
-
-def _time(text: str) -> float:
-    """Returns the seconds since 1970 of the end of a date, or of a date and time; in UTC unless it has a time zone."""
-    from contextlib import suppress
-    from datetime import UTC, date, datetime, timedelta
-
-    try:
-        moment = datetime.fromisoformat(text)
-        with suppress(ValueError):  # a time follows
-            date.fromisoformat(text)
-            moment += timedelta(days=1)
-        return (moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)).astimezone(UTC).timestamp()
-    except (ValueError, OverflowError):
-        raise InvalidInput(f'--until must be a date such as 2026-05-31, or 2026-05-31T18:00, got "{text}"') from None

@@ -66,7 +66,14 @@ async def logout(request: Request) -> Response:
 def _session(request: Request, token: Token | None) -> Response:
     needed = request.app.state.access.needed
     access = token.access if token is not None else "none" if needed else "read-write"
-    return Answer({"needed": needed, "access": access, "label": None if token is None else token.label})
+    return Answer(
+        {
+            "needed": needed,
+            "access": access,
+            "label": None if token is None else token.label,
+            "study": None if token is None else token.study,
+        }
+    )
 
 
 @router.get("/metrics", response_class=Response, responses={200: {"content": {"text/plain": {}}}})
@@ -100,5 +107,7 @@ def _stream(request: Request, name: str | None) -> Response:
     listened: Events = request.app.state.events
     access: Access = request.app.state.access
     token: Token | None = request.scope["spectralbai.token"]
+    if name is None and token is not None:
+        name = token.study
     stream = listened.stream(name, lambda: access.still_valid(token))
     return StreamingResponse(stream, media_type="text/event-stream", headers={"X-Accel-Buffering": "no"})

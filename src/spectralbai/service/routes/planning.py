@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from spectralbai.errors import InvalidInput
 from spectralbai.inputs.from_tables import Choices, Made, instance_from
-from spectralbai.inputs.table import CsvTable
-from spectralbai.instance import Instance
+from spectralbai.inputs.table import CsvTable, arms_from
+from spectralbai.instance import FORMAT, Instance
+from spectralbai.items import Items
 from spectralbai.planning import plan as make_plan
 from spectralbai.service import models
 from spectralbai.service.answers import Answer
@@ -57,9 +59,31 @@ def plan(body: models.Planning) -> Response:
 
 
 def _made(body: models.Tables) -> Made:
-    chosen = body.model_dump(exclude={"arms", "edges", "observations", "instance", "delta"})
+    items = None if body.items is None else Items.from_json(body.items, "`items`")
+    if items is not None and not (body.features or body.edges or body.by):
+        return _unrelated(body, items)
+    chosen = body.model_dump(exclude={"arms", "edges", "observations", "items", "instance", "delta"})
     tables = (
         None if text is None else CsvTable.named(name, text)
         for name, text in (("arms", body.arms), ("edges", body.edges), ("observations", body.observations))
     )
-    return instance_from(Choices(**chosen, called="`{}`".format), *tables)
+    made = instance_from(Choices(**chosen, called="`{}`".format), *tables)
+    return made if items is None else replace(made, instance=_on(made.instance, items))
+
+
+def _unrelated(body: models.Tables, items: Items) -> Made:
+    """Returns an instance of options that are not alike: on items they are compared with each other all the same."""
+    if body.arms is None:
+        raise InvalidInput("`arms` is needed: a table with a row for each option")
+    labels = arms_from(CsvTable.named("arms", body.arms), body.label)
+    noise = {"sigma": body.sigma, "low": body.low, "high": body.high, "binary": body.binary or None}
+    document = {name: value for name, value in noise.items() if value is not None}
+    if body.binary:
+        document = {"low": 0.0, "high": 1.0, **document}
+    edges = {"n_arms": len(labels), "edges": [], "R": "inf", "tolerance": body.tolerance, "labels": list(labels)}
+    return Made(_on(Instance.from_dict({"format": FORMAT, **edges, **document}), items), ())
+
+
+def _on(instance: Instance, items: Items) -> Instance:
+    """Returns the instance with options that are tried on these items."""
+    return replace(instance, problem=replace(instance.problem, items=items))

@@ -6,13 +6,14 @@ import re
 from dataclasses import asdict, replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from spectralbai.errors import Conflict, InvalidInput, NotFound
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import named_items
 from spectralbai.service import models
+from spectralbai.service.access import Token
 from spectralbai.service.answers import Answer, as_json
 from spectralbai.service.lanes import on
 from spectralbai.service.routes.common import Key, Name, TheShelf, answers
@@ -27,12 +28,15 @@ Limit = Annotated[int, Query(ge=1, le=10_000, description="Most that are returne
 @router.get("/api/studies", responses=answers(models.Lines))
 @on("view")
 def list_studies(
+    request: Request,
     shelf: TheShelf,
     limit: Limit = 100,
     after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
 ) -> Response:
     """Lists the studies, oldest first."""
-    found = shelf.studies.list()
+    token: Token | None = request.scope["spectralbai.token"]
+    only = None if token is None else token.study
+    found = [each for each in shelf.studies.list() if only in (None, each.name)]
     first = 0
     if after is not None:
         places = [place for place, each in enumerate(found, 1) if each.name == after]

@@ -32,6 +32,9 @@ arms that are hardest to beat."""
 MOST_IN_CATEGORIES, MOST_DRAWN, MOST_EDGES = 500, 2_000, 20_000
 """Up to so many arms in categories, or arms and edges of another graph, it is drawn arm by arm."""
 
+PATIENCE = 1.0
+"""Seconds after which a picture does without an order of the options that takes longer to compute."""
+
 Control = Annotated[str | None, Query(description="Compare every option with this one.")]
 
 
@@ -134,6 +137,40 @@ def _rivals(verdicts: tuple[Verdict, ...], n_arms: int) -> list[int]:
     lacking[verdicts[-1].arm] = -math.inf
     chosen: list[int] = np.argsort(-lacking, kind="stable")[:FIRST].tolist()
     return sorted(chosen)
+
+
+@router.get("/outcomes", responses=answers(models.OutcomesReply))
+@on("view")
+def outcomes(
+    name: Name,
+    shelf: TheShelf,
+    options: Annotated[int, Query(ge=1, le=1_000, description="Most options; the one recommended is the first.")] = 25,
+    limit: Annotated[int, Query(ge=1, le=10_000, description="Most items; of more, as many at equal steps.")] = 300,
+) -> Response:
+    """Returns the outcomes of options on items, for their picture."""
+    return Answer(shelf.use(name, lambda study: _outcomes(study, options, limit)))
+
+
+def _outcomes(study: Study, n_options: int, n_items: int) -> dict[str, Any]:
+    seen = study.status(patience=PATIENCE)
+    noise = study.definition.instance.problem.noise
+    shown = [arm.label for arm in seen.listed[:n_options]]
+    items = seen.items
+    document = {"options": shown, "items": [], "outcomes": [[] for _ in shown], "low": None, "high": None, "begun": 0}
+    document["available"] = None if items is None else items.available
+    if items is None or not seen.results:
+        return document
+    table = study.table(n_items)
+    row = {label: at for at, label in enumerate(table.options)}
+    cells = table.outcomes[[row[label] for label in shown]]
+    low, high = noise.outcome_range or (float(np.nanmin(table.outcomes)), float(np.nanmax(table.outcomes)))
+    return document | {
+        "items": table.items,
+        "outcomes": [[finite(each) for each in line] for line in cells.tolist()],
+        "low": low,
+        "high": high,
+        "begun": max(items.done, table.n_items),
+    }
 
 
 @router.get("/results", responses=answers(models.ResultsReply))

@@ -1,8 +1,9 @@
 // A new study from a table of options: choose, look at the plan, create.
 
 import { mayWrite, post, READ_ONLY } from "./api.js";
+import { firstRows } from "./csv.js";
 import { el } from "./dom.js";
-import { amount, field, group, number, radios, select } from "./fields.js";
+import { amount, field, group, number, radios, select, tableInput } from "./fields.js";
 import { count } from "./format.js";
 import { likenessPart } from "./likeness.js";
 import { attempt, noticeThere } from "./notices.js";
@@ -54,6 +55,17 @@ export function createView() {
     sigma: sigma.element,
   };
 
+  const items = tableInput(
+    "items",
+    "Items, if options are tried on some",
+    "Such as questions: a name a line. Options are then compared on the same items.",
+    ".txt,.csv,text/plain,text/csv",
+  );
+  const sample = radios("sample", "What are they?", [
+    ["listed", "All that count: the answer is about these items"],
+    ["fresh", "A random sample: the answer is about all that are like them"],
+  ]);
+
   const goal = select("goal", "Best is", [
     ["max", "the largest mean outcome"],
     ["min", "the least mean outcome"],
@@ -100,8 +112,9 @@ export function createView() {
     ),
     group("2. Likeness", ...likeness.choices),
     group("3. Outcomes", outcomes.element, ...Object.values(ofOutcomes)),
+    group("4. Items", items.element, sample.element),
     group(
-      "4. Question",
+      "5. Question",
       el("div", { class: "row" }, goal.element, delta.element, tolerance.element),
       el("div", { class: "row" }, budget.element, until.element),
     ),
@@ -124,10 +137,15 @@ export function createView() {
   function showChoices() {
     likeness.show();
     for (const [key, each] of Object.entries(ofOutcomes)) each.hidden = outcomes.value() !== key;
+    sample.element.hidden = names().length === 0;
   }
 
+  const names = () => namesIn(items.text());
+
   function asked() {
-    const body = { ...likeness.asked(), tolerance: tolerance.value() ?? 0, delta: delta.number() };
+    const body = { ...likeness.asked(), tolerance: tolerance.value() ?? 0 };
+    if (names().length) body.items = { [sample.value()]: names().length };
+    else body.delta = delta.number();
     if (outcomes.value() === "binary") body.binary = true;
     else if (outcomes.value() === "range") Object.assign(body, { low: low.number(), high: high.number() });
     else body.sigma = sigma.number();
@@ -171,7 +189,9 @@ export function createView() {
         "Choose a column of numbers to compare by, or say in another way which options are alike.",
         alike.element.querySelector("input"),
       );
-    if (body.step === null && body.guess === null)
+    if (alike.value() === "none" && !names().length)
+      return refuse("Trials on items do without options that are alike; without items, say which are.", items.input);
+    if (body.step === null && body.guess === null && alike.value() !== "none")
       return refuse(
         "Say by how much options that are alike differ at most, or choose a column with guesses of the mean outcomes.",
         step.input,
@@ -179,7 +199,8 @@ export function createView() {
     show.disabled = true;
     show.textContent = "Planning ...";
     try {
-      planned = await post("/api/plan", body);
+      const tried = names();
+      planned = { names: tried, ...(await post(tried.length ? "/api/instances" : "/api/plan", body)) };
       showPlan();
     } catch (error) {
       refuse(error.message, show);
@@ -195,12 +216,8 @@ export function createView() {
   }
 
   function showPlan() {
-    const { expected, expected_without_graph: without, saving, advice, remarks } = planned;
-    const figures = [
-      ["Trials to expect", expected === null ? "not known" : `about ${count(expected)}`],
-      ["Without the graph", without === null ? "not known" : `about ${count(without)}`],
-      ["The graph saves", saving < 0.005 ? "hardly anything" : `${Math.round(100 * saving)} %`],
-    ];
+    const { expected, expected_without_graph: without, remarks } = planned;
+    const [figures, advice] = planned.names.length ? onItems(planned) : withGraph(planned);
     plan.replaceChildren(
       el("h2", { id: "plan-title" }, "The plan"),
       el(
@@ -235,6 +252,7 @@ export function createView() {
       const body = {
         name: text,
         instance: planned.instance,
+        items: planned.names.length ? planned.names : null,
         delta: delta.number(),
         goal: goal.value(),
         budget: budget.number(),
@@ -256,13 +274,55 @@ export function createView() {
     }
   });
 
+  items.onText(() => {
+    showChoices();
+    forget();
+  });
   outcomes.set("binary");
+  sample.set("listed");
   showChoices();
   return { title: "New study", element, close() {} };
 }
 
+/** The names in a text: a name a line or, of a table with a column "item", the cells of that column. */
+function namesIn(text) {
+  const lines = text.split(/\r?\n/).map((each) => each.trim());
+  const named = lines.filter((each) => each !== "");
+  const columns = named.length ? firstRows(named[0], 1)[0] : [];
+  const at = columns.indexOf("item");
+  return at < 0 ? named : firstRows(text, named.length).slice(1).map((row) => row[at]);
+}
+
+/** Figures and advice of a plan with a graph. */
+function withGraph({ expected, expected_without_graph: without, saving, advice }) {
+  return [
+    [
+      ["Trials to expect", expected === null ? "not known" : `about ${count(expected)}`],
+      ["Without the graph", without === null ? "not known" : `about ${count(without)}`],
+      ["The graph saves", saving < 0.005 ? "hardly anything" : `${Math.round(100 * saving)} %`],
+    ],
+    advice,
+  ];
+}
+
+/** Figures and advice of options on items. */
+function onItems({ names, instance }) {
+  const pairs = names.length * instance.n_arms;
+  return [
+    [
+      ["Options", count(instance.n_arms)],
+      ["Items", count(names.length)],
+      ["Pairs", `at most ${count(pairs)}`],
+    ],
+    names.length < 100
+      ? "On fewer than 100 items little is saved: expect that most pairs of the better options are tried."
+      : "How many pairs are needed depends on how close the best options are: on real lists of 300 items and more, " +
+        "mostly 4 to 16 % of them.",
+  ];
+}
+
 function bars(expected, without) {
-  if (!expected || !without) return null;
+  if (!expected || !without) return "";
   const most = Math.max(expected, without);
   const bar = (value, text) => {
     const done = el("span", { class: "done" });

@@ -73,8 +73,9 @@ export function joinView(name) {
     const { instance: now } = (await get(pathOf(name))).definition;
     if (now.noise !== undefined || Array.isArray(now.sigma))
       throw new Error("The noise of this study is not the same for all options; choose an instance (JSON).");
-    const { sigma, low, high, binary = false, tolerance } = now;
-    return low === undefined ? { sigma: sigma ?? 1, tolerance } : { low, high, binary, tolerance };
+    const { sigma, low, high, binary = false, tolerance, items = null } = now;
+    const outcomes = low === undefined ? { sigma: sigma ?? 1 } : { low, high, binary };
+    return { ...outcomes, tolerance, items };
   }
 
   async function made() {

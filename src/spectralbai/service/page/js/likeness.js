@@ -18,6 +18,7 @@ export function likenessPart({ title, hint, hintOfStep, accept, onFile, isTable 
     ["features", "Those that are near in some columns"],
     ["by", "Those of one category"],
     ["edges", "The pairs in a second table"],
+    ["none", "None of them"],
   ]);
   const features = el("div", { class: "checks", role: "group", "aria-label": "Columns to compare by" });
   const neighbors = number("neighbors", "Neighbours of each option", { min: 1, step: 1, placeholder: "as usual" });
@@ -58,6 +59,7 @@ export function likenessPart({ title, hint, hintOfStep, accept, onFile, isTable 
 
   function show() {
     for (const [key, each] of Object.entries(ofAlike)) each.hidden = alike.value() !== key;
+    step.element.hidden = alike.value() === "none";
   }
 
   table.onText(() => {
@@ -97,7 +99,7 @@ export function likenessPart({ title, hint, hintOfStep, accept, onFile, isTable 
         body.features = [...features.querySelectorAll("input:checked")].map((each) => each.value).join(",");
         body.neighbors = neighbors.number();
       } else if (way === "by") body.by = by.value();
-      else body.edges = edges.text();
+      else if (way === "edges") body.edges = edges.text();
       return body;
     },
   };

@@ -29,6 +29,7 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
       raw,
       heading("Estimate", "number"),
       heading("Interval"),
+      heading("Behind the best", "number behind"),
       heading("Next trials", "number"),
       heading("Account against it"),
       heading(el("span", { class: "unseen" }, "Action")),
@@ -84,6 +85,7 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
     reconcile(body, rows, ({ arm }) => arm.label, row, change);
     raw.textContent = status.arms.some((arm) => arm.hits !== null) ? "Successes" : "Results";
     none.hidden = rows.length > 0;
+    table.classList.toggle("on-items", status.items !== null);
     table.hidden = rows.length === 0;
     const filtered = query.search || query.category;
     const words = filtered
@@ -125,6 +127,7 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
       cell("number"),
       cell("number strong"),
       cell("interval", el("span", { class: "drawn" }), el("span", { class: "range" })),
+      cell("number behind"),
       cell("number"),
       cell(
         "account",
@@ -140,12 +143,14 @@ export function optionsPart({ onQuery, onSearch, onWithdraw }) {
   }
 
   function change(made, { arm, status, text, scale }) {
-    const [, results, estimate, interval, share_, held, action] = made.children;
+    const [, results, estimate, interval, behind, share_, held, action] = made.children;
     made.classList.toggle("out", arm.out_at !== null || arm.withdrawn);
     made.classList.toggle("leads", arm.label === status.best);
     setText(results, text.raw);
     setText(estimate, text.estimate);
     setText(interval.lastChild, text.interval);
+    setText(behind, text.behind);
+    setAttribute(behind, "title", text.behind && `${text.apart}, from the items that both were tried on`);
     const leader = { at: scale?.leader ?? null, kind: "leader" };
     showInterval(interval, [arm.low, arm.estimate, arm.high], scale, leader, text.interval);
     setText(share_, status.state !== "running" || arm.omega === null ? "-" : share(arm.omega));
@@ -193,7 +198,14 @@ function textsOf(status) {
     place("estimate"),
     place("interval"),
   ];
-  return (at) => ({ raw: rows[at][raw], estimate: rows[at][estimate], interval: rows[at][interval] });
+  const [behind, apart] = [place("behind the best"), place("its interval")];
+  return (at) => ({
+    raw: rows[at][raw],
+    estimate: rows[at][estimate],
+    interval: rows[at][interval],
+    behind: rows[at][behind] ?? "",
+    apart: rows[at][apart] ?? "",
+  });
 }
 
 /** From where to where intervals are drawn, and where the leader is. */

@@ -1,7 +1,7 @@
 // How far a study is, in figures, and what it is about.
 
 import { el, setAttribute, setText } from "./dom.js";
-import { apart, count, date, plain, share } from "./format.js";
+import { apart, count, date, plain, share, things } from "./format.js";
 
 function figure(name) {
   const value = el("dd", {});
@@ -12,6 +12,7 @@ function figure(name) {
 export function progressPart() {
   const results = figure("Results");
   const remaining = figure("Still to come");
+  const items = figure("Items done");
   const left = figure("May be the best");
   const pending = figure("Trials under way");
   const risk = figure("Risk of an error");
@@ -28,7 +29,7 @@ export function progressPart() {
     el("span", { class: "mark", hidden: true }),
   );
   const words = el("p", { class: "muted" });
-  const figures = [results, remaining, left, pending, risk];
+  const figures = [results, items, remaining, left, pending, risk];
   const element = el(
     "section",
     { class: "card", "aria-label": "Progress" },
@@ -44,6 +45,13 @@ export function progressPart() {
   function update(status) {
     setText(results.value, count(status.results));
     setText(results.more, status.unprocessed ? `${count(status.unprocessed)} not yet processed` : "");
+    items.element.hidden = status.items === null;
+    if (status.items !== null) {
+      const { done, available, missing } = status.items;
+      setText(items.value, count(done));
+      const of = available === null ? "" : `of ${count(available)}`;
+      setText(items.more, [of, missing ? `${things(missing, "pair")} missing` : ""].filter(Boolean).join("; "));
+    }
     const running = status.state === "running";
     const forecast = running && status.remaining !== null;
     setText(remaining.value, forecast ? `about ${count(Math.round(status.remaining))}` : running ? "-" : "none");

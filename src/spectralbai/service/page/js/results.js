@@ -10,6 +10,7 @@ export function resultsPart(name) {
   const { table, body } = tableOf("compact", "The newest results", [
     heading("Result", "number"),
     heading("Option"),
+    heading("Item", "item"),
     heading("Outcome", "number"),
     heading("Told"),
     heading("By", "narrow"),
@@ -29,6 +30,7 @@ export function resultsPart(name) {
       { role: "row" },
       cell("number muted", String(each.number)),
       cell("wide", label(each.label)),
+      cell("item", label(each.item ?? "-")),
       cell("number strong", plain(each.outcome)),
       el("td", { role: "cell", class: "muted nowrap", title: date(each.told) }),
       cell("muted narrow", label(each.worker || each.origin || "-")),
@@ -41,13 +43,14 @@ export function resultsPart(name) {
     update(told) {
       none.hidden = told.length > 0;
       table.hidden = told.length === 0;
+      table.classList.toggle("on-items", told.some((each) => each.item !== null));
       reconcile(
         body,
         told,
         (each) => each.number,
         row,
         (made, each) => {
-          setText(made.children[3], apart(each.told));
+          setText(made.children[4], apart(each.told));
           setAttribute(made, "data-number", each.number);
         },
       );

@@ -6,6 +6,7 @@ import { busyButton, confirm } from "./dialogs.js";
 import { el, label, sentence, setText } from "./dom.js";
 import { stateOf, things } from "./format.js";
 import { graphPart } from "./graph.js";
+import { itemsPart } from "./items.js";
 import { stateWord } from "./list.js";
 import { listen, paced } from "./live.js";
 import { announce, notice, noticeOfRefresh, noticeThere } from "./notices.js";
@@ -37,6 +38,7 @@ export function studyView(name) {
   const compare = comparePart({ name, onControl: () => refresh(true) });
   const results = resultsPart(name);
   const tickets = ticketsPart({ onAbandon: abandon });
+  const items = itemsPart(name);
   const facts = factsPart();
   const saved = [
     busyButton("Report", report, { title: "Download the report, a page with pictures (HTML)" }),
@@ -46,6 +48,9 @@ export function studyView(name) {
     busyButton("Results", () => download(pathOf(name, "/results.csv"), "results.csv"), {
       title: "Download the results as a table (CSV)",
     }),
+    busyButton("Table", () => download(pathOf(name, "/table.csv"), "table.csv"), {
+      title: "Download the outcomes of options on items, a row for each option (CSV)",
+    }),
   ];
   const note = mayWrite()
     ? null
@@ -54,6 +59,7 @@ export function studyView(name) {
     "div",
     { class: "stack", hidden: true },
     progress.element,
+    items.element,
     el("div", { class: "pair" }, race.element, graph.element),
     options.element,
     compare.element,
@@ -103,6 +109,7 @@ export function studyView(name) {
     status = now;
     showAnswer();
     body.hidden = false;
+    saved.at(-1).hidden = status.items === null;
     progress.update(status);
     options.update(status);
     compare.update(status);
@@ -120,8 +127,13 @@ export function studyView(name) {
     if (gone) return;
     const [at, shown] = [status, drawn()];
     try {
-      const [history, told] = await Promise.all([get(pathOf(name, "/history")), results.read()]);
+      const [history, told, outcomes] = await Promise.all([
+        get(pathOf(name, "/history")),
+        results.read(),
+        at.items === null ? null : items.read(),
+      ]);
       if (gone) return;
+      items.update(outcomes, at);
       race.update(history, at);
       results.update(told, at);
       if (at.n_arms !== known.arms) await graph.read(name);
@@ -314,6 +326,7 @@ export function studyView(name) {
     clearInterval(clock);
     stopListening();
     race.close();
+    items.close();
   }
   refresh();
   return {

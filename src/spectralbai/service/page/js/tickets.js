@@ -9,6 +9,7 @@ const MOST = 50;
 export function ticketsPart({ onAbandon }) {
   const { table, body } = tableOf("compact", "Trials under way, one ticket each", [
     heading("Option"),
+    heading("Item", "item"),
     heading("Worker", "narrow"),
     heading("Given", "narrow"),
     heading("Lapses"),
@@ -42,6 +43,7 @@ export function ticketsPart({ onAbandon }) {
       "tr",
       { role: "row" },
       cell("wide", label(ticket.label)),
+      cell("item", label(ticket.item ?? "-")),
       cell("muted narrow", label(ticket.worker || "-")),
       el("td", { role: "cell", class: "muted nowrap narrow", title: date(ticket.issued) }),
       el("td", { role: "cell", class: "muted nowrap", title: date(ticket.expires) }),
@@ -58,6 +60,7 @@ export function ticketsPart({ onAbandon }) {
       const shown = tickets.slice(-MOST).reverse();
       none.hidden = shown.length > 0;
       table.hidden = shown.length === 0;
+      table.classList.toggle("on-items", shown.some((each) => each.item !== null));
       more.hidden = tickets.length <= MOST;
       setText(more, `And ${count(tickets.length - shown.length)} more.`);
       reconcile(
@@ -66,8 +69,8 @@ export function ticketsPart({ onAbandon }) {
         (each) => each.ticket,
         row,
         (made, each) => {
-          setText(made.children[2], apart(each.issued));
-          setText(made.children[3], apart(each.expires));
+          setText(made.children[3], apart(each.issued));
+          setText(made.children[4], apart(each.expires));
         },
       );
     },
