@@ -11,6 +11,7 @@ from spectralbai.text.wording import as_time
 
 if TYPE_CHECKING:
     from spectralbai.journal.definition import Definition, Goal
+    from spectralbai.journal.events import ResultsVoided
     from spectralbai.policy import State
     from spectralbai.verdict import Verdict
 
@@ -109,6 +110,8 @@ class Snapshot:
     """Number of failed trials, by arm."""
     joins: tuple[int, ...]
     """Number of results each time that arms joined."""
+    corrections: tuple[ResultsVoided, ...] = ()
+    """The corrections of results."""
 
 
 @dataclass(frozen=True)

@@ -269,6 +269,31 @@ class OptionsJoined(OptionsChanged):
         replay.join(self)
 
 
+@dataclass(frozen=True)
+class ResultsVoided(OptionsChanged):
+    """Results turned out to be wrong: those of an origin, such as a day, or of a ticket. They stay in the log, and the
+    state is folded again without them or, if the right outcome of a ticket is known, with that."""
+
+    kind = "voided"
+
+    origin: str | None = None
+    ticket: str | None = None
+    outcome: float | None = None
+    """The right outcome of the ticket; None if its result is taken out."""
+    reason: str = ""
+
+    def concerns(self, result: Told, origin: str | None) -> bool:
+        """Returns whether a result of this origin is one of them."""
+        return result.ticket == self.ticket if self.ticket is not None else origin == self.origin
+
+    def apply(self, replay: Replay) -> None:
+        replay.void(self)
+
+    def enter(self, rows: NewRows, time: float) -> None:
+        super().enter(rows, time)
+        rows.void(self.origin, self.ticket, self.outcome, time)
+
+
 class KnownPair(NamedTuple):
     """The outcome of an arm on an item, known without a trial."""
 
@@ -317,6 +342,7 @@ KINDS: dict[str, type[Event]] = {
         BlockClosed,
         OptionWithdrawn,
         OptionsJoined,
+        ResultsVoided,
         PairsKnown,
         StudyStopped,
     )

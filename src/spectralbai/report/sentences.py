@@ -99,7 +99,7 @@ def _running(status: Status) -> str:
 
 
 def _ended(status: Status) -> str:
-    by_budget = status.budget is not None and status.results >= status.budget and not status.by_hand
+    by_budget = status.budget is not None and status.results + status.void >= status.budget and not status.by_hand
     how = "Stopped by hand" if status.by_hand else "Ended"
     when = "with the budget" if by_budget else f"on {in_full(status.until or '')}"
     ended = f"{how} {when}, after {in_words(status.results, 'result')}, without a decision."
@@ -156,6 +156,12 @@ def advice_of(status: Status) -> Iterator[str]:
             "Results of different times differ by more than noise. The decision compares options tried at the same "
             "time, so its risk holds as long as the best option stays best; but estimates are averages over time, of "
             "which the intervals say nothing certain."
+        )
+    if status.corrected:
+        names = ", ".join(dict.fromkeys(f'"{each}"' for each in status.corrected[-MOST_NAMED:]))
+        yield (
+            f"Results were corrected or taken out ({names}). The risk holds if that was done without regard to how "
+            "options compare; the log keeps what was told before."
         )
     if status.state != "running":
         return

@@ -131,6 +131,10 @@ class Status:
     """Label of the recommended arm: the answer if the study has decided, otherwise what it would answer now; None
     before there is an estimate, and if the data contradict R."""
     results: int
+    void: int
+    """Number of results that were taken out because they were wrong; the budget counts them, and `results` does not."""
+    corrected: tuple[str, ...]
+    """What was corrected or taken out: origins, such as days, and tickets, in the order of the corrections."""
     budget: int | None
     """Number of trials after which the study ends, if there is a limit."""
     until: str | None
@@ -356,6 +360,7 @@ class Status:
                 **{field.name: d[field.name] for field in fields(cls)},
                 "R": tuple(map(number, R)) if isinstance(R, list) else R,
                 "verdict": Verdict.from_dict(d["verdict"]),
+                "corrected": tuple(d["corrected"]),
                 "items": None if d["items"] is None else ItemsStatus.from_dict(d["items"]),
                 "arms": tuple(ArmStatus.from_dict(each) for each in d["arms"]),
                 "pending": tuple(Ticket.from_dict(each) for each in d["pending"]),

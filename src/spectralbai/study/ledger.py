@@ -34,7 +34,7 @@ from sqlalchemy.exc import IntegrityError
 from spectralbai.errors import Conflict, NotFound, StorageError
 from spectralbai.journal.definition import Definition, Goal, is_over
 from spectralbai.journal.entries import Result, Ticket
-from spectralbai.journal.events import KINDS, BlockClosed, Entry, OptionsJoined, defined_by
+from spectralbai.journal.events import KINDS, BlockClosed, Entry, OptionsJoined, ResultsVoided, defined_by
 from spectralbai.journal.fold import Fold, Queue
 from spectralbai.journal.records import NewRows
 from spectralbai.study.schema import events, observations, states, studies, tickets
@@ -224,9 +224,11 @@ class Ledger:
         self._insert(events, map(_row, entries))
         self._insert(tickets, rows.tickets.values(), abandoned=None, failed=None, result=None)
         self._insert(observations, rows.results)
+        for origin, ticket, outcome, _ in rows.voids:
+            self._void(origin, ticket, outcome, before.results)
         self._change_tickets(rows.changes)
         revision = before.revision + len(entries)
-        after = before._replace(revision=revision, results=before.results + len(rows.results))
+        after = before._replace(revision=revision, results=rows.told)
         columns: dict[str, Any] = {}
         if definition is not None:
             after = after._replace(defined=revision)
@@ -247,6 +249,17 @@ class Ledger:
         if columns:
             self.update(**columns)
         return after
+
+    def _void(self, origin: str | None, ticket: str | None, outcome: float | None, last: int) -> None:
+        """Removes the results of an origin or a ticket, up to number `last`, or corrects the outcome; the log keeps
+        what was told."""
+        told = observations.c
+        own = (told.study == self._id) & (told.number <= last)
+        these = own & (told.origin == origin if ticket is None else told.ticket == ticket)
+        if outcome is None:
+            self._connection.execute(delete(observations).where(these))
+        else:
+            self._connection.execute(update(observations).where(these).values(outcome=outcome))
 
     def _missing(self, state: State) -> int | None:
         """Returns how many results the oldest block of a state misses, with those told since; None if none is open."""
@@ -299,6 +312,11 @@ class Ledger:
         """Returns the number of results each time that options joined."""
         log = self.log([OptionsJoined.kind], bulk=False)
         return tuple(entry.event.results for entry in log if isinstance(entry.event, OptionsJoined))
+
+    def voided(self) -> tuple[ResultsVoided, ...]:
+        """Returns the corrections of results."""
+        log = self.log([ResultsVoided.kind], bulk=False)
+        return tuple(entry.event for entry in log if isinstance(entry.event, ResultsVoided))
 
     def definition(self) -> Definition:
         """Returns the definition of the study, with its earlier definitions if options have joined."""

@@ -29,7 +29,7 @@ from spectralbai.report.by_items import MOST_ITEMS
 from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.report import Report
 from spectralbai.report.statement import Statements
-from spectralbai.study import changes, telling, traffic
+from spectralbai.study import changes, corrections, telling, traffic
 from spectralbai.study.asking import give
 from spectralbai.study.ledger import Ledger, Mark, StoredState, find_marks, insert_study
 from spectralbai.study.pairs import table_of
@@ -252,6 +252,30 @@ class Study(Closing):
         """
         return traffic.tell_counts(self._upkeep, counts, check_words("id", id, 200), past)
 
+    def void(
+        self, id: str | None = None, *, ticket: Ticket | str | None = None, reason: str = "", only_say: bool = False
+    ) -> str:
+        """Takes wrong results out: the counts or past results with this `id`, or the result of a `ticket`; returns what
+        that changes, in words. With `only_say` nothing is changed.
+
+        The state is computed again without them: bets on them are gone, options that only these eliminated come back,
+        and a decision may be revoked. The log keeps what was told. The risk of each answer stays delta if results are
+        taken out, or corrected, without regard to how options compare (theory, section 20).
+        """
+        if (id is None) == (ticket is None):
+            raise InvalidInput("`id` or `ticket` is needed, and not both: which results are wrong")
+        origin = None if id is None else check_words("id", id, 200)
+        return corrections.void(self._upkeep, origin, None if ticket is None else _id(ticket), reason, only_say)
+
+    def correct(self, ticket: Ticket | str, outcome: float, *, reason: str = "", only_say: bool = False) -> str:
+        """Corrects the outcome of a ticket; returns what that changes. What `void` says holds here, too."""
+        return corrections.correct(self._upkeep, _id(ticket), outcome, reason, only_say)
+
+    def correct_counts(self, counts: CountRows, id: str, *, reason: str = "", only_say: bool = False) -> str:
+        """Replaces the counts told as `id` by the right ones, which count as told now; returns what that changes. What
+        `void` says holds here, too. It is safe to repeat."""
+        return corrections.correct_counts(self._upkeep, check_words("id", id, 200), counts, reason, only_say)
+
     def withdraw(self, label: str) -> bool:
         """Takes an option out of the study, perhaps because it is out of stock or unsafe; returns whether it was in.
 
@@ -444,7 +468,12 @@ class Study(Closing):
             verdicts=tuple(ledger.verdicts(bulk=accounts)),
             failures=ledger.failures(),
             joins=ledger.joins(),
+            corrections=ledger.voided(),
         )
+
+
+def _id(ticket: Ticket | str) -> str:
+    return check_words("ticket", ticket.id if isinstance(ticket, Ticket) else ticket, 100)
 
 
 def _shuffled(instance: Instance, items: Sequence[str] | None, seed: int | None) -> tuple[str, ...] | None:

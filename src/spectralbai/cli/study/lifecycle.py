@@ -12,7 +12,7 @@ from typer import Argument, Option
 
 from spectralbai.checks import check_amount
 from spectralbai.cli.extensions import Import
-from spectralbai.cli.files import InstanceFile, read_instance, read_names
+from spectralbai.cli.files import InstanceFile, read_instance, read_names, read_table
 from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, open_study, read_time
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
@@ -107,6 +107,84 @@ def withdraw(
         words = study.status().answer
     answer(as_json, {"withdrawn": label, "new": new}, f'withdrawn: "{label}"' if new else f'"{label}" was out already')
     typer.echo(words, err=True)
+
+
+def void(
+    name: Name,
+    ticket: Annotated[str | None, Argument(help="The ticket whose result is wrong.", metavar="TICKET")] = None,
+    id_: Annotated[
+        str | None,
+        Option("--id", help="Instead: the counts or past results of this name, such as a day.", metavar="TEXT"),
+    ] = None,
+    reason: Annotated[str, Option(help="Why, for the log.", metavar="TEXT")] = "",
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+    modules: Import = None,
+) -> None:
+    """Takes wrong results out of a study.
+
+    The study is computed again without them; what that changes is said before. The log keeps them. The risk stays what
+    it is if results are taken out without regard to how options compare.
+    """
+    with open_study(name, storage) as study:
+        with progress("computing without them"):
+            words = study.void(id_, ticket=ticket, reason=reason, only_say=True)
+        _agree(words, yes)
+        with progress("taking them out"):
+            words = study.void(id_, ticket=ticket, reason=reason)
+        answer(as_json, {"changes": words}, words)
+
+
+def correct(
+    name: Name,
+    first: Annotated[
+        str, Argument(help="The ticket, or with --id the CSV of its right counts.", metavar="TICKET|FILE")
+    ],
+    outcome: Annotated[float | None, Argument(help="The right outcome of the ticket.", metavar="OUTCOME")] = None,
+    id_: Annotated[
+        str | None, Option("--id", help="Correct the counts of this name, such as a day.", metavar="TEXT")
+    ] = None,
+    reason: Annotated[str, Option(help="Why, for the log.", metavar="TEXT")] = "",
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+    modules: Import = None,
+) -> None:
+    """Corrects the outcome of a ticket, or the counts of a day.
+
+    What that changes is said before, as by void; the log keeps what was told. Right counts are told anew, under the
+    same name.
+    """
+    from functools import partial
+
+    from spectralbai.inputs.table import counts_from
+
+    if (id_ is None) == (outcome is None):
+        raise InvalidInput("give a ticket and its right outcome, or --id NAME and a file with the right counts")
+    with open_study(name, storage) as study:
+        if id_ is None:
+            make = partial(study.correct, first, float(outcome or 0.0), reason=reason)
+        else:
+            with read_table(first) as table:
+                rows = counts_from(table, study.definition.instance.labels)
+            make = partial(study.correct_counts, rows, id_, reason=reason)
+        with progress("computing what changes"):
+            words = make(only_say=True)
+        _agree(words, yes)
+        with progress("correcting"):
+            words = make()
+        answer(as_json, {"changes": words}, words)
+
+
+def _agree(words: str, yes: bool) -> None:
+    """Says what a correction changes, and asks whether to make it, unless it is agreed to already."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"{words} Nothing was changed; repeat with --yes to do it")
+    typer.echo(words, err=True)
+    typer.confirm("Do it?", abort=True, err=True)
 
 
 def join(
