@@ -36,6 +36,7 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.items
+	$(BIN)/python -m benchmarks.search
 
 verify: verify-risk verify-intervals verify-plans verify-kills verify-service
 
@@ -56,6 +57,7 @@ verify-plans: $(READY)
 verify-kills: $(READY)
 	$(BIN)/python -m verification.kills
 	$(BIN)/python -m verification.study
+	$(BIN)/python -m verification.pick
 
 verify-service: $(BENCH)
 	$(BIN)/python -m verification.service
@@ -68,7 +70,7 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "error: Python 3.11 or later is needed, this is " + sys.version.split()[0] + "; try make PYTHON=python3.12")'
 	@echo "Creating the environment in $(VENV), which takes a minute or two ..."
 	@$(PYTHON) -m venv --without-pip $(VENV)
-	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[plot,cluster,study,serve,dev]'
+	@$(PYTHON) -m pip --python $(BIN)/python install -q --disable-pip-version-check -c constraints.txt -e '.[plot,cluster,study,serve,sklearn,dev]'
 	@touch $@
 	@echo "The environment is ready."
 

@@ -32,6 +32,9 @@ from spectralbai.stopping.accounts import (
 from spectralbai.stopping.betting import EliminationReading, LeaderReading
 from tests.graphs import GRAPHS
 
+NOBODY = np.zeros(3, dtype=bool)
+"""Nobody has led."""
+
 
 def beliefs(mu: Sequence[float] = (0.0, 0.0, 0.0), chances: Sequence[float] = ()) -> Outlook:
     """Returns beliefs with this estimate and these probabilities of being best."""
@@ -147,7 +150,7 @@ def test_what_a_leader_proved_holds_for_that_leader_only() -> None:
     assert (now[1:] < 0.0).all() and (peak[1:] > math.log(50)).all(), "final, though the wealth is gone"
     assert poor.wealth(1)[1].max() < 1e-12 and poor.wealth(2)[1].max() < 1e-12
 
-    accounts = Accounts(Account.opened(3), Account.opened(1), poor)
+    accounts = Accounts(Account.opened(3), Account.opened(1), poor, NOBODY)
     everyone = np.ones((3, 3), dtype=bool)
     reading = LeaderReading(1, accounts, beliefs(chances=[0.1, 0.8, 0.1]), everyone)
     assert reading.decided(0.05) and reading.recommended(0.05) == 0, "the arm that beat all, not the most promising"
@@ -160,7 +163,7 @@ def test_what_a_leader_proved_holds_for_that_leader_only() -> None:
 
 
 def test_nobody_needs_to_beat_an_arm_that_cannot_be_better_by_the_tolerance() -> None:
-    accounts = Accounts(Account.opened(3), Account.opened(1), Leaders.opened(3))
+    accounts = Accounts(Account.opened(3), Account.opened(1), Leaders.opened(3), NOBODY)
     possible = np.array([[True, False, True], [False, True, False], [True, True, True]])
     reading = LeaderReading(0, accounts, beliefs(chances=[0.5, 0.3, 0.2]), possible)
     assert reading.decided(0.1) and reading.recommended(0.1) == 1
@@ -168,7 +171,7 @@ def test_nobody_needs_to_beat_an_arm_that_cannot_be_better_by_the_tolerance() ->
 
 
 def test_of_several_right_answers_the_one_with_the_best_estimate_is_given_not_the_one_least_known() -> None:
-    accounts = Accounts(Account.opened(3), Account.opened(1), Leaders.opened(3))
+    accounts = Accounts(Account.opened(3), Account.opened(1), Leaders.opened(3), NOBODY)
     nobody = np.zeros((3, 3), dtype=bool)
     reading = LeaderReading(0, accounts, beliefs(mu=[0.4, 0.6, 0.5], chances=[0.2, 0.1, 0.7]), nobody)
     assert reading.decided(0.1) and reading.recommended(0.1) == 1
@@ -210,16 +213,16 @@ def peaks(*wealth: float) -> Account:
 
 def test_arms_not_eliminated_are_candidates_and_the_last_one_is_the_answer() -> None:
     fine = peaks(1.0)
-    reading = EliminationReading(1, Accounts(peaks(3.0, 150.0, 20.0), fine, None), beliefs(mu=[0.0, 9.0, 1.0]))
+    reading = EliminationReading(1, Accounts(peaks(3.0, 150.0, 20.0), fine, None, NOBODY), beliefs(mu=[0.0, 9.0, 1.0]))
     assert reading.candidates(0.01).tolist() == [0, 2]
     assert not reading.decided(0.01)
     assert reading.recommended(0.01) == 2, "an eliminated arm is not recommended, however good it looks"
     assert reading.candidates(0.05 * (1 + 1e-12)).tolist() == [0] and reading.decided(0.05 * (1 + 1e-12))
     assert reading.least_beaten(0.05) == pytest.approx((math.log(20), math.log(20)))
     np.testing.assert_allclose(reading.lacking(0.01), [math.log(100 / 3) + 1, 0, math.log(100 / 20) + 1])
-    nobody = EliminationReading(1, Accounts(peaks(30.0, 30.0, 30.0), fine, None), beliefs())
+    nobody = EliminationReading(1, Accounts(peaks(30.0, 30.0, 30.0), fine, None, NOBODY), beliefs())
     assert not nobody.consistent(0.1) and not nobody.decided(0.1) and nobody.recommended(0.1) == 1
-    refuted = EliminationReading(0, Accounts(peaks(1.0, 30.0, 30.0), peaks(11.0), None), beliefs())
+    refuted = EliminationReading(0, Accounts(peaks(1.0, 30.0, 30.0), peaks(11.0), None, NOBODY), beliefs())
     assert refuted.consistent(0.05) and not refuted.consistent(0.1) and not refuted.decided(0.1)
 
 

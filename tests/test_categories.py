@@ -282,7 +282,7 @@ def test_arms_that_stood_in_for_the_leader_have_led() -> None:
     block = Block(np.array([0, 1, 2, 5, 6]), np.array([9.0, 9, 9, -9, -9]), data, 0)
     rule = sb.stopping.RULES["betting"]
     after = rule.observe(rule.start(problem), block, Evidence(problem, data, 0, 0.0))
-    assert isinstance(after, Accounts) and after.led is not None
+    assert isinstance(after, Accounts)
     assert np.flatnonzero(after.led).tolist() == [0, 1, 2], "the arms of its category that the block pulled"
     assert after.arms.peak[7] > 2.0
     undone = after.without(1)
@@ -291,7 +291,7 @@ def test_arms_that_stood_in_for_the_leader_have_led() -> None:
 
     lone = Block(np.array([0, 5, 6]), np.array([9.0, -9, -9]), data, 0)
     after = rule.observe(rule.start(problem), lone, Evidence(problem, data, 0, 0.0))
-    assert isinstance(after, Accounts) and after.led is not None and np.flatnonzero(after.led).tolist() == [0]
+    assert isinstance(after, Accounts) and np.flatnonzero(after.led).tolist() == [0]
 
 
 # The tight null.

@@ -295,7 +295,7 @@ def test_the_storage_may_come_from_the_environment(
         (("import", "x", "cut.json"), "cut.json: line 1, column"),
         (
             ("import", "x", "instance.json"),
-            'error: the format of an exported study must be "spectralbai-export/5", got',
+            'error: the format of an exported study must be "spectralbai-export/6", got',
         ),
         (("import", "x", "cut.json", "--origin", "x"), "--origin is for past results in a CSV file"),
         (
@@ -327,7 +327,7 @@ def test_bad_input_is_one_sentence_and_changes_nothing(
         "fine.csv": "label,trials,successes\nplain,2,1\n",
     }.items():
         (folder / name).write_text(text)
-    (folder / "cut.json").write_text('{"format": "spectralbai-export/5", "na')
+    (folder / "cut.json").write_text('{"format": "spectralbai-export/6", "na')
     ticket = study("ask", "pages").stdout.split()[0]
     before = study("export", "pages").stdout
     files = sorted(folder.rglob("*"))
@@ -461,6 +461,7 @@ def test_every_command_has_help_and_json_where_it_answers() -> None:
         "import",
         "delete",
         "upgrade",
+        "check",
     }
     for name in set(names) - {"export"}:  # which prints JSON anyway
         assert "as_json" in names[name].callback.__annotations__

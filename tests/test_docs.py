@@ -19,6 +19,7 @@ import spectralbai.plot
 import spectralbai.plugins
 import spectralbai.policy
 import spectralbai.sampling
+import spectralbai.sklearn
 import spectralbai.stopping
 import spectralbai.study
 from docs.tools.notebook import run
@@ -32,6 +33,7 @@ MODULES = {
     "instances": sb.instances.KINDS,
     "simulate": ("Run", "Trace", "replay", "run", "trace", "watch", "watch_many", "watch_table"),
     "picking": sb.picking.__all__,
+    "sklearn": sb.sklearn.__all__,
     "study": sb.study.__all__,
 }
 PUBLIC = sorted(

@@ -161,9 +161,11 @@ def errors(policy: Policy, lead: float, drift: Drift, runs: int, samples: int) -
             if not arms.size:
                 break
             state = policy.tell(state, arms, tape.read(arms, blocks))
-        accounts = state.stopping["betting"]
-        assert isinstance(accounts, Accounts)
-        count += bool(accounts.arms.peak[0] >= -math.log(DELTA))
+            accounts = state.stopping["betting"]
+            assert isinstance(accounts, Accounts)
+            if accounts.arms.peak[0] >= -math.log(DELTA):
+                count += 1
+                break
     return count
 
 

@@ -119,9 +119,7 @@ def test_new_accounts_start_at_what_withdrawals_have_left_of_1_and_the_others_go
     after = before.grown(5, True)
     np.testing.assert_array_equal(after.arms.wealth[:3], before.arms.wealth)
     np.testing.assert_array_equal(after.arms.peak, [4, 4, 4, 0, 0])
-    assert (
-        (after.arms.wealth[3:] == 0).all() and after.led is not None and after.led.tolist() == [True] * 3 + [False] * 2
-    )
+    assert (after.arms.wealth[3:] == 0).all() and after.led.tolist() == [True] * 3 + [False] * 2
     assert after.leaders is not None
     for leader in (0, 2, 4):
         now, peak = after.leaders.wealth(leader)
@@ -263,7 +261,7 @@ def test_the_account_against_R_goes_on_where_the_new_problem_implies_the_old_one
     assert not sb.Problem(*NEW["categories"]).implies(categories), "a larger R"
     assert not sb.Problem(NEW["categories"][0], [0.2, 0.2, 0.0, 0.0]).implies(sb.Problem(OLD["categories"][0], 0.3))
 
-    memory = Accounts(Account.opened(5), Account(np.zeros(1), np.ones(1), np.ones(1)), None)
+    memory = Accounts(Account.opened(5), Account(np.zeros(1), np.ones(1), np.ones(1)), None, np.zeros(5, dtype=bool))
     rule = sb.stopping.RULES["betting"]
     assert rule.join(memory, lone, old).R is memory.R and rule.join(memory, lone, old).R_since == 0
     anew = rule.join(memory, edges, old)

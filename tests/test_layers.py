@@ -45,6 +45,7 @@ LAYERS: list[dict[str, str]] = [
         "reproduction": "the experiment of the paper",
         "campaign": "many simulated runs, kept and resumed",
         "planning": "what to expect before any trial",
+        "sklearn": "a search for scikit-learn: candidates of a grid on folds",
     },
     {
         "simulate": "one policy, one vector of means, one seed; and many, on an Executor",

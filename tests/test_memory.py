@@ -63,7 +63,7 @@ def test_every_kind_of_value_survives_json_bit_for_bit() -> None:
 
 
 def test_accounts_that_nobody_led_yet_can_be_used_after_json() -> None:
-    fresh = Accounts(Account.opened(3), Account.opened(1), Leaders.opened(3))
+    fresh = Accounts(Account.opened(3), Account.opened(1), Leaders.opened(3), np.zeros(3, dtype=bool))
     loaded = through_json(fresh)
     joined = loaded.leaders.joined(np.array([2]))
     settled = joined.settled(np.array([0.0, 0.0, 0.8]), np.zeros(3), np.zeros((1, 3)))

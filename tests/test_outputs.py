@@ -263,7 +263,7 @@ def test_a_dangling_link_is_written_through(folder: Path, run: Run) -> None:
     (folder / "place" / "x.json").symlink_to(folder / "place" / "elsewhere")
     assert run(*arguments_of(COMMANDS["export"])).code == 0
     assert (folder / "place" / "x.json").is_symlink()
-    assert json.loads((folder / "place" / "elsewhere").read_bytes())["format"] == "spectralbai-export/5"
+    assert json.loads((folder / "place" / "elsewhere").read_bytes())["format"] == "spectralbai-export/6"
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "reproduce"])

@@ -45,12 +45,24 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs a command in a process that knows nothing of this one's modules, nor of the current directory."""
+Command = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def command(warm: list[str]) -> Command:
+    """Returns a function that runs a command in a process that knows nothing of this one's modules, nor of the current
+    directory."""
+    return lambda *arguments: subprocess.run([*warm, "spectralbai", *arguments], capture_output=True, text=True)
+
+
+def cold(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Runs a command in a process of its own, which looks for packages from the beginning."""
     return subprocess.run([*START, *arguments], capture_output=True, text=True)
 
 
-def test_commands_and_worker_processes_use_rules_of_a_file_of_their_own(run: Callable[..., Any], folder: Path) -> None:
+def test_commands_and_worker_processes_use_rules_of_a_file_of_their_own(
+    run: Callable[..., Any], command: Command, folder: Path
+) -> None:
     refused = run("simulate", "campaign.toml", "--out", "results", "--jobs", "2")
     assert refused.code == 1 and 'kind "own" is unknown' in refused.stderr
     done = command("simulate", "campaign.toml", "--out", "results", "--jobs", "2", "--import", "my_rules")
@@ -138,13 +150,13 @@ class TestEntryPoints:
         return package / "entry_points.txt"
 
     def test_they_are_imported_or_called_by_commands_and_workers(self) -> None:
-        done = command("simulate", "campaign.toml", "--out", "results", "--jobs", "2")
+        done = cold("simulate", "campaign.toml", "--out", "results", "--jobs", "2")
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("added\n") and "8 runs are in results" in done.stdout
 
     def test_one_that_is_broken_is_refused_in_one_sentence(self, installed: Path) -> None:
         installed.write_text("[spectralbai]\nrules = not_there_at_all\n")
-        refused = command("compare", "results")
+        refused = cold("compare", "results")
         assert refused.returncode == 1 and refused.stderr.count("\n") == 1
         assert 'the entry point "rules = not_there_at_all" of an installed package cannot be imported' in refused.stderr
 
@@ -163,7 +175,7 @@ def gauge(folder: Path) -> Path:
 
 
 @pytest.mark.usefixtures("gauge")
-def test_noise_of_a_file_of_its_own_is_read_by_solve_and_plan() -> None:
+def test_noise_of_a_file_of_its_own_is_read_by_solve_and_plan(command: Command) -> None:
     solved = command("solve", "instance.json", "--json", "--import", "gauge")
     assert solved.returncode == 0 and json.loads(solved.stdout)["sigma"] == [1.0, 1.0, 1.0]
     refused = command("solve", "instance.json", "--json")
@@ -172,7 +184,7 @@ def test_noise_of_a_file_of_its_own_is_read_by_solve_and_plan() -> None:
     assert planned.returncode == 0 and "an error of 1" in planned.stdout
 
 
-def test_a_study_of_a_file_of_its_own_is_created_read_and_served(gauge: Path) -> None:
+def test_a_study_of_a_file_of_its_own_is_created_read_and_served(gauge: Path, command: Command) -> None:
     url = f"sqlite:///{gauge / 'studies.db'}"
     options = ("--storage", url, "--json", "--import", "gauge")
     created = command("study", "create", "a", "instance.json", *options)

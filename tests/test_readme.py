@@ -26,6 +26,7 @@ PAGES = (
     "docs/planning.md",
     "docs/studies.md",
     "docs/items.md",
+    "docs/sklearn.md",
     "docs/programs.md",
     "docs/workers.md",
     "docs/withdrawals.md",

@@ -26,11 +26,13 @@ from typing import Any
 
 import spectralbai as sb
 from verification.postgres import postgres
-from verification.workers import INSTANCE, check
+from verification.workers import INSTANCE, LISTED, check, outcome_of
 
 SPAWN = get_context("forkserver")
 SPAWN.set_forkserver_preload(["spectralbai.policy", "spectralbai.service", "verification.workers", "psycopg"])
 CLIENTS = 8
+THERE = {"there": INSTANCE, "listed": LISTED}
+"""The studies that requests are about, by name."""
 ENDLESS = ("/api/events", "/api/studies/{name}/events")
 
 
@@ -46,7 +48,7 @@ def fuzz(storage: str, requests: int, seed: int = 0) -> Counter[int]:
 
     statuses: Counter[int] = Counter()
     with sb.Studies(storage) as studies:
-        _, tickets = _prepared(studies)
+        tickets = _prepared(studies)
         server = Server(make_app(studies, limits=Limits(rate=0)), port=0)
         threading.Thread(target=server.serve_until_stopped, daemon=True).start()
         while not server.started:
@@ -58,7 +60,7 @@ def fuzz(storage: str, requests: int, seed: int = 0) -> Counter[int]:
 
         def one(case: Any) -> None:
             if "name" in (case.path_parameters or {}) and rng.random() < 0.8:
-                case.path_parameters["name"] = "there"
+                case.path_parameters["name"] = rng.choice(list(THERE))
             if isinstance(case.body, dict) and rng.random() < 0.5:
                 _make_likely(case.body, tickets, rng)
             response = case.call()
@@ -70,7 +72,7 @@ def fuzz(storage: str, requests: int, seed: int = 0) -> Counter[int]:
                 if not problem["detail"] or "\n" in problem["detail"]:
                     raise SystemExit(f"no sentence for {case.method} {case.path}: {problem}")
             if case.method == "DELETE" and response.status_code < 300:
-                tickets[:] = _prepared(studies)[1]
+                tickets[:] = _prepared(studies)
 
         quietly = settings(
             max_examples=40,
@@ -91,12 +93,16 @@ def fuzz(storage: str, requests: int, seed: int = 0) -> Counter[int]:
     return statuses
 
 
-def _prepared(studies: sb.Studies) -> tuple[sb.Study, list[str]]:
-    try:
-        study = studies.create("there", INSTANCE)
-    except sb.Conflict:
-        study = studies.open("there")
-    return study, [ticket.id for ticket in study.ask(20)]
+def _prepared(studies: sb.Studies) -> list[str]:
+    """Makes the studies that requests are about, if they are not there; returns tickets of theirs."""
+    tickets = []
+    for name, instance in THERE.items():
+        try:
+            study = studies.create(name, instance)
+        except sb.Conflict:
+            study = studies.open(name)
+        tickets += [ticket.id for ticket in study.ask(20)]
+    return tickets
 
 
 def _make_likely(body: dict[str, Any], tickets: list[str], rng: random.Random) -> None:
@@ -104,7 +110,11 @@ def _make_likely(body: dict[str, Any], tickets: list[str], rng: random.Random) -
     ticket = rng.choice(tickets) if tickets else "none"
     label = rng.choice(INSTANCE.labels)
     rows = [row for key in ("results", "rows") if isinstance(body.get(key), list) for row in body[key]]
-    likely = (("ticket", ticket), ("label", label), ("outcome", rng.random()), ("instance", _document(rng)))
+    item = str(rng.randrange(700))
+    likely = (
+        *(("ticket", ticket), ("label", label), ("outcome", rng.random()), ("instance", _document(rng))),
+        *(("item", item), ("items", rng.choice([None, {"listed": 2}, {"fresh": 2}, "fresh", ["a", "b"]]))),
+    )
     for row in (body, *rows):
         if isinstance(row, dict):
             row |= {key: value for key, value in likely if key in row}
@@ -114,7 +124,7 @@ def _make_likely(body: dict[str, Any], tickets: list[str], rng: random.Random) -
 
 def _document(rng: random.Random) -> dict[str, Any]:
     """Returns an instance, one key of which may be damaged."""
-    document = INSTANCE.as_dict()
+    document = rng.choice(list(THERE.values())).as_dict()
     if rng.random() < 0.7:
         wrong: list[Any] = [None, -1, 0, 1e308, "x", [], {}, [[0, 0, 0]], True, "\ud800", 10**30]
         document[rng.choice(list(document))] = rng.choice(wrong)
@@ -136,7 +146,7 @@ def kill(storage: str, kills: int, folder: Path, seed: int = 0) -> int:
     done = total = 0
     while done < kills:
         name, acknowledged = f"study {secrets.token_hex(4)}", folder / secrets.token_hex(4)
-        sb.Study.create(name, INSTANCE, 0.01, storage).close()
+        sb.Study.create(name, rng.choice((INSTANCE, LISTED)), 0.01, storage).close()
         service = _started(storage, port)
         log = os.open(acknowledged, os.O_APPEND | os.O_CREAT | os.O_WRONLY)
         errors: list[BaseException] = []
@@ -181,12 +191,12 @@ def _work(url: str, name: str, seed: int, log: int, errors: list[BaseException])
     import numpy as np
 
     rng = np.random.default_rng(seed)
-    assert INSTANCE.mu is not None
     try:
         study = sb.Client(url, timeout=20, patience=600).open(name)  # kills follow one another quickly
+        instance = study.definition.instance
         while tickets := study.ask(int(rng.integers(1, 4)), worker=f"client {seed}", lease=5.0):
             for ticket in tickets:
-                outcome = float(INSTANCE.mu[ticket.arm] + 0.5 * rng.standard_normal())
+                outcome = outcome_of(ticket, instance, rng)
                 study.tell(ticket, outcome)
                 os.write(log, f"{ticket.id} {outcome!r}\n".encode())
     except BaseException as error:

@@ -36,6 +36,22 @@ def work(study: sb.Study, results: int) -> None:
         told += len(tickets)
 
 
+def learners(studies: sb.Studies) -> sb.Study:
+    """Returns a study of twenty learners on the splits of data sets, half-way to its decision."""
+    names = {"option": "learner", "item": "split", "outcome": "accuracy", "cluster": "data set"}
+    table = sb.Table.from_csv(ROOT / "examples" / "accuracies.csv", **names)
+    problem = sb.Problem.bounded(
+        sb.Graph.from_edges(table.n_options, []), np.inf, tolerance=0.03, items=sb.Items.listed(table.n_items)
+    )
+    study = studies.create("learners", sb.Instance(problem, labels=table.options), 0.05, items=table.items, seed=1)
+    place = {item: number for number, item in enumerate(table.items)}
+    told = 0
+    while told < 700 and (tickets := study.ask(20, "server 1")):
+        study.tell_many([(each, float(table.outcomes[each.arm, place[each.item or ""]])) for each in tickets])
+        told += len(tickets)
+    return study
+
+
 def taken(page: Page, width: int, height: int, top: str | None = None) -> Image.Image:
     """Returns a picture of what is shown, from an element on."""
     size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600}
@@ -96,7 +112,12 @@ def main() -> None:
         page.shows(".plan", "Trials to expect")
         page.js("document.documentElement.style.scrollbarWidth = 'none'")
         page.js("document.querySelector('.bar').style.position = 'static'; document.activeElement.blur()")
-        keep(taken(page, 1000, 830, ".create > fieldset:nth-of-type(4)"), "service_plan.png")
+        keep(taken(page, 1000, 830, ".create > fieldset:nth-of-type(5)"), "service_plan.png")
+        page.driver.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        shown(page, url, learners(studies).name, "light")
+        page.js("document.querySelector('.bar').style.position = 'static'")
+        page.until(lambda: page.all(".items .shade"), "options on items")
+        keep(taken(page, 1200, 560, "[aria-labelledby=items-title]"), "service_items.png")
 
 
 if __name__ == "__main__":

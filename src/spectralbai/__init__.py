@@ -15,6 +15,7 @@ __all__ = [
     "Busy",
     "Client",
     "Conflict",
+    "Damaged",
     "Graph",
     "Instance",
     "InvalidInput",
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from spectralbai import instances, simulate
     from spectralbai.allocation import Allocation, lower_bound, solve_allocation
     from spectralbai.client import Client
-    from spectralbai.errors import Busy, Conflict, InvalidInput, NotFound, SpectralBAIError, StorageError
+    from spectralbai.errors import Busy, Conflict, Damaged, InvalidInput, NotFound, SpectralBAIError, StorageError
     from spectralbai.estimation import estimate
     from spectralbai.graph import Graph
     from spectralbai.instance import Instance
@@ -60,7 +61,7 @@ else:  # hidden from type checkers, which would otherwise accept any name
     _HOMES = {
         "allocation": ("Allocation", "lower_bound", "solve_allocation"),
         "client": ("Client",),
-        "errors": ("Busy", "Conflict", "InvalidInput", "NotFound", "SpectralBAIError", "StorageError"),
+        "errors": ("Busy", "Conflict", "Damaged", "InvalidInput", "NotFound", "SpectralBAIError", "StorageError"),
         "estimation": ("estimate",),
         "graph": ("Graph",),
         "instance": ("Instance",),

@@ -11,12 +11,15 @@ import math
 import os
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
 from numbers import Integral, Real
 from typing import Any, TypeGuard, TypeVar
 
 from spectralbai.errors import InvalidInput
 
 T = TypeVar("T")
+MOST_COMPARED = 10_000
+"""Most names that an unknown one is compared with, half a second's work."""
 LARGEST_COUNT = 10**15
 """Most trials of a budget or of counts; numbers up to here are exact as floats."""
 
@@ -27,8 +30,10 @@ def subject(name: str) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:
-    """Returns advice about an unknown name: the most similar known name, or `otherwise` if none is similar."""
-    near = difflib.get_close_matches(word, known, n=1)
+    """Returns advice about an unknown name: the most similar known name, or `otherwise` if none is similar, or if they
+    are so many that comparing takes long."""
+    names = list(islice(known, MOST_COMPARED + 1))
+    near = difflib.get_close_matches(word, names, n=1) if len(names) <= MOST_COMPARED else []
     return f'did you mean "{near[0]}"?' if near else otherwise
 
 
@@ -177,7 +182,7 @@ def arm_of(label: str, labels: Sequence[str]) -> int:
 
 def check_memory(what: str, needed: float, remedy: str) -> None:
     """Raises `InvalidInput` if `what` needs more bytes than half of the memory of this machine."""
-    installed = _memory()
+    installed, needed = _memory(), min(needed, 1e300)  # a whole number may be larger than any float
     if installed is not None and needed > installed / 2:
         raise InvalidInput(
             f"{what} would need about {needed / 1e9:,.1f} GB of memory, and this machine has "

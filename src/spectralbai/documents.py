@@ -19,7 +19,7 @@ AGAIN = "make it again with this version of spectralbai, or use the one that wro
 
 def check_format(name: str, found: Any, needed: str, remedy: str = AGAIN) -> None:
     """Raises InvalidInput unless a document has the one format of its kind that this version reads."""
-    if found != needed:
+    if not isinstance(found, str) or found != needed:
         raise InvalidInput(f'{name} must be "{needed}", got {reprlib.repr(found)}; {remedy}')
 
 

@@ -5,6 +5,7 @@
     │   ├── NotFound                        not-found: there is no study, ticket, arm or file with that name
     │   └── Conflict                        conflict: it contradicts what is recorded, or what others are doing
     └── StorageError                        broken: a database of studies cannot be read or written
+        ├── Damaged                         damaged: the records of one study are not as they were written
         └── Busy                            busy: it cannot be reached now, or others keep it locked; try again
 
 The command line translates each kind into an exit code, and the service into an HTTP status, each in one table.
@@ -95,6 +96,19 @@ class StorageError(SpectralBAIError):
     """
 
     kind = "broken"
+
+
+class Damaged(StorageError):
+    """The records of one study are not as they were written: a part cannot be read, or was changed by hand. Other
+    studies of the storage go on; `spectralbai study check` says what is wrong with this one.
+
+    Examples:
+        >>> import spectralbai as sb
+        >>> issubclass(sb.Damaged, sb.StorageError), sb.Damaged.kind
+        (True, 'damaged')
+    """
+
+    kind = "damaged"
 
 
 class Busy(StorageError):

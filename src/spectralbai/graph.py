@@ -69,6 +69,9 @@ def check_edges(
     return weight_of
 
 
+BYTES_PER_ARM = 1000
+"""Bytes that an instance and a study of it take for each arm, about."""
+
 Reader = Callable[[Mapping[str, Any], int], "Graph"]
 """Takes the object in a file and the number of arms, and returns the graph."""
 READERS: dict[str, Reader] = {}
@@ -180,7 +183,7 @@ class Graph:
 
         try:
             points = np.array(features, dtype=np.float64)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InvalidInput("`features` must be a table of numbers, one row per arm") from None
         if points.ndim != 2 or points.shape[1] == 0:
             raise InvalidInput(f"`features` must have shape (n_arms, n_features), got {points.shape}; one row per arm")
@@ -306,7 +309,8 @@ class Categories(Graph):
     """Weight of every edge."""
 
     def __init__(self, labels: Sequence[str], weight: float = 1.0) -> None:
-        if isinstance(labels, str) or not isinstance(labels, Sequence | np.ndarray):
+        one = isinstance(labels, str) or (isinstance(labels, np.ndarray) and labels.ndim == 0)
+        if one or not isinstance(labels, Sequence | np.ndarray):
             raise InvalidInput(f"`labels` must be a list of categories, one per arm, got {reprlib.repr(labels)}")
         n_arms = _check_n_arms(len(labels))
         weight = check_number("weight", weight, "a finite positive number", low=0.0, strict=True)
@@ -395,4 +399,5 @@ def usual_neighbors(n_arms: int) -> int:
 def _check_n_arms(n_arms: Any) -> int:
     if check_integer("n_arms", n_arms, 0) < 2:
         raise InvalidInput(f"`n_arms` must be at least 2, got {n_arms}; with fewer arms there is nothing to find")
+    check_memory(f"a problem of {int(n_arms):,} arms", BYTES_PER_ARM * int(n_arms), "leave arms out")
     return int(n_arms)

@@ -7,6 +7,7 @@ import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from unicodedata import category, normalize
 
 from numpy.typing import ArrayLike
 
@@ -166,9 +167,25 @@ def _check_labels(name: str, labels: Any, n_arms: int) -> tuple[str, ...]:
                 f"{entry} must be new, got {label!r}, already the label of arm {arm_of[label]}; give each arm its own"
             )
         arm_of[label] = arm
+    _check_looks(name, labels)
     if len(labels) != n_arms:
         raise InvalidInput(f"{subject(name)} must hold one label per arm, got {len(labels)} for {n_arms} arms")
     return tuple(map(str, labels))
+
+
+def _check_looks(name: str, labels: Sequence[str]) -> None:
+    """Raises InvalidInput if two labels look alike to people, written in different ways."""
+    if all(label.isascii() and label.isprintable() for label in labels):
+        return
+    arm_of: dict[str, int] = {}
+    for arm, label in enumerate(labels):
+        seen = "".join(sign for sign in normalize("NFKC", label) if category(sign) not in ("Cf", "Cc"))
+        other = arm_of.setdefault(" ".join(seen.split()), arm)
+        if other != arm:
+            raise InvalidInput(
+                f"{subject(f'{name}[{arm}]')} must look different from that of arm {other}, got {label!a} and "
+                f"{labels[other]!a}; rename one"
+            )
 
 
 def _edges_from(edges: Any, n_arms: int) -> list[tuple[int, int, float]]:

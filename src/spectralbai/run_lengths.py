@@ -9,9 +9,9 @@ from operator import ne
 from typing import Any
 
 LONG = 1000
+"""Lists with more entries than this are written as runs if that is shorter."""
 MOST = 10_000_000
 """Most entries that a list in runs may have."""
-"""Lists with more entries than this are written as runs if that is shorter."""
 
 
 def runs_of(values: Sequence[Any]) -> list[tuple[Any, int]] | None:

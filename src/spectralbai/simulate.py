@@ -136,6 +136,7 @@ def watch(
         [('betting', 0.1, 0), ('betting', 0.001, 0), ('gk16', 0.1, 0)]
     """
     problem = policy.problem
+    seed = check_integer("seed", seed, 0)
     mu = check_vector("mu", mu, problem.n_arms)  # may be rougher than R, to simulate what a wrong R leads to
     return _played(policy, Tape.of(problem, mu, seed, noise, drift), mu, max_samples)
 
@@ -191,6 +192,7 @@ def watch_table(policy: Policy, table: ArrayLike, seed: int, max_samples: int = 
     """
     problem = policy.problem
     outcomes = check_table(table, problem.n_arms)
+    seed = check_integer("seed", seed, 0)
     items, n_items = problem.items, outcomes.shape[1]
     if items is not None and items.n not in (None, n_items):
         raise InvalidInput(f"`table` must have {items.n} columns, {items.described()}, got {n_items}")

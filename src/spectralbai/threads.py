@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from functools import cache
-from threading import Lock, Thread
+from threading import TIMEOUT_MAX, Lock, Thread
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -56,7 +56,7 @@ def within(seconds: float, work: Callable[[], T]) -> T | None:
 
     thread = Thread(target=run)
     thread.start()
-    thread.join(max(seconds, 0.0))
+    thread.join(min(max(seconds, 0.0), TIMEOUT_MAX))
     waiting = False
     if errors:
         raise errors[0]

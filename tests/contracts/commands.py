@@ -64,6 +64,9 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "study status": NOBODY,
     "study list": NOBODY[1:],
     "study upgrade": NOBODY[1:],
+    "study check": NOBODY,
+    "backup": ("none/backup.db",),
+    "restore": ("none.db",),
     "study report": NOBODY,
     "study export": NOBODY,
     "study delete": (*NOBODY, "--yes"),
@@ -91,6 +94,9 @@ ANSWERED: dict[str, tuple[str, ...]] = {
     "study status": ("pages",),
     "study list": (),
     "study upgrade": (),
+    "study check": ("pages",),
+    "backup": ("backup.db",),
+    "restore": ("backup.db", "--storage", "sqlite:///restored.db"),
     "study report": ("pages",),
     "study delete": ("pages", "--yes"),
     "study import": ("copy", "exported.json"),
@@ -127,7 +133,7 @@ COMMANDS: dict[str, Command] = {" ".join(command.words): command for command in 
 def prepared(run: Run, folder: Path, command: Command) -> tuple[str, ...]:
     """Makes what the arguments that can be answered speak of, and returns them."""
     assert command.answered is not None
-    if command.words[0] == "study":
+    if command.words[0] in ("study", "backup", "restore"):
         assert run("study", "create", "pages", "instance.json").code == 0
         larger = INSTANCE | {"n_arms": 4, "mu": [0.9, 0.5, 0.6, 0.5], "labels": ["plain", "warm", "warmer", "new"]}
         (folder / "larger.json").write_text(json.dumps(larger))
@@ -135,6 +141,8 @@ def prepared(run: Run, folder: Path, command: Command) -> tuple[str, ...]:
         (folder / "scores.csv").write_text("option,q1,q2\nold,0,1\nnew,1,1\n")
     if "exported.json" in command.answered:
         assert run("study", "export", "pages", "--out", "exported.json").code == 0
+    if command.words[0] == "restore":
+        assert run("backup", "backup.db").code == 0
     if "campaign" in command.answered:
         (folder / "campaign.toml").write_text(CAMPAIGN)
         assert run("simulate", "campaign.toml", "--out", "campaign", "--jobs", "1").code == 0

@@ -232,7 +232,7 @@ def test_what_cannot_join_is_refused_and_changes_nothing(storage: str) -> None:
                 study.join(wrong)
         with pytest.raises(sb.InvalidInput, match=r"must be a spectralbai\.Instance"):
             study.join(problem)  # type: ignore[arg-type]  # what a caller may try
-        assert export_study(study) == before and before["format"] == "spectralbai-export/5"
+        assert export_study(study) == before and before["format"] == "spectralbai-export/6"
     with sb.Study.create("spent", OLD, 1e-9, storage, budget=10) as study:
         go_on(study, np.random.default_rng(7))
         with pytest.raises(sb.InvalidInput, match='the study "spent" has ended'):

@@ -273,6 +273,10 @@ def test_a_worker_that_keeps_the_row_locked_is_not_waited_for_for_ever(
         "UPDATE spectralbai_states SET revision = 7",
         "UPDATE spectralbai_events SET body = '{' WHERE kind = 'created'",
         "UPDATE spectralbai_events SET body = '{}' WHERE kind = 'created'",
+        "UPDATE spectralbai_observations SET outcome = 0.75 WHERE number = 2",
+        "UPDATE spectralbai_observations SET arm = 'x' WHERE number = 2",
+        "DELETE FROM spectralbai_observations WHERE number = 1",
+        "UPDATE spectralbai_studies SET due = 'soon'",
     ],
 )
 def test_rows_that_are_damaged_are_said_to_be(harm: str, tmp_path: Path) -> None:
@@ -282,9 +286,17 @@ def test_rows_that_are_damaged_are_said_to_be(harm: str, tmp_path: Path) -> None
     with sqlite3.connect(tmp_path / "s.db") as connection:
         connection.execute(harm)
     connection.close()
-    sentence = r'the study "a" cannot be read \(.*\); restore a copy of the storage, or an export'
-    with pytest.raises(StorageError, match=sentence), sb.Study.open("a", url) as study:
-        study.status()
+    sentence = r'the study "a" cannot be read \(.*\); spectralbai study check says more; restore a backup or an export'
+    for _ in range(2):
+        with pytest.raises(sb.Damaged, match=sentence), sb.Study.open("a", url) as study:
+            study.status()
+            study.recent()
+    with sb.Studies(url) as opened:
+        opened.create("b", INSTANCE).ask()
+        assert [each.state for each in opened.list()] == ["damaged", "running"]
+        assert not opened.check("a").sound and opened.check("b").sound
+        opened.delete("a")
+        assert [each.name for each in opened.list()] == ["b"]
 
 
 def test_an_acknowledgement_that_was_lost_is_made_up_for_by_a_retry(

@@ -64,8 +64,8 @@ def test_results_are_a_table(exported: tuple[dict[str, Any], dict[str, Any]], pl
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (["format"], "spectralbai-export/9", "must be \"spectralbai-export/5\", got 'spectralbai-export/9'"),
-        (["format"], "spectralbai-export/4", "must be \"spectralbai-export/5\", got 'spectralbai-export/4'"),
+        (["format"], "spectralbai-export/9", "must be \"spectralbai-export/6\", got 'spectralbai-export/9'"),
+        (["format"], "spectralbai-export/5", "must be \"spectralbai-export/6\", got 'spectralbai-export/5'"),
         (["name"], "a\nb", "`name` must be one line"),
         (["events"], None, "$.events must be a list of events"),
         (["events", 0], 7, "$.events[0]: an event must be an object"),

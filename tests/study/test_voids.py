@@ -134,8 +134,14 @@ def test_the_commands_say_what_changes_before_they_do_it(
         done = run("study", "correct", "pages", "--id", "Monday", "right.csv", "--yes")
         assert done.code == 0 and '200 trials of "Monday" are told in their place' in done.stdout
         assert study.status().results == 200
+        tickets = study.ask(20)
+        study.tell_many((each, 0.0) for each in tickets)
+        assert run("study", "correct", "pages", tickets[0].id, "1", "--yes").code == 0
+        assert run("study", "void", "pages", tickets[1].id, "--yes").code == 0
+        checked = run("study", "check", "pages")
+        assert checked.code == 0, checked.stderr
         assert run("study", "void", "pages", "--id", "Monday", "--yes").code == 0
-        assert study.status().results == 0
+        assert study.status().results == len(tickets) - 1
         assert run("study", "correct", "pages", "x").code == 1
 
 

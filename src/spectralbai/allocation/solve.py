@@ -69,6 +69,10 @@ BY_CATEGORY_ABOVE = 500
 """With more arms in categories than this, the solver works by category; with fewer, matrices take seconds at most."""
 
 
+LARGEST_GAP = 1e100
+"""Largest difference of means, in standard deviations, whose square and its multiples are numbers."""
+
+
 def solve_allocation(
     problem: Problem,
     mu: ArrayLike,
@@ -104,6 +108,10 @@ def solve_allocation(
             "together; leave out `items`, or use simulate.replay"
         )
     mu = problem.check_smooth(mu)
+    if float(mu.max()) / 2 - float(mu.min()) / 2 > LARGEST_GAP * float(problem.sigma.min()):
+        raise InvalidInput(
+            f"`mu` must have differences below {LARGEST_GAP:g} times sigma, got {mu.min():g} and {mu.max():g}"
+        )
     tol = check_number("tol", tol, "a positive relative gap, such as 1e-6", low=0.0, strict=True)
     if not isinstance(solver, Solver) and (not isinstance(solver, str) or solver not in SOLVERS):
         raise InvalidInput(f"`solver` must be a Solver or one of {', '.join(SOLVERS)}, got {solver!r}")

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 
 from spectralbai import __version__
 from spectralbai.cli import process
+from spectralbai.cli.backup import backup, restore
 from spectralbai.cli.compare import compare
 from spectralbai.cli.instance import instance
 from spectralbai.cli.pick import pick
@@ -30,7 +31,7 @@ from spectralbai.cli.work import saying_that_it_compiles
 from spectralbai.errors import SpectralBAIError
 
 REFUSED = 1
-EXIT_CODES = {"refused": REFUSED, "not-found": REFUSED, "conflict": REFUSED, "broken": REFUSED, "busy": REFUSED}
+EXIT_CODES = dict.fromkeys(("refused", "not-found", "conflict", "broken", "damaged", "busy"), REFUSED)
 """Exit code for each kind of error (`spectralbai.errors`)."""
 
 
@@ -57,7 +58,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (pick, instance, plan, solve, reproduce, simulate, compare, plot):
+for command in (pick, instance, plan, solve, reproduce, simulate, compare, plot, backup, restore):
     app.command()(command)
 app.add_typer(study, name="study")
 app.add_typer(serve, name="serve")

@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from spectralbai.errors import Busy, Conflict, InvalidInput, NotFound, SpectralBAIError, StorageError
+from spectralbai.errors import Busy, Conflict, Damaged, InvalidInput, NotFound, SpectralBAIError, StorageError
 
 KINDS: dict[str, type[SpectralBAIError]] = {
     "refused": InvalidInput,
@@ -22,6 +22,7 @@ KINDS: dict[str, type[SpectralBAIError]] = {
     "conflict": Conflict,
     "busy": Busy,
     "broken": StorageError,
+    "damaged": Damaged,
     "unexpected": StorageError,
 }
 """The exception to raise for each kind of problem; for kinds not listed it is `InvalidInput`."""
@@ -38,7 +39,9 @@ class Transport:
         parts = urlsplit(url if isinstance(url, str) else "")
         if parts.scheme not in ("http", "https") or not parts.hostname or parts.username or parts.query:
             raise InvalidInput(f"`url` must be the address of a service, such as http://127.0.0.1:8000, got {url!r}")
-        if token is not None and (not token.isascii() or not token.isprintable() or " " in token):
+        if token is not None and (
+            not isinstance(token, str) or not token.isascii() or not token.isprintable() or " " in token
+        ):
             raise InvalidInput("`token` must be a token that spectralbai serve token create printed")
         try:
             self._port = parts.port

@@ -9,6 +9,7 @@ from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.lapack import dtrtri
 
 from spectralbai.arrays import Indices, Mask, Matrix, Vector
+from spectralbai.graph import laplacian_of
 from spectralbai.problem import Problem
 from spectralbai.spectral import Components, decompose
 from spectralbai.spectral.large_components import LARGE
@@ -55,11 +56,8 @@ def _factorised(to: Components) -> Matrix | None:
     place = np.zeros((to.order.size, to.rank))
     for c in np.flatnonzero(to.sizes > 1).tolist():
         first, size, edges = to.offsets[c], int(to.sizes[c]), slice(to.edge_offsets[c], to.edge_offsets[c + 1])
-        a, b = (to.ends[edges] - first).T
-        laplacian = np.zeros((size, size))
-        laplacian[a, b] = laplacian[b, a] = -to.weights[edges]
-        total = -laplacian.sum(axis=0)
-        np.fill_diagonal(laplacian, total)
+        laplacian = laplacian_of(size, to.ends[edges] - first, to.weights[edges]).toarray()
+        total = np.diag(laplacian)
         others = np.delete(np.arange(size), np.argmax(total))
         try:
             factor = cholesky(laplacian[np.ix_(others, others)], lower=True, overwrite_a=True, check_finite=False)

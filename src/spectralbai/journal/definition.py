@@ -25,7 +25,7 @@ from spectralbai.checks import (
     did_you_mean,
 )
 from spectralbai.documents import check_format
-from spectralbai.errors import InvalidInput, NotFound, about
+from spectralbai.errors import InvalidInput, NotFound
 from spectralbai.instance import Instance
 from spectralbai.items import Items
 from spectralbai.text.wording import MOST_NAMED, in_words
@@ -111,13 +111,13 @@ class Definition:
                 raise InvalidInput(f"a label must be one line without blanks at its ends, got {label!r}; rename it")
         if self.items is not None:
             object.__setattr__(self, "items", check_items(self.items, self.instance.problem.items))
-        if self.goal not in ("max", "min"):
+        if not isinstance(self.goal, str) or self.goal not in ("max", "min"):
             raise InvalidInput(f"`goal` must be max or min, got {self.goal!r}")
         if self.budget is not None:
             check_integer("budget", self.budget, 1, LARGEST_COUNT)
         for name in ("until", "stopped"):
             if getattr(self, name) is not None:
-                check_time(name, getattr(self, name))
+                object.__setattr__(self, name, check_time(name, getattr(self, name)))
         if self.control is not None:
             self.check_arm(self.control)
         if self.control_share is not None and self.control is None:
@@ -199,8 +199,10 @@ class Definition:
             check_arm("arm", arm, self.instance.problem.n_arms)
             if self.items is None or not 0 <= item < len(self.items):
                 raise InvalidInput(f"`item` must be the number of an item with a name, got {item}")
-            with about(f'"{self.instance.labels[arm]}" on "{self.items[item]}"'):
+            try:
                 value = self.check_outcome(outcome)
+            except InvalidInput as error:
+                raise InvalidInput(f'"{self.instance.labels[arm]}" on "{self.items[item]}": {error}') from None
             if new.setdefault((arm, item), Known(value, origin)).outcome != value:
                 raise InvalidInput(
                     f'"{self.instance.labels[arm]}" has two different outcomes on "{self.items[item]}", '

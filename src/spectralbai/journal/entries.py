@@ -167,3 +167,5 @@ class Summary:
     R; "ended" if a limit was reached before."""
     best: str | None
     """Label of the arm recommended at the last check, if any."""
+    damage: str | None = None
+    """What is wrong with its records, if somebody noticed; its state is "damaged" then."""

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
-from spectralbai.checks import check_time
+from spectralbai.checks import check_time, check_words
 from spectralbai.errors import InvalidInput
 from spectralbai.journal.body import REMEDY, read_fields, text, whole, write_fields
 from spectralbai.verdict import Verdict
@@ -35,6 +35,8 @@ class Event:
     """Keys of the body that are long and seldom read; the tables keep them in a column of their own."""
     defines: ClassVar[bool] = False
     """Whether it changes the definition of the study."""
+    by_hand: ClassVar[bool] = False
+    """Whether somebody decided that it happens: the log says who."""
 
     def body(self) -> dict[str, Any]:
         """Returns the fields, JSON-ready; those that have their default are left out."""
@@ -64,10 +66,13 @@ class Entry(NamedTuple):
     time: float
     """When it was recorded, in seconds since 1970."""
     event: Event
+    by: str | None = None
+    """Who did it, if somebody did it by hand."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the entry, JSON-ready."""
-        return {"revision": self.revision, "kind": self.event.kind, "time": self.time, **self.event.body()}
+        by = {} if self.by is None else {"by": self.by}
+        return {"revision": self.revision, "kind": self.event.kind, "time": self.time, **by, **self.event.body()}
 
 
 @dataclass(frozen=True)
@@ -75,6 +80,7 @@ class StudyCreated(Event):
     """The study was created."""
 
     kind = "created"
+    by_hand = True
     defines = True
 
     study: dict[str, Any]
@@ -229,6 +235,8 @@ class BlockClosed(RulesRead):
 class OptionsChanged(RulesRead):
     """There are other options from then on; tickets of blocks that were cancelled with that are given back."""
 
+    by_hand = True
+
     abandoned: tuple[str, ...] = field(default=(), kw_only=True)
 
     def enter(self, rows: NewRows, time: float) -> None:
@@ -308,6 +316,7 @@ class PairsKnown(Event):
     """Outcomes of pairs are known from elsewhere: when their turn comes, they are recorded without a trial."""
 
     kind = "known"
+    by_hand = True
     bulk = ("pairs",)
     defines = True
 
@@ -325,6 +334,7 @@ class StudyStopped(Event):
     """The study was stopped by hand."""
 
     kind = "stopped"
+    by_hand = True
     defines = True
 
     def define(self, definition: Definition | None, time: float) -> Definition:
@@ -376,7 +386,8 @@ def _entry(revision: int, event: Any) -> Entry:
     if whole("revision", event.get("revision")) != revision:
         raise InvalidInput(f"`revision` must be {revision}, got {event['revision']}")
     time = check_time("time", event.get("time"))
-    return Entry(revision, time, kind.from_body(event))
+    by = None if event.get("by") is None else check_words("by", event["by"], 100)
+    return Entry(revision, time, kind.from_body(event), by)
 
 
 def defined_by(log: Iterable[Entry]) -> Definition:

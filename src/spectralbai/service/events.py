@@ -43,17 +43,29 @@ class Beat:
     """Tells a study from one that had its name before and was deleted."""
     pending: int
     """Number of pending tickets: they may expire without a change of the study."""
+    damage: str | None = None
+    """What is wrong with its records, if its state is "damaged"."""
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the beat, JSON-ready."""
-        return {name: value for name, value in vars(self).items() if name != "id"}
+        hidden = {"id"} if self.damage is not None else {"id", "damage"}
+        return {name: value for name, value in vars(self).items() if name not in hidden}
 
 
 def beats(studies: Studies) -> list[Beat]:
     """Returns the progress of all studies, oldest first."""
     marks, pending, now = studies.marks(), studies.pending(), studies.now
     return [
-        Beat(mark.name, mark.results, mark.state(now), mark.revision, mark.folded, mark.id, pending.get(mark.id, 0))
+        Beat(
+            mark.name,
+            mark.results,
+            mark.state(now),
+            mark.revision,
+            mark.folded,
+            mark.id,
+            pending.get(mark.id, 0),
+            mark.damage,
+        )
         for mark in marks
     ]
 

@@ -22,6 +22,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from spectralbai.errors import Busy
+from spectralbai.service.access import Token
+from spectralbai.study.acting import acting
 
 T = TypeVar("T")
 GONE = 499
@@ -98,6 +100,17 @@ async def _in_thread(call: Callable[[], T]) -> T:
         raise Busy("this machine has no thread left for the request; try again in a while") from None
 
 
+def actor_of(request: Request) -> str:
+    """Returns who makes a request, as the log of a study names it."""
+    token: Token | None = request.scope["spectralbai.token"]
+    return "the service, without a token" if token is None else f"token {token.label or token.id}"
+
+
+def _acting(name: str, call: Callable[[], T]) -> T:
+    with acting(name):
+        return call()
+
+
 def lanes() -> dict[str, Lane]:
     """Returns the lanes of a service: for telling, asking, views, other changes, and what takes long."""
     return {
@@ -122,8 +135,9 @@ def on(lane: str) -> Callable[[Callable[..., Response]], Callable[..., Any]]:
         async def run(request: Request, **values: Any) -> Response:
             here: Lane = request.app.state.lanes[lane]
             given = {**values, "request": request} if takes_request else values
+            call = partial(_acting, actor_of(request), partial(route, **given))
             try:
-                return await here.run(partial(route, **given), values.get("name"), request.is_disconnected)
+                return await here.run(call, values.get("name"), request.is_disconnected)
             except Left:
                 return Response(status_code=GONE)
 

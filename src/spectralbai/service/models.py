@@ -159,7 +159,7 @@ class Login(Request):
 class Import(Request):
     """An exported study, to restore under its old name or another."""
 
-    document: Annotated[Any, WithJsonSchema({"type": "object"})] = Field(examples=[{"format": "spectralbai-export/5"}])
+    document: Annotated[Any, WithJsonSchema({"type": "object"})] = Field(examples=[{"format": "spectralbai-export/6"}])
     name: WordsOrNull = None
 
 
@@ -226,6 +226,7 @@ class Line(Reply):
     results: int
     state: str
     best: str | None
+    damage: str | None = Field(description="What is wrong with its records, if its state is damaged.")
 
 
 class Lines(Reply):
@@ -304,6 +305,16 @@ class Joined(Reply):
 class Stopped(Reply):
     new: bool = Field(description="Whether it was running.")
     answer: str
+
+
+class Checked(Reply):
+    """What a check of a study found."""
+
+    name: str
+    events: int
+    results: int
+    damage: list[str] = Field(description="What is not as it should be, in words.")
+    sound: bool
 
 
 class Deleted(Reply):

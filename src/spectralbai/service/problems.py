@@ -19,6 +19,7 @@ KINDS = {
     "conflict": (409, "It contradicts what is recorded, or what others are doing"),
     "busy": (503, "The database is busy; try again"),
     "broken": (503, "The database cannot be read or written"),
+    "damaged": (503, "The records of the study are damaged"),
     "malformed": (400, "The request cannot be read"),
     "unauthorized": (401, "A token is needed"),
     "forbidden": (403, "The token does not allow this"),
@@ -30,8 +31,8 @@ KINDS = {
     "too-many": (429, "Too many requests"),
     "unexpected": (500, "Something went wrong inside the service"),
 }
-"""HTTP status and title of each kind of error: the first five are those of `spectralbai.errors`."""
-OF_STATUS = {status: kind for kind, (status, _) in KINDS.items()}
+"""HTTP status and title of each kind of error: the first six are those of `spectralbai.errors`."""
+OF_STATUS = {status: kind for kind, (status, _) in KINDS.items()} | {503: "busy"}
 RETRY_AFTER = 1
 """Seconds after which a request that found the database busy may be made again."""
 MEDIA_TYPE = "application/problem+json"

@@ -194,9 +194,8 @@ class Accounts(Memory):
     """A single account, against mu' L mu <= R."""
     leaders: Leaders | None
     """The accounts of the leaders; None without a tolerance."""
-    led: Mask | None = None
-    """Which arms have led, alone or in a mixture of arms, so that bets at tolerance 0 relied on them. None in states
-    written by earlier versions: any arm may have led."""
+    led: Mask
+    """Which arms have led, alone or in a mixture of arms, so that bets at tolerance 0 relied on them."""
     withdrawals: int = 0
     """How many arms were withdrawn so far."""
     R_since: int = 0
@@ -205,7 +204,7 @@ class Accounts(Memory):
     def without(self, arm: int) -> Accounts:
         """Returns the accounts after an arm is withdrawn."""
         withdrawals = self.withdrawals + 1
-        anew = self.led is None or bool(self.led[arm])
+        anew = bool(self.led[arm])
         return replace(
             self,
             arms=self.arms.without(arm, withdrawals, anew),
@@ -220,7 +219,7 @@ class Accounts(Memory):
             self.arms.grown(n_arms, self.withdrawals),
             self.R if same_R else Account.opened(1),
             None if self.leaders is None else self.leaders.grown(n_arms, self.withdrawals),
-            None if self.led is None else extended(self.led, n_arms, False),
+            extended(self.led, n_arms, False),
             self.withdrawals,
             self.R_since if same_R else n_arms,
         )

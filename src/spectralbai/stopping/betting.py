@@ -80,7 +80,7 @@ class Betting(StoppingRule[Accounts]):
                     own[row, : block.n_arms] = table.against_arms(b, problem.tolerance)
             leaders = leaders.settled(shares, pay, own, table.invested, absent)
         leads = np.arange(n_arms) == block.best
-        led = None if memory.led is None else memory.led | extended(table.leant_on, n_arms, False)
+        led = memory.led | extended(table.leant_on, n_arms, False)
         arms = memory.arms.settled(pay, table.invested, absent | leads)
         return Accounts(arms, against_R, leaders, led, memory.withdrawals, memory.R_since)
 

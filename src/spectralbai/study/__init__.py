@@ -14,6 +14,8 @@ from spectralbai.journal.entries import Failure, Summary, Ticket
 from spectralbai.report import ArmStatus, CategoryStatus, Status
 from spectralbai.report.by_items import ItemsStatus
 from spectralbai.report.report import Report
+from spectralbai.study.backup import backup, restore
+from spectralbai.study.check import Check
 from spectralbai.study.pairs import table_as_csv
 from spectralbai.study.studies import Studies, list_studies
 from spectralbai.study.study import Study
@@ -22,6 +24,7 @@ from spectralbai.study.transfer import export_study, import_study, results_as_cs
 __all__ = [
     "ArmStatus",
     "CategoryStatus",
+    "Check",
     "Definition",
     "Failure",
     "ItemsStatus",
@@ -31,9 +34,11 @@ __all__ = [
     "Study",
     "Summary",
     "Ticket",
+    "backup",
     "export_study",
     "import_study",
     "list_studies",
+    "restore",
     "results_as_csv",
     "table_as_csv",
 ]

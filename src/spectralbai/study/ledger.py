@@ -8,11 +8,13 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from types import NoneType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 from sqlalchemy import (
@@ -32,12 +34,14 @@ from sqlalchemy import (
 from sqlalchemy.exc import IntegrityError
 
 from spectralbai.errors import Conflict, NotFound, StorageError
+from spectralbai.journal.body import LARGE
 from spectralbai.journal.definition import Definition, Goal, is_over
 from spectralbai.journal.entries import Result, Ticket
 from spectralbai.journal.events import KINDS, BlockClosed, Entry, OptionsJoined, ResultsVoided, defined_by
 from spectralbai.journal.fold import Fold, Queue
 from spectralbai.journal.records import NewRows
-from spectralbai.study.schema import events, observations, states, studies, tickets
+from spectralbai.study.checksums import OF_EVENT, OF_RESULT, OF_TICKET, chained, of_columns, of_text
+from spectralbai.study.schema import deletions, events, observations, states, studies, tickets
 from spectralbai.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -53,6 +57,23 @@ TAIL = 200
 T = TypeVar("T")
 
 
+DAMAGES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, AssertionError, RecursionError)
+"""What reading values of wrong kinds may raise."""
+
+
+class Damage(Exception):
+    """A row is not as it was written."""
+
+
+@contextmanager
+def sound(what: str) -> Iterator[None]:
+    """Turns what reading wrong values raises into a Damage that says of what."""
+    try:
+        yield
+    except DAMAGES as error:
+        raise Damage(f"{what}: {' '.join(str(error).split())[:200] or type(error).__name__}") from None
+
+
 class Standing(NamedTuple):
     """How far a study is, and what is to be done."""
 
@@ -62,6 +83,8 @@ class Standing(NamedTuple):
     """Revision up to which the stored state is folded: it identifies the state."""
     defined: int
     """Revision of the last event that changed the definition: it identifies the definition."""
+    head: str
+    """Checksum of the last event."""
     results: int
     due: int
     """Number of results at which the stored state must be updated, even if no block closes before."""
@@ -76,6 +99,13 @@ class Standing(NamedTuple):
     def behind(self) -> bool:
         """Whether the stored state needs an update."""
         return self.results >= self.due or (self.missing is not None and self.missing <= 0)
+
+
+OF_STANDING: dict[str, tuple[type, ...]] = {
+    name: (int, NoneType) if name in ("oldest", "missing") else (int,) for name in Standing._fields
+}
+OF_STANDING |= {"claimed": (float, int), "head": (str,)}
+"""Types of the values of a standing."""
 
 
 class Mark(NamedTuple):
@@ -95,11 +125,53 @@ class Mark(NamedTuple):
     stopped: float | None
     progress: str
     best: str | None
+    damage: str | None
+    """What is wrong with its records, if somebody noticed."""
 
     def state(self, now: float) -> str:
         """Returns the state of the study in one word."""
+        if self.damage is not None:
+            return "damaged"
         over = is_over(self.results, now, self.budget, self.until, self.stopped)
         return "ended" if self.progress == "running" and over else self.progress
+
+
+class Deletion(NamedTuple):
+    """A study that was deleted."""
+
+    name: str
+    created: float
+    results: int
+    deleted: float
+    by: str
+
+
+OF_MARK: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("id", "revision", "folded", "results", "options"), (int,)),
+    **dict.fromkeys(("name", "goal", "progress"), (str,)),
+    **dict.fromkeys(("created", "delta"), (float, int)),
+    **dict.fromkeys(("until", "stopped"), (float, int, NoneType)),
+    "budget": (int, NoneType),
+    **dict.fromkeys(("best", "damage"), (str, NoneType)),
+}
+"""Types of the values of a mark."""
+LATEST = 253_402_300_800.0
+"""The year 10,000, in seconds since 1970."""
+TO_DO = "spectralbai study check says more; restore a backup or an export, or export what can be read"
+"""What to do about damage."""
+SUBSTITUTES: dict[type, Any] = {int: 0, str: "?", float: 0.0, NoneType: None}
+
+
+def _mark(row: Sequence[Any]) -> Mark:
+    """Returns the mark in a row; values that cannot be right are replaced, and the mark says that it is damaged."""
+    values = dict(zip(Mark._fields, row, strict=True))
+    wrong = [name for name, value in values.items() if type(value) not in OF_MARK[name]]
+    if not wrong:
+        wrong = [name for name in ("created", "until", "stopped") if not 0 <= (values[name] or 0) < LATEST]
+    if wrong:
+        values |= {name: SUBSTITUTES[OF_MARK[name][-1]] for name in wrong}
+        values["damage"] = values["damage"] or f"the study has a wrong value in the column {wrong[0]}; {TO_DO}"
+    return Mark(**values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,6 +212,7 @@ def insert_study(
         "revision": 0,
         "folded": 0,
         "defined": 0,
+        "head": "",
         "results": 0,
         "due": 0,
         "claimed": 0.0,
@@ -151,7 +224,7 @@ def insert_study(
         id_: int = connection.execute(insert(studies).returning(studies.c.id), row).scalar_one()
     except IntegrityError:
         raise Conflict(f'there is a study "{name}" already; choose another name, or go on with it') from None
-    connection.execute(insert(states).values(study=id_, revision=0, state=""))
+    connection.execute(insert(states).values(study=id_, revision=0, state="", checksum=0))
     ledger = Ledger(connection, id_)
     ledger.append(ledger.standing(), log, stored, definition)
 
@@ -159,9 +232,19 @@ def insert_study(
 def find_marks(connection: Connection, name: str | None = None) -> list[Mark]:
     """Returns all studies, oldest first, or only the study with the given name."""
     query = select(*(studies.c[each] for each in Mark._fields)).order_by(studies.c.created, studies.c.id)
-    return [
-        Mark._make(row) for row in connection.execute(query if name is None else query.where(studies.c.name == name))
-    ]
+    return [_mark(row) for row in connection.execute(query if name is None else query.where(studies.c.name == name))]
+
+
+def find_deletions(connection: Connection) -> list[Deletion]:
+    """Returns the studies that were deleted, the last first."""
+    query = select(*(deletions.c[name] for name in Deletion._fields)).order_by(deletions.c.number.desc())
+    return [Deletion._make(row) for row in connection.execute(query)]
+
+
+def note_damage(connection: Connection, id_: int, damage: str | None) -> None:
+    """Writes into the row of a study what is wrong with its records; None if nothing is."""
+    these = update(studies).where(studies.c.id == id_, studies.c.damage.is_distinct_from(damage))
+    connection.execute(these.values(damage=damage))
 
 
 def find_pending(connection: Connection, now: float) -> dict[int, int]:
@@ -181,8 +264,30 @@ def _parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def _ticket(row: Row[Any], definition: Definition) -> Ticket:
+    _sound_ticket(row)
     label, item = definition.instance.labels[row.arm], definition.item_name(row.item)
     return Ticket(row.id, row.arm, label, row.worker, row.issued, row.expires, row.block, item)
+
+
+def _sound_ticket(row: Row[Any]) -> Row[Any]:
+    with sound(f'the row of the ticket "{row.id}"'):
+        if of_columns(row._mapping, OF_TICKET) != row.checksum:
+            raise ValueError("it was changed")
+    return row
+
+
+def _sound_result(row: Row[Any]) -> Row[Any]:
+    with sound(f"the row of result {row.number}"):
+        if of_columns(row._mapping, OF_RESULT) != row.checksum:
+            raise ValueError("it was changed")
+    return row
+
+
+def _whole(value: Any) -> int:
+    """Returns a value of a column of numbers of arms, blocks or items; raises Damage if it cannot be one."""
+    if type(value) is not int or not 0 <= value < LARGE:
+        raise Damage("a row of its tickets or results was changed")
+    return value
 
 
 class TicketRow(NamedTuple):
@@ -207,7 +312,11 @@ class Ledger:
     def standing(self, *, lock: bool = False) -> Standing:
         """Returns how far the study is; with `lock`, no other writer can change it before the transaction ends."""
         query = select(*(studies.c[name] for name in Standing._fields)).where(studies.c.id == self._id)
-        return Standing._make(self._one(query.with_for_update() if lock else query))
+        standing = Standing._make(self._one(query.with_for_update() if lock else query))
+        for name, value in zip(Standing._fields, standing, strict=True):
+            if type(value) not in OF_STANDING[name]:
+                raise Damage(f"the row of the study has a wrong value in the column {name}")
+        return standing
 
     def append(
         self,
@@ -221,14 +330,23 @@ class Ledger:
         rows = NewRows(before.results)
         for entry in entries:
             entry.event.enter(rows, entry.time)
-        self._insert(events, map(_row, entries))
+        head, log = before.head, []
+        for entry in entries:
+            row = _row(entry)
+            head = row["checksum"] = chained(head, row)
+            log.append(row)
+        self._insert(events, log)
+        for row in rows.tickets.values():
+            row["checksum"] = of_columns(row, OF_TICKET)
+        for row in rows.results:
+            row["checksum"] = of_columns(row, OF_RESULT)
         self._insert(tickets, rows.tickets.values(), abandoned=None, failed=None, result=None)
         self._insert(observations, rows.results)
         for origin, ticket, outcome, _ in rows.voids:
             self._void(origin, ticket, outcome, before.results)
         self._change_tickets(rows.changes)
         revision = before.revision + len(entries)
-        after = before._replace(revision=revision, results=rows.told)
+        after = before._replace(revision=revision, results=rows.told, head=head)
         columns: dict[str, Any] = {}
         if definition is not None:
             after = after._replace(defined=revision)
@@ -242,7 +360,7 @@ class Ledger:
             after = after._replace(missing=before.missing - told)
         if stored is not None or definition is not None:
             after = after._replace(folded=revision)
-            text = {} if stored is None else {"state": stored.text}
+            text = {} if stored is None else {"state": stored.text, "checksum": of_text(stored.text)}
             these = update(states).where(states.c.study == self._id)
             self._connection.execute(these.values(revision=revision, **text))
         columns |= {name: new for name, new, old in zip(Standing._fields, after, before, strict=True) if new != old}
@@ -259,7 +377,9 @@ class Ledger:
         if outcome is None:
             self._connection.execute(delete(observations).where(these))
         else:
-            self._connection.execute(update(observations).where(these).values(outcome=outcome))
+            for row in self._connection.execute(select(observations).where(these)).all():
+                checksum = of_columns({**row._mapping, "outcome": outcome}, OF_RESULT)
+                self._connection.execute(update(observations).where(these).values(outcome=outcome, checksum=checksum))
 
     def _missing(self, state: State) -> int | None:
         """Returns how many results the oldest block of a state misses, with those told since; None if none is open."""
@@ -287,8 +407,13 @@ class Ledger:
     def log(self, kinds: Iterable[str] | None = None, most: int | None = None, *, bulk: bool = True) -> list[Entry]:
         """Returns the entries of the log, or those of some kinds; at most `most`, at equal steps. Without `bulk` the
         long parts are left out."""
-        columns = (events.c.revision, events.c.time, events.c.kind, events.c.body, events.c.bulk)
-        query = select(*columns if bulk else columns[:-1]).where(events.c.study == self._id).order_by(columns[0])
+        if bulk and kinds is None and most is None:
+            log, damage = self.readable()
+            if damage is not None:
+                raise Damage(damage)
+            return log
+        columns = [events.c[name] for name in OF_EVENT if bulk or name != "bulk"]
+        query = select(*columns).where(events.c.study == self._id).order_by(events.c.revision)
         if kinds is not None:
             query = query.where(events.c.kind.in_(list(kinds)))
         rows: Iterable[Row[Any]]
@@ -299,6 +424,45 @@ class Ledger:
             places = np.linspace(0, len(all_) - 1, min(most, len(all_))).round().astype(int)
             rows = self._with(query, events.c.revision, [all_[at] for at in places])
         return [_entry(row) for row in rows]
+
+    def readable(self) -> tuple[list[Entry], str | None]:
+        """Returns the log up to the first event that is not as it was written, and what is wrong with that; None if all
+        are as they were."""
+        columns = [events.c[name] for name in (*OF_EVENT, "checksum")]
+        query = select(*columns).where(events.c.study == self._id).order_by(events.c.revision)
+        log: list[Entry] = []
+        head = ""
+        for row in self._connection.execute(query):
+            if row.revision != len(log) + 1:
+                return log, f"event {len(log) + 1} is not there"
+            head = chained(head, row._mapping)
+            if head != row.checksum:
+                return log, f"event {row.revision} was changed, or one before it removed"
+            try:
+                log.append(_entry(row))
+            except Damage as damage:
+                return log, str(damage)
+        try:
+            standing = self.standing()
+        except Damage as damage:
+            return log, str(damage)
+        if (standing.revision, standing.head) != (len(log), head):
+            return log, f"the log ends after event {len(log)}, and the study has {standing.revision} events"
+        return log, None
+
+    def rows(self, of: Literal["results", "tickets"]) -> dict[Any, dict[str, Any]]:
+        """Returns the rows of results by number, or of tickets by id; with the checksum that their values have, as
+        `wanted`."""
+        table, names = (observations, OF_RESULT) if of == "results" else (tickets, OF_TICKET)
+        found: dict[Any, dict[str, Any]] = {}
+        for row in self._connection.execute(select(table).where(table.c.study == self._id)).mappings():
+            with sound(f"a row of {of}"):
+                found[row[names[0]]] = {**row, "wanted": of_columns(row, names)}
+        return found
+
+    def row(self, names: Sequence[str]) -> dict[str, Any]:
+        """Returns these columns of the row of the study."""
+        return dict(self._one(select(*(studies.c[name] for name in names)).where(studies.c.id == self._id))._mapping)
 
     def verdicts(self, most: int | None = None, *, bulk: bool = True) -> list[Verdict]:
         """Returns what the rules said each time that a block closed; at most `most`, at equal steps.
@@ -320,31 +484,42 @@ class Ledger:
 
     def definition(self) -> Definition:
         """Returns the definition of the study, with its earlier definitions if options have joined."""
-        return defined_by(self.log(kind for kind, event in KINDS.items() if event.defines))
+        log = self.log(kind for kind, event in KINDS.items() if event.defines)
+        with sound("the definition"):
+            return defined_by(log)
 
     def state(self, revision: int) -> str:
         """Returns the stored state, folded up to that revision, in its JSON form."""
-        query = select(states.c.state).where(states.c.study == self._id, states.c.revision == revision)
-        text: str | None = self._connection.scalar(query)
-        if text is None:
-            raise ValueError(f"there is no state of revision {revision}")
+        query = select(states.c.state, states.c.checksum).where(
+            states.c.study == self._id, states.c.revision == revision
+        )
+        row = self._connection.execute(query).one_or_none()
+        if row is None:
+            raise Damage(f"there is no state of revision {revision}")
+        with sound("the stored state"):
+            if of_text(row.state) != row.checksum:
+                raise ValueError("it was changed")
+        text: str = row.state
         return text
 
     def queue(self, after: int, until: int) -> Queue:
         """Returns the results after number `after`, up to number `until`."""
-        query = select(observations.c.arm, observations.c.outcome, observations.c.block, observations.c.item)
+        query = select(*(observations.c[name] for name in (*OF_RESULT, "checksum")))
         between = (observations.c.number > after) & (observations.c.number <= until)
         query = query.where(observations.c.study == self._id, between).order_by(observations.c.number)
         queue = Queue(after)
         for row in self._connection.execute(query):
-            queue.add(*row)
+            _sound_result(row)
+            if row.number != queue.end + 1:
+                raise Damage(f"result {queue.end + 1} is not there")
+            queue.add(row.arm, row.outcome, row.block, row.item)
         return queue
 
     def items(self) -> list[int]:
         """Returns the items that some arm has a result on, in the order of drawing."""
         these = (observations.c.study == self._id) & observations.c.item.is_not(None)
         query = select(observations.c.item).where(these).distinct().order_by(observations.c.item)
-        return list(self._connection.execute(query).scalars())
+        return [_whole(item) for item in self._connection.execute(query).scalars()]
 
     def outcomes(self, items: Sequence[int] | None = None) -> Iterator[tuple[int, int, float]]:
         """Yields (arm, item, outcome) of each result on an item, or on one of these items; those of a pair in the order
@@ -354,7 +529,7 @@ class Ledger:
         here = observations.c.item
         for those in [here.is_not(None)] if items is None else map(here.in_, _parts(items)):
             for row in self._connection.execute(query.where(those)):
-                yield row.arm, row.item, row.outcome
+                yield _whole(row.arm), _whole(row.item), row.outcome
 
     def results_of(self, origin: str) -> list[tuple[int, float]]:
         """Returns (arm, outcome) of the results of an origin, in the order told."""
@@ -374,7 +549,7 @@ class Ledger:
             Result(
                 row.number, labels[row.arm], row.outcome, row.told, row.ticket, row.worker, row.origin, name(row.item)
             )
-            for row in self._connection.execute(query)
+            for row in map(_sound_result, self._connection.execute(query))
         ]
 
     def given(self, ids: Sequence[str], definition: Definition) -> list[Ticket]:
@@ -387,10 +562,7 @@ class Ledger:
         """Returns what is recorded of the tickets with these ids, as far as they exist."""
         of_ticket = (observations.c.study == tickets.c.study) & (observations.c.number == tickets.c.result)
         columns = (
-            tickets.c.id,
-            tickets.c.arm,
-            tickets.c.block,
-            tickets.c.item,
+            *(tickets.c[name] for name in (*OF_TICKET, "checksum")),
             observations.c.outcome,
             tickets.c.abandoned,
             tickets.c.failed,
@@ -398,7 +570,7 @@ class Ledger:
         query = select(*columns).outerjoin(observations, of_ticket).where(tickets.c.study == self._id)
         return {
             row.id: TicketRow(row.arm, row.block, row.item, row.outcome, row.abandoned is not None, row.failed)
-            for row in self._with(query, tickets.c.id, ids)
+            for row in map(_sound_ticket, self._with(query, tickets.c.id, ids))
         }
 
     def cancelled(self, open_blocks: Sequence[int], withdrawn: Sequence[int]) -> tuple[str, ...]:
@@ -413,7 +585,7 @@ class Ledger:
         """Returns how many trials of an arm failed, for each that has some."""
         these = (tickets.c.study == self._id) & tickets.c.failed.is_not(None)
         query = select(tickets.c.arm, func.count()).where(these).group_by(tickets.c.arm)
-        return {arm: count for arm, count in self._connection.execute(query)}
+        return {_whole(arm): count for arm, count in self._connection.execute(query)}
 
     def pending(self, now: float, definition: Definition) -> tuple[Ticket, ...]:
         """Returns the pending tickets."""
@@ -441,14 +613,22 @@ class Ledger:
         )
         taken: dict[int, dict[int, int]] = {}
         for block, arm, item, count in self._connection.execute(query):
-            taken.setdefault(block, {})[arm if item is None else slot_key(arm, item)] = count
+            key = _whole(arm) if item is None else slot_key(_whole(arm), _whole(item))
+            taken.setdefault(_whole(block), {})[key] = count
         return taken
 
-    def delete(self) -> None:
-        """Removes every row of the study."""
+    def delete(self, now: float, by: str) -> None:
+        """Removes every row of the study; only that it was deleted, when and by whom, stays."""
+        query = select(studies.c.name, studies.c.created, studies.c.results).where(studies.c.id == self._id)
+        self._insert_deletion(self._one(query), now, by)
         for table in (observations, tickets, states, events):
             self._connection.execute(delete(table).where(table.c.study == self._id))
         self._connection.execute(delete(studies).where(studies.c.id == self._id))
+
+    def _insert_deletion(self, row: Row[Any], now: float, by: str) -> None:
+        readable = isinstance(row.created, int | float) and isinstance(row.results, int)
+        numbers = {"created": row.created, "results": row.results} if readable else {"created": 0.0, "results": 0}
+        self._connection.execute(insert(deletions).values(name=str(row.name)[:100], deleted=now, by=by, **numbers))
 
     def _one(self, query: Select[Any]) -> Row[Any]:
         row = self._connection.execute(query).one_or_none()
@@ -486,14 +666,16 @@ def _row(entry: Entry) -> dict[str, Any]:
     body = event.body()
     bulk = {key: body.pop(key) for key in event.bulk}
     long = json.dumps(bulk) if bulk else None
-    return {"revision": entry.revision, "kind": event.kind, "time": entry.time, "body": json.dumps(body), "bulk": long}
+    said = {"kind": event.kind, "time": float(entry.time), "by": entry.by, "body": json.dumps(body), "bulk": long}
+    return {"revision": entry.revision, **said}
 
 
-def _entry(row: Sequence[Any]) -> Entry:
-    revision, time, kind, body, *bulk = row
-    if kind not in KINDS:
+def _entry(row: Row[Any]) -> Entry:
+    if row.kind not in KINDS:
         raise StorageError(
-            f'the log has an event of the kind "{kind}", unknown here; upgrade spectralbai, or register it'
+            f'the log has an event of the kind "{row.kind}", unknown here; upgrade spectralbai, or register it'
         )
-    values = {**json.loads(body), **(json.loads(bulk[0]) if bulk and bulk[0] else {})}
-    return Entry(revision, time, KINDS[kind].from_body(values))
+    with sound(f"event {row.revision}"):
+        long = getattr(row, "bulk", None)
+        values = {**json.loads(row.body), **(json.loads(long) if long else {})}
+        return Entry(row.revision, row.time, KINDS[row.kind].from_body(values), row.by)

@@ -45,6 +45,7 @@ studies = Table(
     Column("revision", Integer, nullable=False),  # number of events; every change raises it
     Column("folded", Integer, nullable=False),  # revision up to which the stored state is folded
     Column("defined", Integer, nullable=False),  # revision of the last event that changed the definition
+    Column("head", String(32), nullable=False),  # checksum of the last event
     # What is to be done:
     Column("results", Integer, nullable=False),  # results told so far
     Column("due", Integer, nullable=False),  # number of results at which the stored state must be updated
@@ -60,6 +61,7 @@ studies = Table(
     Column("stopped", Double),
     Column("progress", String(12), nullable=False),  # running, inconsistent, decided or doubted, in the stored state
     Column("best", Text),  # label of the arm recommended there, if any
+    Column("damage", Text),  # what is wrong with its records, if somebody noticed
 )
 
 
@@ -75,6 +77,8 @@ events = _of_studies(
     Column("time", Double, nullable=False),
     Column("body", Text, nullable=False),  # JSON
     Column("bulk", Text),  # JSON of the part that is long and seldom read
+    Column("by", String(100)),  # who did it, if somebody did it by hand
+    Column("checksum", String(32), nullable=False),  # see `checksums`
     Index("spectralbai_kinds", "study", "kind", "revision"),
 )
 
@@ -82,6 +86,7 @@ states = _of_studies(
     "states",
     Column("revision", Integer, nullable=False),  # as in `studies.folded`
     Column("state", Text, nullable=False),  # JSON, spectralbai-state
+    Column("checksum", BigInteger, nullable=False),
 )
 
 tickets = _of_studies(
@@ -93,6 +98,7 @@ tickets = _of_studies(
     Column("worker", String(100), nullable=False),
     Column("issued", Double, nullable=False),
     Column("expires", Double, nullable=False),
+    Column("checksum", BigInteger, nullable=False),  # of the columns so far, which never change
     Column("abandoned", Double),
     Column("failed", String(200)),
     Column("result", Integer),  # number of its result
@@ -110,5 +116,17 @@ observations = _of_studies(
     Column("told", Double, nullable=False),
     Column("ticket", String(16)),
     Column("origin", String(200)),
+    Column("checksum", BigInteger, nullable=False),
     UniqueConstraint("study", "ticket"),
+)
+
+deletions = Table(
+    "spectralbai_deletions",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("name", String(100), nullable=False),
+    Column("created", Double, nullable=False),
+    Column("results", Integer, nullable=False),
+    Column("deleted", Double, nullable=False),
+    Column("by", String(100), nullable=False),
 )

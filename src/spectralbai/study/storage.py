@@ -157,6 +157,15 @@ class Storage:
         with self.writing() as connection:
             connection.execute(update(schema).values(tried=self.clock()))
 
+    def finish(self) -> None:
+        """Makes an SQLite file complete without those beside it, as for a copy; nobody else may use it then."""
+        with self._sentences(), self._connected() as connection:
+            raw = connection.connection.cursor()
+            raw.execute("PRAGMA journal_mode = DELETE")
+            found = raw.execute("PRAGMA integrity_check").fetchone()[0]
+        if found != "ok":
+            raise StorageError(f"{self.name}: {found}")
+
     def _check_schema(self, create: bool) -> None:
         with self.reading() as connection:
             found = _version(connection)
@@ -298,6 +307,8 @@ def _create_private(file: str) -> None:
 
 
 def _prepare_sqlite(connection: Any, _: object) -> None:
+    # Text that is not valid is read as it is: its checksum then says that it was changed.
+    connection.text_factory = lambda raw: raw.decode("utf-8", "backslashreplace")
     connection.isolation_level = None  # `_start_sqlite` begins transactions, not the driver
     connection.execute("PRAGMA synchronous = FULL")  # committed data survive a power cut
     connection.execute("PRAGMA foreign_keys = ON")

@@ -7,14 +7,17 @@ from collections.abc import Sequence
 from typing import Any
 
 from spectralbai.closing import Closing
+from spectralbai.errors import NotFound
 from spectralbai.instance import Instance
 from spectralbai.journal.definition import Goal
 from spectralbai.journal.entries import Summary
 from spectralbai.journal.fold import OnCheck
-from spectralbai.study.ledger import Mark, find_marks, find_pending
+from spectralbai.study.acting import actor
+from spectralbai.study.check import Check, check_studies, readable_part
+from spectralbai.study.ledger import Deletion, Ledger, Mark, find_deletions, find_marks, find_pending
 from spectralbai.study.storage import PATIENCE, Clock, Storage
 from spectralbai.study.study import Study
-from spectralbai.study.transfer import import_study
+from spectralbai.study.transfer import FORMAT, import_study
 from spectralbai.text.wording import as_time
 
 
@@ -114,8 +117,31 @@ class Studies(Closing):
         return import_study(document, name, self._storage, on_check)
 
     def delete(self, name: str) -> None:
-        """Deletes a study with all its tickets and results, for good."""
-        self.open(name).delete()
+        """Deletes a study with all its tickets and results, for good, even if it is damaged. Who did it, and when, is
+        kept."""
+        with self._storage.writing() as connection:
+            marks = find_marks(connection, name)
+            if not marks:
+                raise NotFound(f'{self.storage} holds no study "{name}"; spectralbai study list shows those there')
+            Ledger(connection, marks[0].id).delete(self.now, actor())
+
+    def deletions(self) -> Sequence[Deletion]:
+        """Returns the studies that were deleted, the last first."""
+        with self._storage.reading() as connection:
+            return find_deletions(connection)
+
+    def check(self, name: str) -> Check:
+        """Returns what a check of a study finds: its log is folded again, and all that is stored compared with it."""
+        return check_studies(self._storage, name)[0]
+
+    def check_all(self) -> Sequence[Check]:
+        """Returns the checks of all studies, oldest first."""
+        return check_studies(self._storage)
+
+    def export_readable(self, name: str) -> dict[str, Any]:
+        """Returns as much of a damaged study as can be read, from its beginning, in the form that `import_` takes."""
+        log = readable_part(self._storage, name)
+        return {"format": FORMAT, "name": name, "events": [entry.as_dict() for entry in log]}
 
     def close(self) -> None:
         """Closes the connections."""
@@ -148,4 +174,4 @@ def list_studies(storage: str | Storage | None = None) -> list[Summary]:
 
 def _summary(mark: Mark, now: float) -> Summary:
     question = mark.name, as_time(mark.created), mark.options, mark.goal, mark.delta
-    return Summary(*question, mark.results, mark.state(now), mark.best)
+    return Summary(*question, mark.results, mark.state(now), mark.best, mark.damage)

@@ -19,6 +19,7 @@ from spectralbai.closing import Closing
 from spectralbai.documents import software
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
 from spectralbai.instance import Instance
+from spectralbai.journal.body import LARGE
 from spectralbai.journal.definition import Definition, Goal, named_items
 from spectralbai.journal.entries import CountRows, Outcome, Outcomes, Result, Snapshot, Ticket
 from spectralbai.journal.events import Entry, Event, StudyCreated
@@ -30,11 +31,12 @@ from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.report import Report
 from spectralbai.report.statement import Statements
 from spectralbai.study import changes, corrections, telling, traffic
+from spectralbai.study.acting import actor
 from spectralbai.study.asking import give
 from spectralbai.study.ledger import Ledger, Mark, StoredState, find_marks, insert_study
 from spectralbai.study.pairs import table_of
 from spectralbai.study.storage import Storage
-from spectralbai.study.upkeep import Draft, Upkeep, undamaged
+from spectralbai.study.upkeep import Draft, Upkeep
 from spectralbai.tables import Table
 from spectralbai.text.wording import as_time
 from spectralbai.verdict import Verdict
@@ -116,10 +118,12 @@ class Study(Closing):
         fold = Fold(definition, definition.start())
         stored = StoredState.of(fold)
         with Storage.given(storage, create=True) as place:
-            now = place.clock()
-            if until is not None and until <= now:
-                raise InvalidInput(f"`until` must be in the future, got {as_time(until)}, and it is {as_time(now)}")
-            log = [Entry(number, now, event) for number, event in enumerate((created, *fold.openings()), 1)]
+            now = float(place.clock())
+            end = definition.until
+            if end is not None and end <= now:
+                raise InvalidInput(f"`until` must be in the future, got {as_time(end)}, and it is {as_time(now)}")
+            log = [Entry(1, now, created, actor())]
+            log += [Entry(number, now, event) for number, event in enumerate(fold.openings(), 2)]
             with place.writing() as connection:
                 insert_study(connection, name, log, definition, stored)
             return cls.named(name, place, place is not storage)
@@ -336,7 +340,7 @@ class Study(Closing):
         """Deletes the study with all its tickets and results, for good; processes that have it open get NotFound."""
         with self._upkeep.writing() as ledger:
             ledger.standing(lock=True)  # all writers lock the study's row first
-            ledger.delete()
+            ledger.delete(self._upkeep.now, actor())
 
     def status(self, control: str | None = None, patience: float | None = None) -> Status:
         """Returns the status of the study; every option is compared with the one labelled `control`, if given, or else
@@ -346,7 +350,7 @@ class Study(Closing):
         those that are not there after so many seconds are None, and `Status.computing` says so; ask again for them.
         """
         if patience is not None:
-            patience = check_number("patience", patience, "a number of seconds", low=0.0, strict=False)
+            patience = min(check_number("patience", patience, "a number of seconds", low=0.0, strict=False), LEASE)
         self._upkeep.catch_up(patience=patience)
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
@@ -361,7 +365,7 @@ class Study(Closing):
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
-            at, log = self._snapshot(ledger), ledger.log(bulk=False)
+            at, log = self._snapshot(ledger), ledger.log()
             outcomes = table_of(ledger, at.definition, MOST_ITEMS) if at.definition.has_items else None
         # Outside the transaction, because this computes and may have to compile.
         return Report.of(at, Records.of(log), self.versions, base, self._statements.read(at), outcomes)
@@ -387,7 +391,8 @@ class Study(Closing):
 
     def recent(self, most: int = 100, before: int | None = None) -> list[Result]:
         """Returns the last results told, the newest first; or the last before the result of number `before`."""
-        most = check_integer("most", most, 1)
+        most = min(check_integer("most", most, 1), LARGE)
+        before = None if before is None else min(check_integer("before", before, 0), LARGE)
         with self._upkeep.reading() as ledger:
             self._upkeep.read(ledger, with_state=False)
             return ledger.recent(most, before, self.definition)
@@ -439,7 +444,7 @@ class Study(Closing):
     @property
     def versions(self) -> dict[str, str]:
         """Versions of the software that created the study."""
-        with self._upkeep.reading() as ledger, undamaged(self.name):
+        with self._upkeep.reading() as ledger:
             created = ledger.log([StudyCreated.kind])[0].event
         assert isinstance(created, StudyCreated)
         return created.versions

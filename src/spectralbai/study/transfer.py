@@ -19,7 +19,7 @@ from spectralbai.study.storage import Storage
 from spectralbai.study.study import Study
 from spectralbai.text.wording import as_time
 
-FORMAT = "spectralbai-export/5"
+FORMAT = "spectralbai-export/6"
 
 
 def export_study(study: Study) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def export_study(study: Study) -> dict[str, Any]:
         >>> study = sb.Study.create("export", sb.Instance(problem, labels=["old", "new"]))
         >>> document = sb.study.export_study(study)
         >>> document["format"], document["name"], [event["kind"] for event in document["events"]]
-        ('spectralbai-export/5', 'export', ['created', 'opened'])
+        ('spectralbai-export/6', 'export', ['created', 'opened'])
         >>> study.close()
     """
     return {"format": FORMAT, "name": study.name, "events": [entry.as_dict() for entry in study.log()]}

@@ -12,15 +12,16 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
-from spectralbai.errors import StorageError
+from spectralbai.errors import Damaged, StorageError
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.events import Entry, Event
 from spectralbai.journal.fold import Fold, OnCheck
-from spectralbai.study.ledger import Ledger, Standing, StoredState
+from spectralbai.study.acting import actor
+from spectralbai.study.ledger import TO_DO, Damage, Ledger, Standing, StoredState, note_damage, sound
 from spectralbai.study.storage import Storage
 from spectralbai.threads import ProcessLock, one_thread, within
 
@@ -66,7 +67,11 @@ class Draft:
     def commit(self) -> Standing:
         """Writes the change; returns how far the study is then."""
         first = self.standing.revision + 1
-        entries = [Entry(revision, self.now, event) for revision, event in enumerate(self.events, first)]
+        by = actor() if any(event.by_hand for event in self.events) else None
+        entries = [
+            Entry(revision, self.now, event, by if event.by_hand else None)
+            for revision, event in enumerate(self.events, first)
+        ]
         return self.ledger.append(self.standing, entries, self.stored, self.definition)
 
 
@@ -84,15 +89,14 @@ class Upkeep:
         self.name = name
         with self.reading() as ledger:
             standing = ledger.standing()
-            with undamaged(name):
-                definition = ledger.definition()
+            definition = ledger.definition()
         self._basis = Basis(standing.folded, standing.defined, definition, None)
         self._updating = ProcessLock()  # held by the thread of this process that updates the state
 
     @property
     def now(self) -> float:
         """The present time, by the clock of the storage."""
-        return self.storage.clock()
+        return float(self.storage.clock())
 
     @property
     def definition(self) -> Definition:
@@ -107,14 +111,27 @@ class Upkeep:
     @contextmanager
     def reading(self) -> Iterator[Ledger]:
         """Yields the rows of the study as of one instant."""
-        with self.storage.reading() as connection:
+        with self._noted(), self.storage.reading() as connection:
             yield Ledger(connection, self.id)
 
     @contextmanager
     def writing(self) -> Iterator[Ledger]:
         """Yields the rows of the study for writing; all changes are made or none."""
-        with self.storage.writing() as connection:
+        with self._noted(), self.storage.writing() as connection:
             yield Ledger(connection, self.id)
+
+    @contextmanager
+    def _noted(self) -> Iterator[None]:
+        """Turns a Damage into a Damaged, with a sentence, which is noted in the row of the study for lists."""
+        try:
+            yield
+        except Damage as damage:
+            refusal = Damaged(f'the study "{self.name}" cannot be read ({damage}); {TO_DO}')
+        else:
+            return
+        with suppress(StorageError), self.storage.writing() as connection:
+            note_damage(connection, self.id, str(refusal))
+        raise refusal
 
     def write(
         self,
@@ -170,13 +187,14 @@ class Upkeep:
         standing, last = ledger.standing(), self._basis  # which other threads may set meanwhile
         if last.revision == standing.folded and (last.state is not None or not with_state):
             return standing, last
-        with undamaged(self.name):
-            definition = last.definition if last.defined == standing.defined else ledger.definition()
-            state = last.state if last.revision == standing.folded else None
-            if with_state and state is None:
-                from spectralbai.policy import State  # it loads compiled code, which telling does not need
+        definition = last.definition if last.defined == standing.defined else ledger.definition()
+        state = last.state if last.revision == standing.folded else None
+        if with_state and state is None:
+            from spectralbai.policy import State  # it loads compiled code, which telling does not need
 
-                state = State.from_dict(json.loads(ledger.state(standing.folded)))
+            text = ledger.state(standing.folded)
+            with sound("the stored state"):
+                state = State.from_dict(json.loads(text))
         new = Basis(standing.folded, standing.defined, definition, state)
         self._remember(new)
         return standing, new
@@ -289,15 +307,3 @@ class Upkeep:
         """
         now = self.now
         return standing.behind and not self._updating.lock.locked() and not now < standing.claimed <= now + CLAIM
-
-
-@contextmanager
-def undamaged(name: str) -> Iterator[None]:
-    """Turns errors from damaged data of a study into a StorageError with one clear sentence."""
-    try:
-        yield
-    except (ValueError, TypeError, KeyError) as error:
-        reason = " ".join(str(error).split())
-        raise StorageError(
-            f'the study "{name}" cannot be read ({reason}); restore a copy of the storage, or an export'
-        ) from None

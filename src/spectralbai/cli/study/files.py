@@ -72,13 +72,25 @@ def export(
             help="The outcomes of options on items, as CSV: a row for each option, a column for each item begun.",
         ),
     ] = False,
+    readable: Annotated[bool, Option("--readable", help="Of a damaged study, as much as can be read.")] = False,
     storage: StorageUrl = None,
     force: Force = False,
     modules: Import = None,
 ) -> None:
     """Writes a study to a file. To move it to another storage, to keep it, or to look at its results."""
-    from spectralbai.study import export_study, results_as_csv, table_as_csv
+    from spectralbai.study import Studies, export_study, results_as_csv, table_as_csv
 
+    if readable:
+        if table or (out is not None and out.suffix == ".csv"):
+            raise InvalidInput("--readable is for a study as JSON; import it under another name to get tables")
+        with Studies(storage, create=False) as studies:
+            part = studies.export_readable(name)
+        if out is None:
+            typer.echo(as_json_text(part, indent=None), nl=False)
+        else:
+            Output("--out", out, EXPORT, force).write(as_json_text(part, indent=None).encode())
+            typer.echo(f'{in_words(len(part["events"]), "event")} of the study "{name}" can be read; they are in {out}')
+        return
     as_csv = table or (out is not None and out.suffix == ".csv")
     file = None if out is None else Output("--out", out, TABLE if as_csv else EXPORT, force)
     words = f'The study "{name}" is in {out}'

@@ -236,11 +236,16 @@ def delete(
     modules: Import = None,
 ) -> None:
     """Deletes a study with all its tickets and results. It cannot be restored, except from an export."""
-    with open_study(name, storage) as study:
-        results = study.status().results
+    from spectralbai.study import Studies
+
+    with Studies(storage, create=False) as studies:  # not opened: it may be damaged
+        results = next((each.results for each in studies.marks() if each.name == name), None)
+        if results is None:
+            studies.open(name)  # raises NotFound, with a similar name
+            results = 0
         if not yes:
             _confirm(name, in_words(results, "result"))
-        study.delete()
+        studies.delete(name)
     words = f'The study "{name}" is deleted, with {in_words(results, "result")}'
     answer(as_json, {"deleted": name, "results": results}, words)
 

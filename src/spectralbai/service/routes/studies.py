@@ -107,7 +107,7 @@ def get_study(name: Name, shelf: TheShelf) -> Response:
 @on("change")
 def delete_study(name: Name, shelf: TheShelf) -> Response:
     """Deletes a study with all its tickets and results. It cannot be restored, except from an export."""
-    shelf.use(name, lambda study: study.delete())
+    shelf.studies.delete(name)
     shelf.forget(name)
     return Answer({"deleted": name})
 
@@ -144,10 +144,21 @@ def report_page(name: Name, shelf: TheShelf, control: str | None = None) -> Resp
 
 @router.get("/api/studies/{name}/export", responses=answers(models.Reply))
 @on("long")
-def export(name: Name, shelf: TheShelf) -> Response:
+def export(
+    name: Name,
+    shelf: TheShelf,
+    readable: Annotated[bool, Query(description="Of a damaged study, as much as can be read.")] = False,
+) -> Response:
     """Returns everything about a study, in the form that `POST /api/imports` takes."""
-    document = shelf.use(name, export_study)
+    document = shelf.studies.export_readable(name) if readable else shelf.use(name, export_study)
     return Response(as_json(document), media_type="application/json", headers=_download(name, "json"))
+
+
+@router.get("/api/studies/{name}/check", responses=answers(models.Checked))
+@on("long")
+def check(name: Name, shelf: TheShelf) -> Response:
+    """Compares all that is stored of a study with its log."""
+    return Answer(shelf.studies.check(name).as_dict())
 
 
 @router.get("/api/studies/{name}/results.csv", response_class=Response, responses={200: {"content": {"text/csv": {}}}})

@@ -87,12 +87,14 @@ export function itemsPart(name) {
     place = { left, row, step };
     const made = svg("svg", { viewBox: `0 0 ${width} ${bottom + BOTTOM}`, width, height: bottom + BOTTOM });
     made.setAttribute("aria-hidden", "true");
+    const edge = (item) => Math.round(left + item * step); // whole pixels, so that there are no seams
     const shades = new Map();
     outcomes.forEach((line, at) =>
       line.forEach((outcome, item) => {
         if (outcome === null) return;
         const shade = Math.round(part(outcome) * (LEVELS - 1));
-        const [x, wide] = [(left + item * step).toFixed(2), step.toFixed(2)];
+        const x = edge(item);
+        const wide = Math.max(1, edge(item + 1) - x);
         shades.set(shade, `${shades.get(shade) ?? ""}M${x} ${at * row + 1}h${wide}v${row - 2}h-${wide}z`);
       }),
     );

@@ -96,6 +96,7 @@ export function listView() {
       state.dataset.state = each.state;
       state.replaceChildren(stateWord(each.state));
     }
+    setAttribute(state, "title", each.damage ?? "");
     setText(options, count(each.n_arms));
     setText(results, count(each.results));
     setAttribute(results, "data-unit", each.results === 1 ? "result" : "results");
@@ -121,6 +122,7 @@ export function listView() {
     for (const made of waiting) {
       waiting.delete(made);
       if (over || !made.visible || !made.isConnected) continue;
+      if (made.querySelector('[data-state="damaged"]')) continue;
       const { name, results } = made.wanted;
       made.drawn = results;
       try {
