@@ -96,9 +96,9 @@ def corrected(name: str, storage: str) -> sb.Study:
 
 Make = Callable[[str, str], sb.Study]
 EVENTFUL: dict[str, tuple[Make, set[str]]] = {
-    "plain": (eventful, TOLD),
+    "plain": (eventful, TOLD | {"counted"}),
     "on items": (eventful_on_items, TOLD | {"known"}),
-    "corrected": (corrected, {"created", "opened", "asked", "told", "closed", "voided", "stopped"}),
+    "corrected": (corrected, {"created", "opened", "asked", "told", "counted", "closed", "voided", "stopped"}),
 }
 
 

@@ -11,7 +11,7 @@ from spectralbai.text.wording import as_time
 
 if TYPE_CHECKING:
     from spectralbai.journal.definition import Definition, Goal
-    from spectralbai.journal.events import ResultsVoided
+    from spectralbai.journal.events import CountsTold, ResultsVoided
     from spectralbai.policy import State
     from spectralbai.verdict import Verdict
 
@@ -112,6 +112,8 @@ class Snapshot:
     """Number of results each time that arms joined."""
     corrections: tuple[ResultsVoided, ...] = ()
     """The corrections of results."""
+    days: tuple[CountsTold, ...] = ()
+    """The counts told, such as those of days."""
 
 
 @dataclass(frozen=True)

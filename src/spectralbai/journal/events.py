@@ -180,6 +180,23 @@ class ResultsTold(Event):
 
 
 @dataclass(frozen=True)
+class CountsTold(Event):
+    """Results were told as counts: what came, and how it was to be split."""
+
+    kind = "counted"
+
+    origin: str
+    trials: tuple[int, ...]
+    """The trials of each arm."""
+    successes: tuple[int, ...]
+    asked: tuple[float, ...] = ()
+    """The shares that were asked for; empty if nothing was, since the study was over."""
+
+    def apply(self, replay: Replay) -> None:
+        replay.count(self)
+
+
+@dataclass(frozen=True)
 class TicketsAbandoned(Event):
     """Tickets were given back: their trials will not be done."""
 
@@ -348,6 +365,7 @@ KINDS: dict[str, type[Event]] = {
         BlockOpened,
         TicketsGiven,
         ResultsTold,
+        CountsTold,
         TicketsAbandoned,
         BlockClosed,
         OptionWithdrawn,

@@ -20,6 +20,7 @@ from spectralbai.journal.definition import Definition
 from spectralbai.journal.events import (
     BlockClosed,
     BlockOpened,
+    CountsTold,
     Entry,
     OptionsJoined,
     OptionWithdrawn,
@@ -96,6 +97,16 @@ class Replay:
                     "results must have tickets where trials have items, and no item where they have none"
                 )
             fold.queue.add(arm, definition.check_outcome(outcome), block, item)
+
+    def count(self, event: CountsTold) -> None:
+        """Checks counts; they change nothing."""
+        n_arms = self.fold.definition.of(self.fold.state).instance.problem.n_arms
+        check_words("origin", event.origin, 200)
+        sizes = len(event.trials), len(event.successes), len(event.asked) or n_arms
+        if sizes != (n_arms,) * 3 or min(event.asked, default=0.0) < 0:
+            raise InvalidInput("counts must have a number for each option, and shares must not be negative")
+        if any(hits > n for n, hits in zip(event.trials, event.successes, strict=True)):
+            raise InvalidInput("there cannot be more successes than trials")
 
     def open(self, event: BlockOpened) -> None:
         """Opens a block with these pulls; if it is open already, gives it these pulls."""

@@ -13,6 +13,7 @@ from spectralbai.problem import Problem
 from spectralbai.report.by_category import categories_in
 from spectralbai.report.by_items import items_of
 from spectralbai.report.comparison import Comparison, Mean
+from spectralbai.report.data_checks import checked
 from spectralbai.report.statement import Statement, Statements
 from spectralbai.report.status import ArmStatus, Status
 from spectralbai.text.wording import as_time, finite
@@ -56,6 +57,7 @@ def status_of(at: Snapshot, control: int | None = None, said: Statement | None =
         results=results - state.void,
         void=state.void,
         corrected=tuple(event.ticket or event.origin or "" for event in at.corrections),
+        checks=tuple(checked(at.name, labels, at.days)),
         budget=definition.budget,
         until=None if end is None else as_time(end),
         by_hand=definition.stopped is not None,

@@ -157,6 +157,7 @@ def advice_of(status: Status) -> Iterator[str]:
             "time, so its risk holds as long as the best option stays best; but estimates are averages over time, of "
             "which the intervals say nothing certain."
         )
+    yield from status.checks
     if status.corrected:
         names = ", ".join(dict.fromkeys(f'"{each}"' for each in status.corrected[-MOST_NAMED:]))
         yield (

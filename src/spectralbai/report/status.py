@@ -135,6 +135,8 @@ class Status:
     """Number of results that were taken out because they were wrong; the budget counts them, and `results` does not."""
     corrected: tuple[str, ...]
     """What was corrected or taken out: origins, such as days, and tickets, in the order of the corrections."""
+    checks: tuple[str, ...]
+    """What is odd about counts, such as days: sentences that say what to do."""
     budget: int | None
     """Number of trials after which the study ends, if there is a limit."""
     until: str | None
@@ -361,6 +363,7 @@ class Status:
                 "R": tuple(map(number, R)) if isinstance(R, list) else R,
                 "verdict": Verdict.from_dict(d["verdict"]),
                 "corrected": tuple(d["corrected"]),
+                "checks": tuple(d["checks"]),
                 "items": None if d["items"] is None else ItemsStatus.from_dict(d["items"]),
                 "arms": tuple(ArmStatus.from_dict(each) for each in d["arms"]),
                 "pending": tuple(Ticket.from_dict(each) for each in d["pending"]),

@@ -37,7 +37,7 @@ from spectralbai.errors import Conflict, NotFound, StorageError
 from spectralbai.journal.body import LARGE
 from spectralbai.journal.definition import Definition, Goal, is_over
 from spectralbai.journal.entries import Result, Ticket
-from spectralbai.journal.events import KINDS, BlockClosed, Entry, OptionsJoined, ResultsVoided, defined_by
+from spectralbai.journal.events import KINDS, BlockClosed, CountsTold, Entry, OptionsJoined, ResultsVoided, defined_by
 from spectralbai.journal.fold import Fold, Queue
 from spectralbai.journal.records import NewRows
 from spectralbai.study.checksums import OF_EVENT, OF_RESULT, OF_TICKET, chained, of_columns, of_text
@@ -481,6 +481,16 @@ class Ledger:
         """Returns the corrections of results."""
         log = self.log([ResultsVoided.kind], bulk=False)
         return tuple(entry.event for entry in log if isinstance(entry.event, ResultsVoided))
+
+    def counted(self) -> tuple[CountsTold, ...]:
+        """Returns the counts that were told and not taken out again, in their order."""
+        days: dict[str, CountsTold] = {}
+        for entry in self.log([CountsTold.kind, ResultsVoided.kind], bulk=False):
+            if isinstance(entry.event, CountsTold):
+                days[entry.event.origin] = entry.event
+            elif isinstance(entry.event, ResultsVoided) and entry.event.origin is not None:
+                days.pop(entry.event.origin, None)
+        return tuple(days.values())
 
     def definition(self) -> Definition:
         """Returns the definition of the study, with its earlier definitions if options have joined."""

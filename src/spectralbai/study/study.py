@@ -12,8 +12,6 @@ import random
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
-
 from spectralbai.checks import check_integer, check_number, check_words, did_you_mean
 from spectralbai.closing import Closing
 from spectralbai.documents import software
@@ -319,18 +317,8 @@ class Study(Closing):
         with self._upkeep.reading() as ledger:
             _, fold = self._upkeep.resume(ledger)
         fold.feed()
-        state, definition = fold.state, fold.definition.of(fold.state)
-        policy, labels = definition.policy, definition.instance.labels
-        shares = policy.shares(state)
-        verdict = policy.verdict(state)
-        if verdict.decided:
-            shares = (np.arange(len(labels)) == verdict.arm).astype(np.float64)
-        elif definition.over(state.samples, self._upkeep.now) and verdict.candidates:
-            shares = np.isin(np.arange(len(labels)), verdict.candidates).astype(np.float64)
-        if shares is None:
-            shares = np.ones(len(labels))
-            shares[list(state.withdrawn)] = 0.0
-        return dict(zip(labels, (shares / shares.sum()).tolist(), strict=True))
+        labels, shares = fold.definition.of(fold.state).instance.labels, traffic.shares_of(fold, self._upkeep.now)
+        return dict(zip(labels, shares.tolist(), strict=True))
 
     def abandon(self, *tickets: Ticket | str) -> None:
         """Gives tickets back, all or none: they are no longer pending, but a result told later is still accepted."""
@@ -474,6 +462,7 @@ class Study(Closing):
             failures=ledger.failures(),
             joins=ledger.joins(),
             corrections=ledger.voided(),
+            days=ledger.counted(),
         )
 
 
