@@ -62,6 +62,8 @@ class Client(Closing):
         seed: int | None = None,
         control: str | None = None,
         control_share: float | None = None,
+        lapse_as: float | None = None,
+        window: float | None = None,
     ) -> RemoteStudy:
         """Returns a new study; the arguments are explained at `Study.create`."""
         body = {
@@ -76,6 +78,8 @@ class Client(Closing):
             "seed": seed,
             "control": control,
             "control_share": control_share,
+            "lapse_as": lapse_as,
+            "window": window,
         }
         return RemoteStudy(self._transport, self._transport.call("POST", "/api/studies", body))
 

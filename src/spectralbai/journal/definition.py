@@ -20,6 +20,7 @@ from spectralbai.checks import (
     check_delta,
     check_integer,
     check_keys,
+    check_number,
     check_time,
     check_words,
     did_you_mean,
@@ -41,8 +42,8 @@ RULE = "betting"
 SETTINGS = ("delta", "goal", "budget", "until", "failed_as", "stopped")
 """Fields that the JSON form holds as they are, in its order."""
 
-CONTROL = ("control", "control_share")
-"""Fields that the JSON form holds only if there is a control."""
+SOMETIMES = ("control", "control_share", "lapse_as", "window")
+"""Fields that the JSON form holds only if they are set."""
 
 Goal = Literal["max", "min"]
 
@@ -96,6 +97,10 @@ class Definition:
     """The label of the option that others are compared with by bets of their own, if there is one."""
     control_share: float | None = None
     """The least part of the trials that the control gets; if None, what its comparison needs."""
+    lapse_as: float | None = None
+    """The outcome that a ticket counts as which is not told within `window`; if None, it is handed out again."""
+    window: float | None = None
+    """Seconds after which a ticket lapses; it takes the place of the lease."""
     known: Mapping[tuple[int, int], Known] = field(default_factory=dict)
     """Outcomes of pairs of an arm and an item that are not tried, as they are known already; not part of the JSON
     form."""
@@ -122,6 +127,12 @@ class Definition:
             self.check_arm(self.control)
         if self.control_share is not None and self.control is None:
             raise InvalidInput("`control_share` is that of the control; give `control` too, the label of an option")
+        if (self.lapse_as is None) != (self.window is None):
+            raise InvalidInput("`lapse_as` and `window` go together: what a ticket counts as, and after how long")
+        if self.lapse_as is not None:
+            noise = self.instance.problem.noise
+            object.__setattr__(self, "lapse_as", noise.check_outcome("lapse_as", self.lapse_as) + 0.0)
+            check_number("window", self.window, "a positive number of seconds", low=0.0, strict=True)
         if self.failed_as is not None:
             noise = self.instance.problem.noise
             object.__setattr__(self, "failed_as", noise.check_outcome("failed_as", self.failed_as))
@@ -276,15 +287,15 @@ class Definition:
         there is one."""
         settings = {name: getattr(self, name) for name in SETTINGS}
         items = {} if self.items is None else {"items": list(self.items)}
-        control = {name: getattr(self, name) for name in CONTROL if getattr(self, name) is not None}
+        control = {name: getattr(self, name) for name in SOMETIMES if getattr(self, name) is not None}
         return {"format": FORMAT, **settings, "instance": self.instance.as_dict(), **items, **control}
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Definition:
         """Returns the definition that `as_dict` wrote."""
         check_format("the format of a study", d.get("format") if isinstance(d, Mapping) else d, FORMAT)
-        check_keys("a study", d, ("format", *SETTINGS, "instance", "items", *CONTROL), (*SETTINGS, "instance"))
-        settings = {name: d[name] for name in SETTINGS} | {name: d.get(name) for name in CONTROL}
+        check_keys("a study", d, ("format", *SETTINGS, "instance", "items", *SOMETIMES), (*SETTINGS, "instance"))
+        settings = {name: d[name] for name in SETTINGS} | {name: d.get(name) for name in SOMETIMES}
         return cls(Instance.from_dict(d["instance"]), **settings, items=d.get("items"))
 
 

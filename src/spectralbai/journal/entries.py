@@ -114,6 +114,8 @@ class Snapshot:
     """The corrections of results."""
     days: tuple[CountsTold, ...] = ()
     """The counts told, such as those of days."""
+    lapsed: int = 0
+    """Number of tickets that ran out without a result."""
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ def status_of(at: Snapshot, control: int | None = None, said: Statement | None =
         results=results - state.void,
         void=state.void,
         corrected=tuple(event.ticket or event.origin or "" for event in at.corrections),
+        lapsed=at.lapsed,
         checks=tuple(checked(at.name, labels, at.days)),
         budget=definition.budget,
         until=None if end is None else as_time(end),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MANY_SEALED = 50
 """So many results that wait for trials of an earlier block, and a tenth of all, bring advice."""
+MANY_LAPSED = 10
+"""So many tickets without a result may be a sign that only successes are told."""
 MANY_FAILURES = 3
 """After this many failed trials of an option, people are advised to withdraw it."""
 
@@ -158,6 +160,13 @@ def advice_of(status: Status) -> Iterator[str]:
             "which the intervals say nothing certain."
         )
     yield from status.checks
+    hits, tried = (sum(arm.hits or 0 for arm in status.arms), sum(arm.results for arm in status.arms))
+    if status.rates and status.lapsed >= MANY_LAPSED and status.lapsed > tried / 2 and hits > 0.9 * tried:
+        yield (
+            f"Nearly all results are 1, and {in_words(status.lapsed, 'ticket')} ran out without one: perhaps only "
+            "clicks are told. Tell 0 for visitors who did not click, or create the study with --lapse-as 0 --window "
+            "TIME; otherwise the rates say nothing."
+        )
     if status.corrected:
         names = ", ".join(dict.fromkeys(f'"{each}"' for each in status.corrected[-MOST_NAMED:]))
         yield (

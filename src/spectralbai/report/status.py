@@ -135,6 +135,8 @@ class Status:
     """Number of results that were taken out because they were wrong; the budget counts them, and `results` does not."""
     corrected: tuple[str, ...]
     """What was corrected or taken out: origins, such as days, and tickets, in the order of the corrections."""
+    lapsed: int
+    """Number of tickets that ran out without a result, and were not given back."""
     checks: tuple[str, ...]
     """What is odd about counts, such as days: sentences that say what to do."""
     budget: int | None

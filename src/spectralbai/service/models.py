@@ -60,6 +60,8 @@ class Creation(Request):
     seed: WholeOrNull = Field(None, description="Fixes the order of the items: for simulations only.")
     control: WordsOrNull = Field(None, description="The option that others are compared with.", examples=["current"])
     control_share: NumberOrNull = Field(None, description="Least part of the trials that it gets.", examples=[None])
+    lapse_as: NumberOrNull = Field(None, description="Outcome of tickets not told within `window`.", examples=[None])
+    window: NumberOrNull = Field(None, description="Seconds after which tickets lapse.", examples=[None])
 
 
 class Asking(Request):

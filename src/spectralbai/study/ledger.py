@@ -259,6 +259,11 @@ def _pending(now: float) -> ColumnElement[bool]:
     return tickets.c.result.is_(None) & (tickets.c.expires > now) & tickets.c.abandoned.is_(None)
 
 
+def _lapsed(now: float) -> ColumnElement[bool]:
+    """Returns the condition that a ticket has no result, ran out and was not given back."""
+    return tickets.c.result.is_(None) & (tickets.c.expires <= now) & tickets.c.abandoned.is_(None)
+
+
 def _parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[first : first + CHUNK] for first in range(0, len(values), CHUNK))
 
@@ -602,6 +607,19 @@ class Ledger:
         these = select(tickets).where(tickets.c.study == self._id, _pending(now))
         rows = self._connection.execute(these.order_by(tickets.c.issued, tickets.c.id))
         return tuple(_ticket(row, definition) for row in rows)
+
+    def lapsed(self, now: float) -> list[tuple[str, int, int, int | None]]:
+        """Returns (id, arm, block, item) of the tickets without a result that ran out and were not given back."""
+        columns = tickets.c.id, tickets.c.arm, tickets.c.block, tickets.c.item
+        query = (
+            select(*columns).where(tickets.c.study == self._id, _lapsed(now)).order_by(tickets.c.issued, tickets.c.id)
+        )
+        return [(row.id, row.arm, row.block, row.item) for row in self._connection.execute(query)]
+
+    def n_lapsed(self, now: float) -> int:
+        """Returns how many tickets without a result ran out and were not given back."""
+        query = select(func.count()).select_from(tickets).where(tickets.c.study == self._id, _lapsed(now))
+        return self._connection.execute(query).scalar_one()
 
     def n_pending(self, now: float) -> int:
         """Returns how many tickets are pending."""

@@ -73,6 +73,8 @@ class Studies(Closing):
         seed: int | None = None,
         control: str | None = None,
         control_share: float | None = None,
+        lapse_as: float | None = None,
+        window: float | None = None,
     ) -> Study:
         """Returns a new study; the arguments are explained at `Study.create`."""
         return Study.create(
@@ -88,6 +90,8 @@ class Studies(Closing):
             seed=seed,
             control=control,
             control_share=control_share,
+            lapse_as=lapse_as,
+            window=window,
         )
 
     def open(self, name: str) -> Study:

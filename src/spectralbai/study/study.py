@@ -91,6 +91,8 @@ class Study(Closing):
         seed: int | None = None,
         control: str | None = None,
         control_share: float | None = None,
+        lapse_as: float | None = None,
+        window: float | None = None,
     ) -> Study:
         """Returns a new study that finds the best arm at risk `delta`, with the graph, R and noise of `instance`.
 
@@ -106,10 +108,14 @@ class Study(Closing):
         `control` is the label of an option that all others are compared with: it keeps getting trials even if it
         cannot be the best, at least the part `control_share` of them or, if that is None, so many that the race does
         not wait for it. The intervals of the differences then have a risk `delta` of their own (theory, section 19).
+
+        A ticket that is not told within `window` seconds counts as the outcome `lapse_as`, such as 0 for visitors who
+        did not buy, and cannot be told any more; give both or neither.
         """
         name = check_words("name", name, 100)
         limits = {"budget": budget, "until": until, "failed_as": failed_as}
         chosen = {"items": _shuffled(instance, items, seed), "control": control, "control_share": control_share}
+        chosen |= {"lapse_as": lapse_as, "window": window}
         definition = Definition(instance, delta, goal, **limits, **chosen)  # type: ignore[arg-type]  # checked inside
         # These raise errors for a definition that cannot be stored or run, before anything is written.
         created = StudyCreated(definition.as_dict(), software("SQLAlchemy"))
@@ -176,7 +182,9 @@ class Study(Closing):
         worker = check_words("worker", worker, 100, blank=True)
         lease = check_number("lease", lease, "a positive number of seconds", low=0.0, strict=True)
         key = None if key is None else check_words("key", key, 200)
-        return give(self._upkeep, n, worker, lease, key, on_give)
+        telling.lapse(self._upkeep)
+        window = self.definition.window
+        return give(self._upkeep, n, worker, lease if window is None else window, key, on_give)
 
     def tell(self, ticket: Ticket | str, outcome: Outcome) -> bool:
         """Records the outcome of a ticket; returns whether it was new.
@@ -339,6 +347,7 @@ class Study(Closing):
         """
         if patience is not None:
             patience = min(check_number("patience", patience, "a number of seconds", low=0.0, strict=False), LEASE)
+        telling.lapse(self._upkeep)
         self._upkeep.catch_up(patience=patience)
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
@@ -350,6 +359,7 @@ class Study(Closing):
 
         Every option is compared with the one labelled `control`, if given.
         """
+        telling.lapse(self._upkeep)
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
@@ -463,6 +473,7 @@ class Study(Closing):
             joins=ledger.joins(),
             corrections=ledger.voided(),
             days=ledger.counted(),
+            lapsed=ledger.n_lapsed(now),
         )
 
 

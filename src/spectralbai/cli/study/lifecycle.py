@@ -63,6 +63,13 @@ def create(
             metavar="SHARE",
         ),
     ] = None,
+    lapse_as: Annotated[
+        float | None,
+        Option(help="What a ticket counts as that is not told within --window, such as 0.", metavar="VALUE"),
+    ] = None,
+    window: Annotated[
+        str | None, Option(help="After how long a ticket lapses: 30m, 12h, 3d, or seconds.", metavar="TIME")
+    ] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
     modules: Import = None,
@@ -78,6 +85,7 @@ def create(
 
     limits: dict[str, Any] = {"budget": budget, "until": end, "failed_as": failed_as, "items": names}
     limits |= {"control": control, "control_share": check_amount("--control-share", control_share, (0.0, 1.0))}
+    limits |= {"lapse_as": lapse_as, "window": None if window is None else _seconds(window)}
     made = Study.create(name, instance, delta, storage, goal, **limits)  # type: ignore[arg-type]  # checked inside
     with made as study:
         document, problem = {"name": name, **study.definition.as_dict()}, study.definition.instance.problem
@@ -267,6 +275,15 @@ def upgrade(
     words = f"converted from version {before} to {version()}" if before < version() else "nothing to convert"
     words += "" if backup is None else f"; the file as it was is {backup}"
     answer(as_json, {"before": before, "now": version(), "backup": backup}, words)
+
+
+def _seconds(text: str) -> float:
+    """Returns the seconds of a time such as 90, 30m, 12h or 3d."""
+    unit = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}.get(text[-1:])
+    try:
+        return float(text if unit is None else text[:-1]) * (unit or 1.0)
+    except ValueError:
+        raise InvalidInput(f'--window must be a time such as 30m, 12h or 3d, got "{text}"') from None
 
 
 def _on_items(instance: Instance, names: tuple[str, ...], fresh: bool) -> tuple[Instance, tuple[str, ...]]:
