@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 DOCS := $(VENV)/.docs
 BENCH := $(VENV)/.bench
 
-.PHONY: demo test lint docs bench verify verify-risk verify-intervals verify-plans verify-kills verify-service clean
+.PHONY: demo test lint docs bench verify verify-risk verify-intervals verify-plans verify-kills verify-service components clean
 
 demo: $(READY)
 	@echo "The experiment of the paper; the picture will be in reproduction/figure.png"
@@ -61,6 +61,14 @@ verify-kills: $(READY)
 
 verify-service: $(BENCH)
 	$(BIN)/python -m verification.service
+	$(BIN)/python -m verification.attacks
+	$(BIN)/python -m verification.backups
+	$(BIN)/python -m verification.damage
+	$(BIN)/python -m verification.edges
+
+components: $(READY)
+	@$(BIN)/python docs/tools/components.py > components.json
+	@echo "The components that are installed, and their versions, are in components.json (CycloneDX)"
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis build dist site

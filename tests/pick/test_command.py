@@ -160,7 +160,7 @@ def test_the_answer_is_printed_and_a_second_command_only_says_it_again(run: Call
     first = run(*PICK, "--retries", "1")
     assert first.code == 0
     assert re.match('Decided after .* results: "high" has the largest mean outcome of the options not', first.stdout)
-    assert "This took 12 of 18 trials: 33% of them were not needed." in first.stdout
+    assert "This took 12 of 18 trials: 33.3 % of them were not needed." in first.stdout
     assert 'Out of the answer, since their runs failed: "broken" (exit code' in first.stdout
     assert 'The report is in report.html; the study is "options on items".' in first.stdout
     calls = (folder / "calls").read_text().splitlines()

@@ -198,3 +198,17 @@ def test_progress_and_what_a_notebook_shows() -> None:
     shown = best._repr_html_()
     assert "kind *" in shown and "Little can be saved on a list as short as 8 items" in shown
     assert best.as_dict()["option"] == best.option
+
+
+def test_while_nothing_works_a_run_that_began_before_does_not_put_the_blame_on_an_option() -> None:
+    down = threading.Event()
+
+    def unreliable(option: str, item: str) -> float:
+        if down.is_set() or option == "brief":
+            down.set()  # from the first run of this option on, everything that begins fails
+            raise ConnectionError("no network")
+        assert down.wait(10), "the other option is asked too"
+        return score(option, item)  # it began before
+
+    with pytest.raises(sb.SpectralBAIError, match="nothing succeeds: .*no network"):
+        sb.pick(OPTIONS, ITEMS, unreliable, low=0, high=1, tolerance=0.05, jobs=4)

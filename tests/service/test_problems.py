@@ -13,6 +13,7 @@ from starlette.testclient import TestClient
 import spectralbai as sb
 from spectralbai.service import events, make_app
 from spectralbai.service.limits import Limits
+from spectralbai.study import export_study
 from tests.study.contract import SCORES
 
 
@@ -117,3 +118,22 @@ def test_who_calls_too_often_is_told_when_to_go_on(studies: sb.Studies) -> None:
     assert statuses == [200, 200, 429]
     assert int(answer.headers["retry-after"]) > 500
     assert answer.json()["kind"] == "too-many"
+
+
+def test_what_would_cost_too_much_is_refused_before_it_is_made(http: TestClient, studies: sb.Studies) -> None:
+    study = studies.create("s", SCORES)
+    large = {"format": "spectralbai-instance/3", "n_arms": 30_000_000, "edges": [], "R": 1.0, "sigma": 1.0}
+    exported = export_study(study)
+    exported["events"][0]["study"]["instance"]["n_arms"] = 10**400
+    requests: list[tuple[str, dict[str, Any]]] = [
+        ("/api/studies", {"name": "large", "instance": large}),
+        ("/api/studies/s/join", {"instance": large}),
+        ("/api/plan", {"instance": large}),
+        ("/api/imports", {"document": exported, "name": "large"}),
+        ("/api/instances", {"arms": "label\n" + "a\n" * 30_000, "R": 1.0, "sigma": 1.0}),
+        ("/api/studies/s/counts", {"id": "x", "rows": [{"label": "a", "trials": 1_000_000, "successes": 1}]}),
+        ("/api/studies/s/counts", {"id": "x", "rows": [{"label": "a", "trials": 10**400, "successes": 1}]}),
+    ]
+    for path, body in requests:
+        answer = http.post(path, json=body)
+        assert answer.status_code == 422 and "at most" in answer.json()["detail"], path

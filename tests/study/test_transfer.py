@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import spectralbai as sb
+from spectralbai.inputs.table import CsvTable
 from spectralbai.study import export_study, import_study, results_as_csv
 from tests.study.test_study import INSTANCE, LABELS, drive
 
@@ -121,3 +122,14 @@ def test_every_key_of_an_export_is_needed(exported: tuple[dict[str, Any], dict[s
             import_study(document, None, f"sqlite:///{tmp_path / 'new.db'}")
     with pytest.raises(sb.InvalidInput, match="the format of an exported study must be"):
         import_study([], None, f"sqlite:///{tmp_path / 'new.db'}")
+
+
+def test_a_table_of_results_has_no_formulas_and_its_labels_are_read_back(storage: str) -> None:
+    labels = ("=1+1", "-5 C", "@x", "+", "'=quoted", "plain")
+    problem = sb.Problem(sb.Graph.from_edges(6, [(0, 1)]), R=1.0, sigma=0.1)
+    with sb.Study.create("formulas", sb.Instance(problem, labels=labels), 0.05, storage) as study:
+        study.add(labels, [-0.5] * 6, "=cmd")
+        text = sb.study.results_as_csv(study)
+    table = CsvTable.from_text(text)
+    assert [row[1] for row in table.rows] == list(labels) and table.rows[0][2] == "-0.5"
+    assert all(cell[:1] not in ("=", "+", "@") for line in text.splitlines() for cell in line.split(","))

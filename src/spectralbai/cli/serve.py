@@ -48,6 +48,7 @@ def serve(
     rate: Annotated[
         float, Option(help="Most requests per second of one client; 0 for any number.", metavar="N")
     ] = 500.0,
+    most_options: Annotated[int, Option(help="Most options of an instance.", metavar="N")] = 20_000,
     proxy: Annotated[
         list[str] | None, Option(help="Address of a proxy, whose word on who calls is taken.", metavar="ADDRESS")
     ] = None,
@@ -95,7 +96,9 @@ def serve(
         logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
         logging.getLogger("uvicorn").setLevel(logging.WARNING)
     with Studies(storage, connections=40, patience=LOCKED) as studies:
-        app_ = make_app(studies, access, Limits(rate=rate, burst=4 * rate))
+        app_ = make_app(
+            studies, access, Limits(rate=rate, burst=4 * rate, options=check_integer("--most-options", most_options, 2))
+        )
         server = Server(app_, host, port, proxies)
         with held_back() as hold, visitors(studies if sample else None):
             hold()  # the server handles Ctrl-C: it finishes running requests first

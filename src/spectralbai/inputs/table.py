@@ -20,6 +20,7 @@ from spectralbai.checks import did_you_mean
 from spectralbai.errors import InvalidInput, about
 from spectralbai.graph import check_edges
 from spectralbai.noise import Noise
+from spectralbai.text.wording import from_cell
 
 SEPARATORS = (",", ";", "\t")
 COUNTS = (
@@ -64,7 +65,7 @@ class CsvTable:
         try:
             for cells in reader:
                 if any(cell.strip() for cell in cells):
-                    rows.append(tuple(cell.strip() for cell in cells))
+                    rows.append(tuple(from_cell(cell.strip()) for cell in cells))
                     lines.append(begun)
                 begun = reader.line_num + 1
         except csv.Error as error:

@@ -69,17 +69,23 @@ class Records:
     observations: tuple[Observation, ...]
     tickets: tuple[TicketRecord, ...]
     openings: tuple[Opening, ...]
+    by_hand: tuple[tuple[float, str, str], ...] = ()
+    """What somebody did by hand: when, the kind of the event, and who."""
 
     @classmethod
     def of(cls, log: Iterable[Entry]) -> Records:
         """Returns the records that follow from a log."""
         rows = NewRows()
+        by_hand = []
         for entry in log:
             entry.event.enter(rows, entry.time)
+            if entry.by is not None:
+                by_hand.append((entry.time, entry.event.kind, entry.by))
         return cls(
             tuple(Observation(**row) for row in rows.results),
             tuple(TicketRecord(**row) for row in rows.tickets.values()),
             tuple(rows.openings[number] for number in sorted(rows.openings)),
+            tuple(by_hand),
         )
 
 

@@ -10,11 +10,13 @@ from spectralbai.report import ArmStatus, Status
 from spectralbai.report.tables import Columns, TextTable, means_of
 from spectralbai.tables import Table
 from spectralbai.text import html
-from spectralbai.text.decimals import Decimals
+from spectralbai.text.decimals import Decimals, percent
 from spectralbai.text.wording import in_words
 
 SHORT = 5
 """A list is short if its length times the tolerance, as a part of the range, is below this: little can be saved."""
+MUCH = 0.5
+"""A search that took a larger part of all trials is told why."""
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,11 @@ class Pick:
     def saved(self) -> str:
         """What was saved, in a sentence or two."""
         share = self.trials / self.pairs
+        if not self.decided:
+            return f"This took {self.trials:,} trials; trying everything would take {self.pairs:,}."
         words = f"This took {self.trials:,} of {self.pairs:,} trials"
-        words += f": {1 - share:.0%} of them were not needed." if self.trials < self.pairs else ": nothing was saved."
-        return words + (f" {reason}" if (reason := self._why_little()) and share > 0.5 else "")
+        words += f": {percent(1 - share)} of them were not needed." if self.trials < self.pairs else ", all of them."
+        return words + (f" {reason}" if (reason := self._why_little()) and share > MUCH else "")
 
     def _why_little(self) -> str:
         items = self.status.items

@@ -6,7 +6,7 @@ import math
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -89,6 +89,8 @@ class Trial:
     members: tuple[Entry, ...]
     attempts: int = 0
     """Runs of the present member so far."""
+    begun: int = 0
+    """The number of its last run; 0 before the first."""
     outcomes: list[float] = field(default_factory=list)
 
 
@@ -131,9 +133,11 @@ class _Run:
         self._worker = worker
         self._under_way: dict[Future[Any], Trial] = {}
         self._suspects: list[tuple[Ticket, str]] = []
-        """Trials that failed, with the reasons, while nothing has succeeded since."""
+        """Trials that failed, with the reasons, while nothing that began later has succeeded."""
         self._out: dict[str, str] = {}
         """Options that will be held back as soon as they can be withdrawn, with the reasons."""
+        self._begun = self._failed_at = 0
+        """Number of runs so far, and when one last failed for good."""
         self._next_look = 0.0
 
     @contextmanager
@@ -144,20 +148,24 @@ class _Run:
         except BaseException:
             for future in self._under_way:
                 future.cancel()
-            tickets = [trial.ticket for trial in self._under_way.values()] + [ticket for ticket, _ in self._suspects]
-            if tickets:
-                self._study.abandon(*tickets)
+            self._give_back()
             raise
+
+    def _give_back(self) -> None:
+        tickets = [ticket for ticket in self._study.pending() if ticket.worker == self._worker]
+        if tickets:
+            self._study.abandon(*tickets)
 
     def step(self) -> bool:
         """Starts what can be started, and records what has ended; returns whether anything is left to do."""
         self._start()
         self._look()
         if not self._under_way:
-            if self._suspects:
-                self._give_up(list(dict.fromkeys(ticket.label for ticket, _ in self._suspects)))
             if self._study.status().state != "running":
+                self._give_back()  # trials that failed, if the study decided before it was clear why
                 return False
+            if self._suspects:
+                self._give_up()
             time.sleep(TICK)  # others have the last trials
             self._task.on_tick()
             return True
@@ -195,11 +203,14 @@ class _Run:
             if pair not in self._task.known:
                 option, member = self._task.options[trial.ticket.label], trial.members[len(trial.outcomes)]
                 trial.attempts += 1
+                self._begun += 1
+                trial.begun = self._begun
                 self._under_way[self._task.submit(option, member)] = trial
                 return
             trial.outcomes.append(self._task.known[pair])
         self._study.tell(trial.ticket, math.fsum(trial.outcomes) / len(trial.outcomes))
-        self._clear_suspects()
+        if trial.begun > self._failed_at:
+            self._clear_suspects()
 
     def _end(self, future: Future[Any]) -> None:
         trial = self._under_way[future]
@@ -239,20 +250,21 @@ class _Run:
             self._study.tell(ticket, Failure(reason))
             return
         self._suspects.append((ticket, reason))
-        failed = list(dict.fromkeys(each.label for each, _ in self._suspects))
+        self._failed_at = self._begun
         left = sum(not arm.withdrawn for arm in self._study.status().arms)
-        if len(failed) >= min(MOST_SUSPECTS, left):
-            self._give_up(failed)
+        if len({each.label for each, _ in self._suspects}) >= min(MOST_SUSPECTS, left):
+            self._give_up()
 
-    def _give_up(self, failed: Sequence[str]) -> NoReturn:
-        named, (last, reason) = ", ".join(f'"{label}"' for label in failed), self._suspects[-1]
+    def _give_up(self) -> NoReturn:
+        named = ", ".join(f'"{label}"' for label in dict.fromkeys(ticket.label for ticket, _ in self._suspects))
+        last, reason = self._suspects[-1]
         raise SpectralBAIError(
             f'nothing succeeds: runs of {named} failed one after the other, the last on "{last.item}" ({reason}); put '
             "that right and go on, nothing else is lost"
         )
 
     def _clear_suspects(self) -> None:
-        """Holds back the options that failed, now that another one has succeeded."""
+        """Holds back the options that failed, now that a run of another one has succeeded that began later."""
         suspects, self._suspects = self._suspects, []
         self._out.update({ticket.label: reason for ticket, reason in suspects})
         for ticket, reason in suspects:

@@ -57,6 +57,8 @@ class Report:
     """Number of results without a ticket, by origin."""
     tickets: dict[str, int]
     """Numbers of tickets handed out, told, given back, and pending."""
+    by_hand: tuple[tuple[float, str, str], ...]
+    """What somebody did by hand: when, the kind of the event, and who."""
     verdicts: tuple[Verdict, ...]
     """What the stopping rule said each time that a block closed."""
     outcomes: Table | None
@@ -98,6 +100,7 @@ class Report:
                 "abandoned": sum(each.abandoned is not None for each in records.tickets),
                 "pending": len(at.pending),
             },
+            by_hand=records.by_hand,
             verdicts=at.verdicts,
             outcomes=outcomes,
             reference=RULES[RULE].reference,
@@ -118,6 +121,7 @@ class Report:
             "workers": self.workers,
             "origins": self.origins,
             "tickets": self.tickets,
+            "by_hand": [{"time": as_time(time), "what": what, "who": who} for time, what, who in self.by_hand],
             "status": self.status.as_dict(),
             "verdicts": [self._verdict(verdict) for verdict in self.verdicts],
             "created_with": self.created_with,
@@ -273,7 +277,8 @@ class Report:
             yield "trials to come (forecast)", unknown if status.remaining is None else f"about {status.remaining:,.0f}"
 
     def _came(self) -> Iterable[tuple[str, str]]:
-        yield "created", as_time(self.created)
+        for time, what, who in self.by_hand:
+            yield what, f"{as_time(time)}, by {who}"
         if self.status.joined:
             yield "options", self.status.joined
         if self.first is not None and self.last is not None:

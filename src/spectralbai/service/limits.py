@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import math
+import reprlib
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
+
+from spectralbai.errors import InvalidInput
 
 MOST_CLIENTS = 10_000
 """Most clients whose requests are counted; the one that has been silent longest is forgotten first."""
@@ -31,6 +35,10 @@ class Limits:
     """Seconds in which a client must have sent the head of its request."""
     unread: float = 60.0
     """Seconds after which a client that does not read its answer is left."""
+    options: int = 20_000
+    """Most options of an instance."""
+    rows: int = 100_000
+    """Most rows of a table of past results, and most trials of counts, in a request."""
     connections: int = 1000
     """Most connections at once; fewer if the process may not have so many files open."""
     of_address: int = 250
@@ -93,3 +101,29 @@ def measured(receive: Receive, limits: Limits) -> Receive:
 def too_large(most: int) -> str:
     """Returns the message for a body that is too large."""
     return f"a request may hold at most {most:,} bytes; send it in parts"
+
+
+def check_options(document: Any, limits: Limits) -> None:
+    """Raises InvalidInput if a document, or a part of it, is an instance of more options than a service takes.
+
+    The numbers in it are looked at, and nothing is made of them.
+    """
+    if isinstance(document, Mapping):
+        n_arms = document.get("n_arms")
+        if isinstance(n_arms, int | float) and n_arms > limits.options:
+            raise InvalidInput(
+                f"an instance may have at most {limits.options:,} options here, got {reprlib.repr(n_arms)}; leave "
+                "options out, or start the service with --most-options"
+            )
+        for name in ("instance", "study", "events"):
+            check_options(document.get(name), limits)
+    elif isinstance(document, list):
+        for part in document:
+            if isinstance(part, Mapping) and ("instance" in part or "study" in part):
+                check_options(part, limits)
+
+
+def check_rows(what: str, rows: float, most: int, remedy: str) -> None:
+    """Raises InvalidInput if a request holds more rows than a service takes."""
+    if rows > most:
+        raise InvalidInput(f"there may be at most {most:,} {what} in a request, got {rows:,.0f}; {remedy}")

@@ -12,6 +12,7 @@ from spectralbai.checks import check_memory
 from spectralbai.journal.definition import Definition
 from spectralbai.study.ledger import Ledger
 from spectralbai.tables import Table
+from spectralbai.text.wording import as_cell
 
 
 def table_of(ledger: Ledger, definition: Definition, most: int | None = None) -> Table | None:
@@ -49,7 +50,7 @@ def table_as_csv(table: Table) -> str:
     """
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("option", *table.items))
+    writer.writerow(("option", *map(as_cell, table.items)))
     for option, row in zip(table.options, table.outcomes.tolist(), strict=True):
-        writer.writerow((option, *("" if math.isnan(cell) else repr(cell) for cell in row)))
+        writer.writerow((as_cell(option), *("" if math.isnan(cell) else repr(cell) for cell in row)))
     return text.getvalue()

@@ -32,7 +32,7 @@ schema = Table(
     "spectralbai_schema",
     metadata,
     Column("version", Integer, primary_key=True),
-    Column("tried", Double),  # when a service last tried whether it can write
+    Column("tried", Text),  # what a service last wrote, to try whether it can
 )
 
 studies = Table(

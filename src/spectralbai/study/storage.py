@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import random
+import secrets
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
@@ -25,6 +26,8 @@ PATIENCE = 60.0
 """Seconds that a writer waits for other writers before it gives up."""
 SILENCE = 30
 """Seconds after which PostgreSQL ends a transaction whose worker is silent; its machine may be gone."""
+TRIAL = 64 * 1024
+"""Bytes that are written to try whether a storage can be written to."""
 SCHEMA_LOCK = 7_273_226
 """Key of the lock for creating tables on PostgreSQL; an arbitrary number that no other program should use."""
 REMEDY = "give sqlite:///FILE or postgresql://USER:PASSWORD@HOST/DATABASE"
@@ -153,9 +156,12 @@ class Storage:
             time.sleep(random.uniform(0.001, 0.02))
 
     def try_writing(self) -> None:
-        """Writes the time into the storage, and nothing else; raises StorageError if that is not possible."""
+        """Writes something of no meaning; raises StorageError if that is not possible.
+
+        It is more than what most changes write: on a disk that is almost full, small ones may succeed for a while.
+        """
         with self.writing() as connection:
-            connection.execute(update(schema).values(tried=self.clock()))
+            connection.execute(update(schema).values(tried=secrets.token_hex(TRIAL // 2)))
 
     def finish(self) -> None:
         """Makes an SQLite file complete without those beside it, as for a copy; nobody else may use it then."""

@@ -108,7 +108,7 @@ class Studies(Closing):
             return tuple(find_marks(connection))
 
     def try_writing(self) -> None:
-        """Writes the time into the storage, and nothing else; raises StorageError if that is not possible."""
+        """Writes something of no meaning; raises StorageError if that is not possible."""
         self._storage.try_writing()
 
     def pending(self) -> dict[int, int]:

@@ -17,7 +17,7 @@ from spectralbai.journal.replay import replay
 from spectralbai.study.ledger import StoredState, insert_study
 from spectralbai.study.storage import Storage
 from spectralbai.study.study import Study
-from spectralbai.text.wording import as_time
+from spectralbai.text.wording import as_cell, as_time
 
 FORMAT = "spectralbai-export/6"
 
@@ -61,7 +61,8 @@ def results_as_csv(study: Study) -> str:
     for result in records.observations:
         source = result.ticket or "", worker_of.get(result.ticket or "", ""), result.origin or ""
         tried = labels[result.arm], *(study.definition.item_name(result.item) for _ in on)
-        writer.writerow((result.number, *tried, repr(result.outcome), as_time(result.told), *source))
+        told = repr(result.outcome), as_time(result.told)
+        writer.writerow((result.number, *map(as_cell, tried), *told, *map(as_cell, source)))
     return text.getvalue()
 
 

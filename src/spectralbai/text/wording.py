@@ -30,6 +30,21 @@ def difference_in_words(difference: float, ends: tuple[float, float] | None) -> 
     return f"{points:g} percentage point" + ("" if points == 1 else "s")
 
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How the cells of a spreadsheet begin that it computes."""
+
+
+def as_cell(text: str | None) -> str:
+    """Returns a text for a cell of a CSV file, which a spreadsheet takes for text; `from_cell` restores it."""
+    text = text or ""
+    return f"'{text}" if text.lstrip("'").startswith(FORMULA) else text
+
+
+def from_cell(cell: str) -> str:
+    """Returns the text that `as_cell` wrote; all other cells as they are."""
+    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULA) else cell
+
+
 def as_time(seconds: float) -> str:
     """Returns a time as text, in UTC."""
     return datetime.fromtimestamp(min(seconds, 253402300799.0), UTC).isoformat(timespec="seconds")

@@ -8,6 +8,7 @@ from urllib.parse import unquote
 from fastapi import Depends, Header, Path, Request
 from pydantic import AfterValidator, BaseModel
 
+from spectralbai.service.limits import Limits
 from spectralbai.service.models import ProblemReply
 from spectralbai.service.shelf import Shelf
 
@@ -17,6 +18,12 @@ async def _shelf(request: Request) -> Shelf:
     return shelf
 
 
+async def _limits(request: Request) -> Limits:
+    limits: Limits = request.app.state.limits
+    return limits
+
+
+TheLimits = Annotated[Limits, Depends(_limits)]
 TheShelf = Annotated[Shelf, Depends(_shelf)]
 Name = Annotated[
     str,

@@ -17,29 +17,31 @@ from spectralbai.planning import plan as make_plan
 from spectralbai.service import models
 from spectralbai.service.answers import Answer
 from spectralbai.service.lanes import on
-from spectralbai.service.routes.common import answers
+from spectralbai.service.limits import Limits, check_options, check_rows
+from spectralbai.service.routes.common import TheLimits, answers
 
 router = APIRouter(tags=["planning"])
 
 
 @router.post("/api/instances", responses=answers(models.MadeReply))
 @on("long")
-def make_instance(body: models.Tables) -> Response:
+def make_instance(body: models.Tables, limits: TheLimits) -> Response:
     """Makes an instance from tables of options, like `spectralbai instance`."""
-    made = _made(body)
+    made = _made(body, limits)
     return Answer({"instance": made.instance.as_dict(), "remarks": list(made.remarks)})
 
 
 @router.post("/api/plan", responses=answers(models.Planned))
 @on("long")
-def plan(body: models.Planning) -> Response:
+def plan(body: models.Planning, limits: TheLimits) -> Response:
     """Says how many trials to expect and what the graph saves, without simulation, like `spectralbai plan --quick`."""
     if body.instance is None:
-        made = _made(body)
+        made = _made(body, limits)
     else:
         given = body.model_fields_set - {"instance", "delta"}
         if given:
             raise InvalidInput(f"`instance` and `{min(given)}` are both given; keep one")
+        check_options(body.instance, limits)
         made = Made(Instance.from_dict(body.instance), ())
     planned = make_plan(made.instance, body.delta, runs=0)
     document = planned.as_dict()
@@ -58,7 +60,12 @@ def plan(body: models.Planning) -> Response:
     )
 
 
-def _made(body: models.Tables) -> Made:
+def _made(body: models.Tables, limits: Limits) -> Made:
+    for table in (body.arms, body.edges, body.observations):
+        check_rows(
+            "rows of a table", (table or "").count("\n"), 5 * limits.options, "make it with spectralbai instance"
+        )
+    check_rows("options", (body.arms or "").count("\n") - 1, limits.options, "leave options out")
     items = None if body.items is None else Items.from_json(body.items, "`items`")
     if items is not None and not (body.features or body.edges or body.by):
         return _unrelated(body, items)

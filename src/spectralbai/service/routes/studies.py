@@ -16,7 +16,8 @@ from spectralbai.service import models
 from spectralbai.service.access import Token
 from spectralbai.service.answers import Answer, as_json
 from spectralbai.service.lanes import on
-from spectralbai.service.routes.common import Key, Name, TheShelf, answers
+from spectralbai.service.limits import check_options
+from spectralbai.service.routes.common import Key, Name, TheLimits, TheShelf, answers
 from spectralbai.study import Definition, Study, export_study, results_as_csv, table_as_csv
 from spectralbai.text.wording import as_time
 
@@ -50,12 +51,13 @@ def list_studies(
 
 @router.post("/api/studies", status_code=201, responses=answers(models.StudyReply, 201))
 @on("change")
-def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Response:
+def create_study(body: models.Creation, shelf: TheShelf, limits: TheLimits, key: Key = None) -> Response:
     """Creates a study.
 
     A name that is taken is refused. With an Idempotency-Key the study there is returned if it is the same: so a request
     whose answer was lost can be made again.
     """
+    check_options(body.instance, limits)
     instance = Instance.from_dict(body.instance)
     chosen = body.model_dump(exclude={"name", "instance"})
     try:
@@ -76,8 +78,9 @@ def create_study(body: models.Creation, shelf: TheShelf, key: Key = None) -> Res
 
 @router.post("/api/imports", status_code=201, responses=answers(models.StudyReply, 201))
 @on("long")
-def import_study(body: models.Import, shelf: TheShelf, key: Key = None) -> Response:
+def import_study(body: models.Import, shelf: TheShelf, limits: TheLimits, key: Key = None) -> Response:
     """Restores an exported study, under its old name or another."""
+    check_options(body.document, limits)
     try:
         study = shelf.studies.import_(body.document, body.name)
     except Conflict:

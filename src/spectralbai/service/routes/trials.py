@@ -12,7 +12,8 @@ from spectralbai.instance import Instance
 from spectralbai.service import models
 from spectralbai.service.answers import Answer
 from spectralbai.service.lanes import on
-from spectralbai.service.routes.common import Key, Name, TheShelf, answers
+from spectralbai.service.limits import check_options, check_rows
+from spectralbai.service.routes.common import Key, Name, TheLimits, TheShelf, answers
 from spectralbai.service.tells import Tells
 from spectralbai.study import Failure, Study
 
@@ -52,18 +53,21 @@ def _outcome(told: models.TicketOutcome) -> float | Failure | None:
 
 @router.post("/counts", responses=answers(models.Recorded))
 @on("change")
-def counts(name: Name, body: models.Counts, shelf: TheShelf) -> Response:
+def counts(name: Name, body: models.Counts, shelf: TheShelf, limits: TheLimits) -> Response:
     """Records trials and successes of options, such as a day's traffic. The same again under one id counts once."""
     rows = [(row.label, row.trials, row.successes) for row in body.rows]
+    trials = sum(row.trials for row in body.rows if isinstance(row.trials, int) and row.trials > 0)
+    check_rows("trials", min(trials, 1e300), limits.rows, "tell them in parts, each with a different id")
     new = shelf.use(name, lambda study: study.tell_counts(rows, body.id, body.past))
     return Answer({"recorded": new, "known": sum(row.trials for row in body.rows) - new})
 
 
 @router.post("/results", responses=answers(models.Recorded))
 @on("change")
-def add(name: Name, body: models.PastResults, shelf: TheShelf) -> Response:
+def add(name: Name, body: models.PastResults, shelf: TheShelf, limits: TheLimits) -> Response:
     """Records past results, which only inform. Give all results of an origin at once, not only those that look good."""
     labels, outcomes = [row.label for row in body.rows], [row.outcome for row in body.rows]
+    check_rows("results", len(labels), limits.rows, "add them with spectralbai study import, where the storage is")
 
     def added(study: Study) -> int:
         return study.add(labels, outcomes, body.origin, tickets=body.tickets, origins=body.origins)
@@ -110,8 +114,9 @@ def withdraw(name: Name, body: models.Withdrawing, shelf: TheShelf) -> Response:
 
 @router.post("/join", responses=answers(models.Joined))
 @on("change")
-def join(name: Name, body: models.Joining, shelf: TheShelf, key: Key = None) -> Response:
+def join(name: Name, body: models.Joining, shelf: TheShelf, limits: TheLimits, key: Key = None) -> Response:
     """Adds options to a study. With an Idempotency-Key it is no error if they have joined already."""
+    check_options(body.instance, limits)
     instance = Instance.from_dict(body.instance)
 
     def joined(study: Study) -> dict[str, Any]:
