@@ -60,8 +60,8 @@ class Tell:
             elif before != outcome:
                 late = " (told within the window, or lapsed)" if self._lapses else ""
                 raise Conflict(
-                    f'the ticket "{id_}" has the outcome {before!r} already{late}, got {outcome!r}; to change it: '
-                    "study correct"
+                    f'the ticket "{id_}" has the outcome {before!r} already{late}, got {outcome!r}; results are never '
+                    "changed without saying so: spectralbai study correct"
                 )
         changed = new.keys() | failed
         reasons = {id_: why for id_, why in self._reasons.items() if id_ in changed and why != rows[id_].failed}
