@@ -33,6 +33,7 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks.study
 	$(BIN)/python -m benchmarks.workers
 	$(BIN)/python -m benchmarks.catalogue
+	$(BIN)/python -m benchmarks.large
 	$(BIN)/python -m benchmarks.page
 	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.items

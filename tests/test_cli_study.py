@@ -389,6 +389,7 @@ def test_a_study_on_items_from_a_script(prompts: Callable[..., Any], folder: Pat
     assert not {("terse", "question 1"), ("terse", "question 2"), ("few shots", "question 2")} & tried
     status = prompts("status", "prompts")
     assert "Decided after" in status.stdout and "12 of 12 items are done" in status.stdout
+    assert prompts("check", "prompts").code == 0, "the table of results and the log agree"
     written = prompts("export", "prompts", "--table", "--out", "scores.csv")
     assert written.stdout.startswith("The table is in scores.csv: 3 options on 12 items")
     table = sb.Table.from_csv(folder / "scores.csv")

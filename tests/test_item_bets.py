@@ -501,7 +501,8 @@ def forced(means: Vector, covariance: Matrix, n: float = 1000.0) -> ItemData:
     crossed = n * np.repeat(means[:, None], means.size, axis=1)
     products = n * (np.outer(means, means) + covariance)
     sums, nothing = (np.full(means.size, n), n * means, np.diag(products).copy()), np.zeros_like(every)
-    return ItemData(*sums, int(n), None, every, crossed, products, nothing, nothing, nothing)
+    distances = sums[2][:, None] + sums[2] - 2 * products
+    return ItemData(*sums, int(n), None, every, crossed, distances, nothing, nothing)
 
 
 def law_of(kind: str) -> Law:

@@ -215,6 +215,6 @@ def test_one_arm_with_equal_outcomes_leaves_the_correlation_of_the_others() -> N
     nothing, x = ItemData.none(3), np.array([[0.1, 0.5, 0.9], [0.15, 0.5, 0.85], [0.01, 0.01, 0.01]]) - 0.7
     draws, arms = np.tile(np.arange(3), 3), np.repeat(np.arange(3), 3)
     data = nothing.after(Block(arms, x.ravel(), nothing, 0, items=draws, draws=draws))
-    assert data.products[2, 2] - data.crossed[2, 2] ** 2 / 3 < 0
+    assert data.squares[2] - data.sums[2] ** 2 / 3 < 0
     C = ItemOutlook(Evidence(listed(3, 60), data, 0, 0.7)).covariance
     assert C[0, 1] > 0.7 * math.sqrt(C[0, 0] * C[1, 1])

@@ -14,6 +14,7 @@ import pytest
 import spectralbai as sb
 from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.errors import InvalidInput
+from spectralbai.evidence.item_data import ItemData
 from spectralbai.policy import State
 from spectralbai.policy.first_pulls import FIRST_ITEMS
 from spectralbai.policy.policies import LUCB
@@ -526,7 +527,8 @@ def test_no_bet_is_made_on_an_arm_that_is_behind_until_it_has_caught_up() -> Non
     state = on(policy, policy.init(seed=0), outcomes, steps=6, n=7)
     policy = policy.joined(make(5).problem)
     state = policy.join(state)
-    while state.data.counts[4] < state.drawn:
+    assert isinstance(state.data, ItemData)
+    while state.data.counts[4] < state.data.drawn:
         account = state.stopping["betting"].arms  # type: ignore[attr-defined]  # the memory of this rule
         assert np.allclose([account.peak[4], account.wealth[4]], 0.0, rtol=0, atol=1e-12)
         before = state.samples
@@ -546,3 +548,21 @@ def test_what_knows_nothing_of_items_refuses_them_in_a_sentence() -> None:
         sb.SpectralTaS(problem, 0.05)
     with pytest.raises(InvalidInput, match="`stopping` must be betting where trials share items, got gk16"):
         sb.SpectralTaS(problem, 0.05, stopping="gk16")
+
+
+@pytest.mark.parametrize("items", [sb.Items.fresh(), sb.Items.listed(40)])
+def test_states_of_many_options_are_short_and_go_through_json_exactly(items: sb.Items) -> None:
+    policy, outcomes = race(60, items), entries(np.random.default_rng(0).random((60, 40)))
+    state = on(policy, policy.init(seed=0), outcomes, steps=3, n=200)
+    text = json.dumps(state.as_dict())
+    assert len(text) < 150_000, "five matrices of numbers of 17 digits, for the state and the open block"
+    again = State.from_dict(json.loads(text))
+    assert again.as_dict() == state.as_dict() and again.blocks[0].data is again.data
+    assert isinstance(state.data, ItemData) and isinstance(again.data, ItemData)
+    assert np.array_equal(again.data.distances, state.data.distances)
+    ends = [on(policy, start, outcomes, steps=3, n=200).as_dict() for start in (state, again)]
+    assert ends[0] == ends[1]
+    broken = state.as_dict()
+    broken["data"]["distances"]["packed"] = broken["data"]["distances"]["packed"][:100]
+    with pytest.raises(InvalidInput, match="broken entry"):
+        State.from_dict(broken)

@@ -26,6 +26,8 @@ from spectralbai.problem import Problem
 F = TypeVar("F", bound=Callable[..., Instance])
 MODES = 3
 """Number of non-constant Laplacian eigenvectors that dominate a smooth signal."""
+DENSE_UP_TO = 4000
+"""For more arms no eigenvectors are computed."""
 
 
 class Shared(TypedDict, total=False):
@@ -57,16 +59,35 @@ def smooth_signal(graph: Graph, rng: np.random.Generator) -> Vector:
 
     White noise is damped by exp(-theta / theta_m) along each eigenvector with eigenvalue theta, where theta_m is the
     `MODES`-th eigenvalue above zero. This is a function of the Laplacian and so well defined even if eigenvalues are
-    repeated; a sum of the first eigenvectors would not be.
+    repeated; a sum of the first eigenvectors would not be. With more than `DENSE_UP_TO` arms, exp(-x) is replaced by
+    (1 + x / 8)^-8, which takes a few sparse systems of equations.
     """
     mu: Vector = rng.standard_normal(graph.n_arms)
-    if not isinstance(graph, Categories):  # inside a category all signals of one variance are equally smooth
+    if graph.n_arms > DENSE_UP_TO and not isinstance(graph, Categories) and graph.n_edges:
+        mu = _damped_sparsely(graph, mu)
+    elif not isinstance(graph, Categories):  # inside a category all signals of one variance are equally smooth
         theta, vectors = np.linalg.eigh(graph.laplacian.toarray())
         cut = theta[min(graph.n_components + MODES, graph.n_arms) - 1]
         damping = np.exp(-theta / cut) if graph.n_edges else np.ones(graph.n_arms)
         mu = vectors @ (damping * (vectors.T @ mu))
     scaled: Vector = (mu - mu.min()) / (mu.max() - mu.min())
     return scaled
+
+
+def _damped_sparsely(graph: Graph, mu: Vector) -> Vector:
+    """Returns a signal damped along the eigenvectors of the Laplacian, without computing these."""
+    from scipy import sparse
+    from scipy.sparse.linalg import eigsh, splu
+
+    laplacian = graph.laplacian.tocsc()
+    below = -1e-4 * float(laplacian.diagonal().max())
+    start = np.linspace(-1.0, 1.0, graph.n_arms)
+    theta = eigsh(laplacian, graph.n_components + MODES, sigma=below, v0=start, return_eigenvectors=False)
+    damped = sparse.eye_array(graph.n_arms, format="csc") + laplacian / (8 * theta.max())
+    factors = splu(damped.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}, diag_pivot_thresh=0.0)
+    for _ in range(8):
+        mu = factors.solve(mu)
+    return mu
 
 
 def clustered_signal(cluster: Indices, levels: tuple[float, float], spread: float, rng: np.random.Generator) -> Vector:

@@ -160,11 +160,12 @@ def test_the_answer_is_printed_and_a_second_command_only_says_it_again(run: Call
     first = run(*PICK, "--retries", "1")
     assert first.code == 0
     assert re.match('Decided after .* results: "high" has the largest mean outcome of the options not', first.stdout)
-    assert "This took 12 of 18 trials: 33.3 % of them were not needed." in first.stdout
+    assert "This took 8 of 18 trials: 55.6 % of them were not needed." in first.stdout
     assert 'Out of the answer, since their runs failed: "broken" (exit code' in first.stdout
     assert 'The report is in report.html; the study is "options on items".' in first.stdout
     calls = (folder / "calls").read_text().splitlines()
-    assert calls.count("9 1") == 1 and sum(call.startswith("x") for call in calls) == 2
+    right = [call for call in calls if not call.startswith("x")]
+    assert len(set(right)) == len(right) == 8 and len(calls) == 10, "only what failed is repeated"
     assert "options not withdrawn" in (folder / "report.html").read_text("utf-8")
     again = run(*PICK)
     assert (again.code, again.stdout) == (0, first.stdout)

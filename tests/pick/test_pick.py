@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -14,7 +15,7 @@ import pytest
 
 import spectralbai as sb
 from spectralbai.picking import Progress
-from spectralbai.picking.trials import LEASE, give_back_of_the_dead, own_name
+from spectralbai.picking.trials import LEASE, own_name
 
 OPTIONS = ("plain", "brief", "kind", "strict")
 RNG = np.random.default_rng(5)
@@ -103,11 +104,17 @@ def test_an_interrupt_gives_back_what_is_under_way_and_the_next_call_goes_on_as_
 def test_trials_of_a_run_that_died_are_given_back_and_those_of_a_living_one_are_not(tmp_path: Path) -> None:
     storage = f"sqlite:///{tmp_path}/picks.db"
     problem = sb.Problem.bounded(sb.Graph.from_edges(4, []), math.inf, 0, 1, 0.05, items=sb.Items.listed(150))
+
+    def interrupt(progress: Progress) -> None:
+        raise KeyboardInterrupt
+
     dead = f"{own_name()}0"  # this process, begun at another time: its number was used again
     with sb.Study.create("pick", sb.Instance(problem, labels=OPTIONS), storage=storage, items=ITEMS) as study:
         lost = study.ask(2, worker=dead, lease=LEASE)
         others = study.ask(2, worker=own_name()) + study.ask(2, worker="somebody else")
-        give_back_of_the_dead(study)
+        with pytest.raises(KeyboardInterrupt):
+            sb.pick(OPTIONS, ITEMS, score, low=0, high=1, tolerance=0.05, storage=storage, on_progress=interrupt)
+        others = others[2:]  # those of this process were given back when it was interrupted
         assert {ticket.id for ticket in study.pending()} == {ticket.id for ticket in others}
         study.tell_many((ticket, score(ticket.label, str(ticket.item))) for ticket in others)
         best = sb.pick(OPTIONS, ITEMS, score, low=0, high=1, tolerance=0.05, storage=storage)
@@ -124,6 +131,7 @@ def test_what_fails_is_repeated_and_then_its_option_is_held_back(broken_from: in
     row = best.table.outcomes[OPTIONS.index("kind")]
     known = ~np.isnan(row)
     np.testing.assert_array_equal(row[known], OUTCOMES[2][known])  # nothing that was made up
+    assert broken_from or next(arm.mean for arm in best.status.arms if arm.label == "kind") == 0  # the worst
     assert 'since their runs failed: "kind" (no answer)' in str(best)
 
 
@@ -181,6 +189,22 @@ def test_of_a_random_sample_a_cluster_is_one_item() -> None:
         OPTIONS, ITEMS, counting, low=0, high=1, tolerance=0.15, fresh=True, clusters=clusters, seed=1, delta=0.2
     )
     assert best.pairs == 200 and counting.calls.total() == 3 * best.trials
+    known = sb.Table(OUTCOMES[:, :5], OPTIONS, ITEMS[:5])  # a cluster in full, and two items of another
+    again = sb.pick(
+        OPTIONS,
+        ITEMS,
+        score,
+        low=0,
+        high=1,
+        tolerance=0.15,
+        fresh=True,
+        clusters=clusters,
+        seed=1,
+        delta=0.2,
+        known=known,
+    )
+    np.testing.assert_allclose(again.table.outcomes, best.table.outcomes)
+    assert again.option == best.option and again.trials <= best.trials
     a, j = np.argwhere(~np.isnan(best.table.outcomes))[0]
     of_cluster = [k for k in range(150) if clusters[k] == best.table.items[j]]
     assert best.table.outcomes[a, j] == pytest.approx(OUTCOMES[a, of_cluster].mean())
@@ -200,15 +224,20 @@ def test_progress_and_what_a_notebook_shows() -> None:
     assert best.as_dict()["option"] == best.option
 
 
-def test_while_nothing_works_a_run_that_began_before_does_not_put_the_blame_on_an_option() -> None:
-    down = threading.Event()
+def test_while_nothing_works_a_run_that_began_before_does_not_put_the_blame_on_an_option(tmp_path: Path) -> None:
+    storage = f"sqlite:///{tmp_path}/picks.db"
+    down, all_begun = threading.Event(), threading.Barrier(4)
 
     def unreliable(option: str, item: str) -> float:
-        if down.is_set() or option == "brief":
-            down.set()  # from the first run of this option on, everything that begins fails
-            raise ConnectionError("no network")
-        assert down.wait(10), "the other option is asked too"
-        return score(option, item)  # it began before
+        if not down.is_set():
+            all_begun.wait(10)
+            if option != "brief":
+                time.sleep(0.3)  # so that the failure is seen first
+                return score(option, item)
+        down.set()  # from now on, everything that begins fails
+        raise ConnectionError("no network")
 
     with pytest.raises(sb.SpectralBAIError, match="nothing succeeds: .*no network"):
-        sb.pick(OPTIONS, ITEMS, unreliable, low=0, high=1, tolerance=0.05, jobs=4)
+        sb.pick(OPTIONS, ITEMS, unreliable, low=0, high=1, tolerance=0.05, jobs=4, storage=storage)
+    with sb.Study.open("pick", storage) as study:
+        assert study.pending() == () and not any(ticket.failed for ticket in study.records().tickets)

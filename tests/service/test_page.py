@@ -20,7 +20,7 @@ from spectralbai.study import export_study
 from tests.service.chromium import MISSING, Page, chromium
 from tests.service.running import running
 from tests.service.test_guide import SITE, example
-from tests.study.contract import ITEMS, ItemStudyContract, answered, score
+from tests.study.contract import ITEMS, LABELS, ItemStudyContract, answered, score
 
 pytest.importorskip("selenium", reason="the page is tested with Selenium, which is not installed")
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=f"the page is tested in Chromium; not installed: {MISSING}")
@@ -171,6 +171,19 @@ def test_items_are_drawn_as_they_come(page: Page, live: str, studies: sb.Studies
     assert page.js("return document.querySelector('td.behind').checkVisibility()") is True
     page.open(live)
     page.shows(".studies tbody", "questions")
+
+
+def test_options_join_a_study_on_items(page: Page, live: str, studies: sb.Studies) -> None:
+    study = studies.create("questions", ItemStudyContract.LISTED, 0.05, items=ITEMS, seed=1)
+    page.open(f"{live}/#/join/questions")
+    page.fill("#arms", "\n".join(["option", *LABELS, "coldest"]) + "\n")
+    page.click("label[for=alike-none]")
+    page.click("button", "Show what changes")
+    page.shows(".plan", "1 option joined (coldest)")
+    page.click("button", "Add 1 option")
+    page.shows("#notices", "1 option joined (coldest)")
+    assert study.status().arms[-1].label == "coldest"
+    assert study.definition.instance.problem.items == sb.Items.listed(40)
 
 
 def test_refusals_of_a_plan_are_said_in_words(page: Page, live: str) -> None:

@@ -499,11 +499,38 @@ class ItemStudyContract(TrialContract):
         assert len(table.missing) == table.outcomes.size - 12
         assert not set(table.missing) & set(pairs)
 
+    def test_of_two_results_of_a_pair_the_first_counts(self, studies: Any) -> None:
+        study = studies.create("second", self.LISTED, 0.05, items=ITEMS)
+        (late,) = study.ask(1)
+        study.abandon(late)
+        (again,) = study.ask(1)
+        assert (again.label, again.item) == (late.label, late.item)
+        assert study.tell_many([(again, 1.0), (late, 0.0)]) == 2
+        table = study.table()
+        assert table.outcomes[again.arm, 0] == 1.0 and len(table.missing) == 4
+        assert study.status().results == 2, "both are there"
+        pairs = answered(study)
+        assert len(pairs) == len(set(pairs)) and (late.label, late.item) not in pairs
+        assert study.table().outcomes[again.arm, 0] == 1.0
+
     def test_a_budget_of_pairs_is_a_limit(self, studies: Any) -> None:
         study = studies.create("little", self.LISTED, 0.05, items=ITEMS, budget=21)
         assert len(answered(study)) == 21
         status = study.status()
         assert status.state == "ended" and status.items.missing > 0
+
+    def test_what_was_known_is_not_of_the_budget(self, studies: Any) -> None:
+        study = studies.create("budget", self.LISTED, 0.05, items=ITEMS, budget=12)
+        labels, items = LABELS[:3] * 40, [item for item in ITEMS for _ in range(3)]
+        outcomes = [TABLE[LABELS.index(label)][ITEMS.index(item)] for label, item in zip(labels, items, strict=True)]
+        assert study.add_known(labels, items, outcomes, "last year") == 120
+        assert len(answered(study)) == 12
+        status = study.status()
+        assert (status.state, status.trials) == ("ended", 12)
+        assert status.items.known == status.results - 12 > 12
+        assert f"{status.items.known} outcomes were known without a trial" in status.items.described
+        assert status.answer.startswith(f"Ended with the budget, after {status.results} results")
+        assert [each.state for each in studies.list()] == ["ended"]
 
 
 def events_of(study: Any) -> Any:

@@ -48,6 +48,13 @@ def test_differences_are_those_of_the_estimates_and_their_intervals_hold(decided
         assert -1 < low and high < 1, "more than the range of outcomes says"
 
 
+def test_a_notebook_says_how_far_the_items_are(decided: str) -> None:
+    with sb.Study.open("questions", decided) as study:
+        status = study.status()
+    assert status.items is not None and "of 40 items are done" in status.items.described
+    assert "of 40 items are done" in status._repr_html_()
+
+
 def test_a_report_compares_on_the_same_items_and_has_a_picture_of_them(
     decided: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,10 +8,11 @@ needs one call of the responder a step and no second derivatives.
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
-from spectralbai.arrays import Matrix, Vector
-from spectralbai.responder import Responder
+from spectralbai.arrays import Indices, Matrix, Vector
 
 BALANCED = 0.02
 """Relative gap up to which the largest of the linear functions is minimised."""
@@ -21,7 +22,24 @@ LEAST = 1e-7
 """Smaller shares are raised to this, so that steps stay fast."""
 
 
-def improve(responder: Responder, needs: Vector, omega: Vector, steps: int) -> tuple[Vector, float]:
+class Answers(Protocol):
+    """Best responses to an allocation: a row per challenger, a column of `gradient` per share."""
+
+    @property
+    def challengers(self) -> Indices: ...
+    @property
+    def cost(self) -> Vector: ...
+    @property
+    def gradient(self) -> Matrix: ...
+
+
+class Responding(Protocol):
+    """Computes the best responses to any allocation, of all arms or of those that may have shares."""
+
+    def respond(self, omega: Vector) -> Answers: ...
+
+
+def improve(responder: Responding, needs: Vector, omega: Vector, steps: int) -> tuple[Vector, float]:
     """Returns an allocation, better than `omega` (positive), and a lower bound of its value, the minimum of
     f_i(omega) / needs_i over challengers with positive needs.
 

@@ -7,9 +7,10 @@ Newton's method takes ten to thirty steps without a first guess on most instance
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spectralbai.allocation.certificate import MARGIN, Certified, certified_lower, certified_upper, feasible_gradients
 from spectralbai.allocation.curvature import NODE_RATIO, curvature
@@ -17,7 +18,7 @@ from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.compiled import njit
 from spectralbai.responder import Responder
 from spectralbai.spectral import Decomposition, Responses
-from spectralbai.spectral.diagonalise import Edges, diagonalise, solve_factored
+from spectralbai.spectral.diagonalise import Edges, diagonalise
 from spectralbai.spectral.secular import Answers, Factors, Question, respond_all
 
 BOUNDARY = 0.95
@@ -251,14 +252,13 @@ def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) ->
     normal *= units.reshape(-1, 1) * units
     np.fill_diagonal(normal, 1.0)
     factor = np.linalg.cholesky(normal)
-    by_eta = units * solve_factored(units.size, factor, units.copy())
+    by_eta = units * _solve(factor, units)
 
     target_w = -p * w
     target_z = -omega * z
     for corrector in range(2):
         pull = (target_w - p * infeasible) / w
-        rhs = units * (pull @ descent + target_z / omega + missing * mean - stationarity)
-        base = units * solve_factored(units.size, factor, rhs)
+        base = units * _solve(factor, units * (pull @ descent + target_z / omega + missing * mean - stationarity))
         d_eta = (base.sum() + omega.sum() - 1.0) / by_eta.sum()
         d_omega = base - by_eta * d_eta
         d_s = (pull.sum() - missing) / ratio.sum() - mean @ d_omega
@@ -279,6 +279,21 @@ def newton_step(point: Iterate, f: Vector, gradient: Matrix, hessian: Matrix) ->
     return Iterate(
         omega / omega.sum(), s + step * d_s, w + step * d_w, p + step * d_p, z + step * d_z, eta + step * d_eta
     )
+
+
+@njit
+def _solve(factor: NDArray[Any], rhs: Vector) -> Vector:
+    """Returns the solution of C C' x = rhs for a lower triangular C."""
+    x = rhs.copy()
+    for a in range(x.size):
+        for j in range(a):
+            x[a] -= factor[a, j] * x[j]
+        x[a] /= factor[a, a]
+    for a in range(x.size - 1, -1, -1):
+        x[a] /= factor[a, a]
+        for j in range(a):
+            x[j] -= factor[a, j] * x[a]
+    return x
 
 
 @njit

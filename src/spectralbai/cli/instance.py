@@ -10,8 +10,7 @@ import typer
 from typer import Option
 
 from spectralbai.cli.files import read_text
-from spectralbai.cli.outputs import INSTANCE, PICTURE, Force, Output
-from spectralbai.cli.pictures import Width, check_width
+from spectralbai.cli.outputs import INSTANCE, PICTURE, Force, Output, Width, check_width
 from spectralbai.cli.tables import print_plain
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput

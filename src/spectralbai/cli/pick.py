@@ -21,7 +21,8 @@ from spectralbai.errors import InvalidInput
 
 if TYPE_CHECKING:
     from spectralbai.graph import Graph
-    from spectralbai.picking import Pick, Progress
+    from spectralbai.picking import Pick
+    from spectralbai.picking import Progress as State
     from spectralbai.picking.entries import Entries, Role
     from spectralbai.tables import Table
 
@@ -302,23 +303,30 @@ def _in_order(table: Table, options: Entries, file: Path) -> Table:
 
 
 @contextmanager
-def _live() -> Iterator[Callable[[Progress], object]]:
+def _live() -> Iterator[Callable[[State], object]]:
     """Yields a function that shows how far a run is: as a bar in a terminal, otherwise in a line whenever options are
     eliminated."""
     if sys.stderr is None or not sys.stderr.isatty():
         last: list[object] = [None]
 
-        def say(state: Progress) -> None:
+        def say(state: State) -> None:
             if state.left is not None and state.left != last[0]:
                 last[0] = state.left
                 typer.echo(str(state), err=True)
 
         yield say
         return
-    from rich.console import Console
+    from rich.console import Console, Group
+    from rich.live import Live
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.text import Text
 
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("begins", total=None)
-        yield lambda state: bar.update(task, completed=state.trials, total=state.expected, description=str(state))
+    bar = Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    task, names = bar.add_task("begins", total=None), Text(no_wrap=True, overflow="ellipsis")
+
+    def show(state: State) -> None:
+        bar.update(task, completed=state.trials, total=state.expected, description=state.counts)
+        names.plain = f"left: {', '.join(state.left)}" if state.left else ""
+
+    with Live(Group(bar, names), console=Console(stderr=True), transient=True):
+        yield show

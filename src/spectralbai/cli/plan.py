@@ -15,8 +15,7 @@ from typer import Option
 from spectralbai.checks import arm_of, check_amount
 from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import InstanceFile, read_instance, read_table
-from spectralbai.cli.outputs import PICTURE, Force, Output
-from spectralbai.cli.pictures import Width, check_width, picture_format
+from spectralbai.cli.outputs import PICTURE, Force, Output, Width, check_width, picture_format
 from spectralbai.cli.tables import empty_table, print_json, print_plain
 from spectralbai.cli.work import Jobs, Seed, check_jobs, processes, progress
 from spectralbai.errors import InvalidInput

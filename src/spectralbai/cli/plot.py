@@ -11,8 +11,7 @@ import typer
 from typer import Argument, Option
 
 from spectralbai.cli.extensions import Import
-from spectralbai.cli.outputs import PICTURE, Force, Output
-from spectralbai.cli.pictures import Width, check_width, picture_format
+from spectralbai.cli.outputs import PICTURE, Force, Output, Width, check_width, picture_format
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
 

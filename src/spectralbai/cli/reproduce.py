@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
-from spectralbai.cli.outputs import PICTURE, TABLE, Force, Output, make_folder
-from spectralbai.cli.pictures import Width, check_width, picture_format
+from spectralbai.cli.outputs import PICTURE, TABLE, Force, Output, Width, check_width, make_folder, picture_format
 from spectralbai.cli.tables import csv_text, empty_table, print_plain
 from spectralbai.cli.work import Jobs, Seed, check_jobs, processes, progress
 

@@ -13,7 +13,7 @@ from spectralbai.evidence.blocks import Data
 from spectralbai.evidence.places import AT_ONCE, folded, places, spread_around
 from spectralbai.noise import Pools
 from spectralbai.problem import Problem
-from spectralbai.spectral import Catalogue, Components
+from spectralbai.spectral import Catalogue, Components, Network
 
 STIFFEST = 1e10
 """Largest ratio of the trace of L/R to the summed precisions of one result per arm: the components are nearly rigid
@@ -86,9 +86,14 @@ def pooled_intervals(problem: Problem, data: Data, origin: float, delta: float) 
         bias = spread_around(place, weights)  # (14.3)
         np.maximum.at(low, members, lows[of, None] - bias)  # (14.8)
         np.minimum.at(high, members, highs[of, None] + bias)
+    network = Network.of(problem)
     for pool in np.flatnonzero((pools.sizes > FEW) & (lows > -np.inf)).tolist():
         members = pools.members[pools.starts[pool] : pools.starts[pool] + pools.sizes[pool]]
-        bias = spread_around(places(problem)[members], precision[members] / precision[members].sum())  # (14.3)
+        weight = precision[members] / precision[members].sum()
+        if network is None:
+            bias = spread_around(places(problem)[members], weight)  # (14.3)
+        else:
+            bias = math.sqrt(problem.radii[0]) * network.spread_around(members, weight)
         low[members] = np.maximum(low[members], lows[pool] - bias)  # (14.8)
         high[members] = np.minimum(high[members], highs[pool] + bias)
     return None if (low > high).any() else (low, high)
@@ -100,11 +105,17 @@ def _placed(problem: Problem) -> list[tuple[Indices, Indices, Matrix]]:
     (n_pools, size), and coordinates of the members, (n_pools, size, dimensions).
 
     The coordinates are those of `places`, but in at most `size` dimensions, where all arms together may need thousands.
+    In a large graph only the edges inside each pool count, so that distances are upper bounds.
     """
-    pools, place = pools_of(problem), places(problem)
+    pools, network = pools_of(problem), Network.of(problem)
     sizes, groups = pools.sizes, []
     for size in np.unique(sizes[sizes <= FEW]).tolist():
         numbers = np.flatnonzero(sizes == size)
+        if network is not None:
+            members = pools.members[pools.starts[numbers, None] + np.arange(size)]
+            groups.append((numbers, members, math.sqrt(problem.radii[0]) * network.inside(members)))
+            continue
+        place = places(problem)
         for of in np.array_split(numbers, -(-numbers.size * size * place.shape[1] // AT_ONCE) or 1):
             members = pools.members[pools.starts[of, None] + np.arange(size)]
             groups.append((of, members, folded(place[members])))

@@ -57,8 +57,6 @@ class ItemData(Data):
     """Number of items that both arms were tried on."""
     crossed: Matrix
     """Sum of the row's arm over the items that the column's arm was tried on, too."""
-    products: Matrix
-    """Sum of the products of both arms over the items that both were tried on."""
     distances: Matrix
     """Sum of the squared differences of both arms over the items that both were tried on."""
     weights: Matrix
@@ -71,7 +69,7 @@ class ItemData(Data):
     @classmethod
     def none(cls, n_arms: int, n_items: int | None = None) -> Self:
         vector, matrix = np.zeros(n_arms), np.zeros((n_arms, n_arms))
-        return cls(vector, vector, vector, 0, n_items, *(matrix,) * 6)
+        return cls(vector, vector, vector, 0, n_items, *(matrix,) * 5)
 
     def after(self, block: Block) -> ItemData:
         """Returns the data with the results of a block that has closed.
@@ -80,16 +78,15 @@ class ItemData(Data):
         items is not kept item by item.
         """
         counts, sums, squares = self.counts.copy(), self.sums.copy(), self.squares.copy()
-        together, crossed, products, distances, weights, spent = (matrix.copy() for matrix in self._by_pair)
+        together, crossed, distances, weights, spent = (matrix.copy() for matrix in self._by_pair)
         drawn = self.drawn
         for arms, draws, outcomes in panels(block):
             pairs = np.ix_(arms, arms)
             counted = np.ones((arms.size, arms.size)) if draws[0] >= block.drawn else np.eye(arms.size)
-            total, squared, crosses = outcomes.sum(axis=1), (outcomes**2).sum(axis=1), outcomes @ outcomes.T
+            total, squared = outcomes.sum(axis=1), (outcomes**2).sum(axis=1)
             together[pairs] += counted * draws.size
             crossed[pairs] += counted * total[:, None]
-            products[pairs] += counted * crosses
-            distances[pairs] += counted * np.maximum(squared[:, None] + squared - 2 * crosses, 0.0)
+            distances[pairs] += counted * np.maximum(squared[:, None] + squared - 2 * outcomes @ outcomes.T, 0.0)
             if self.n_items is None:
                 weights[pairs] += counted * draws.size
             else:
@@ -101,7 +98,7 @@ class ItemData(Data):
             sums[arms] += total
             squares[arms] += squared
             drawn = max(drawn, int(draws.max()) + 1)
-        by_pair = together, crossed, products, distances, weights, spent
+        by_pair = together, crossed, distances, weights, spent
         return ItemData(counts, sums, squares, drawn, self.n_items, *by_pair)
 
     def padded(self, n_arms: int) -> ItemData:
@@ -114,4 +111,4 @@ class ItemData(Data):
 
     @property
     def _by_pair(self) -> tuple[Matrix, ...]:
-        return self.together, self.crossed, self.products, self.distances, self.weights, self.spent
+        return self.together, self.crossed, self.distances, self.weights, self.spent

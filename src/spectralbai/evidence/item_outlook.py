@@ -65,20 +65,24 @@ class ItemOutlook(Outlook):
         data, n_arms = self.data, self.problem.n_arms
         n = data.together
         with np.errstate(divide="ignore", invalid="ignore"):
-            apart = (data.products - data.crossed * data.crossed.T / n) / (n - 1)
-            own = np.sqrt(np.maximum(np.diag(apart), 0.0))  # rounding errors may make those of equal outcomes negative
-            scale = np.outer(own, own)
-            correlation = np.where((n > 1) & (scale > 0), apart / scale, 0.0)
+            # Rounding errors may make the variance of equal outcomes negative.
+            own = np.maximum((data.squares - data.sums**2 / data.counts) / (data.counts - 1), 0.0)
+            apart = (data.distances - (data.crossed - data.crossed.T) ** 2 / n) / (n - 1)
+            # From the variance of differences: it is known after a few items, those of outcomes only after more.
+            common = (own[:, None] + own - apart) / 2
+            scale = np.sqrt(np.outer(own, own))
+            correlation = np.where((n > 1) & (scale > 0), common / scale, 0.0)
         pairs = (n > 1) & ~np.eye(n_arms, dtype=bool)
-        common = 0.0
+        guess = 0.0
         if pairs.any() and scale[pairs].sum() > 0:
-            common = float(apart[pairs].sum() / scale[pairs].sum()) * data.drawn / (data.drawn + PSEUDO_ITEMS)
+            shared = float(n[pairs].max())
+            guess = float(common[pairs].sum() / scale[pairs].sum()) * shared / (shared + PSEUDO_ITEMS)
         if self.problem.outcome_range is None:  # sigma is what is left after the effect of an item, the same for all
-            effect = max(float(apart[pairs].mean()), 0.0) if pairs.any() else 0.0
+            effect = max(float(common[pairs].mean()), 0.0) if pairs.any() else 0.0
             return np.diag(self.variances) + effect
-        common = min(max(common, 0.0), MOST_ALIKE)
+        guess = min(max(guess, 0.0), MOST_ALIKE)
         start = 0.5 * n_arms / (0.5 * n_arms + np.maximum(n - 1, 0.0))
-        believed = start * common + (1 - start) * np.clip(correlation, -1.0, 1.0)
+        believed = start * guess + (1 - start) * np.clip(correlation, -1.0, 1.0)
         np.fill_diagonal(believed, 1.0)
         return _definite(believed * np.outer(self.sigma, self.sigma))
 
@@ -186,6 +190,11 @@ class ItemOutlook(Outlook):
         pull = np.zeros(n_arms)
         pull[tried] = self._metric.inverse @ self.means[tried]
         return covariance @ pull, _definite(covariance)
+
+    @property
+    def posterior_covariance(self) -> Matrix:
+        """The covariance of all means under the graph posterior."""
+        return self._posterior[1]
 
     @cached_property
     def posterior(self) -> tuple[Vector, Vector]:

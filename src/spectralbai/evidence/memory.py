@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import math
+import zlib
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self
 
@@ -50,8 +52,16 @@ class Memory:
 Memory._kinds[Memory.kind] = Memory
 
 
+LARGE = 1000
+"""Matrices of floats with more entries than this are written as compressed bytes: as numbers they take ten times the
+room, since the tables of pairs of options repeat themselves."""
+
+
 def _as_json(value: Any) -> Any:
     if isinstance(value, np.ndarray):
+        if value.ndim == 2 and value.size > LARGE and value.dtype.kind == "f":
+            packed = zlib.compress(value.astype("<f8").tobytes())
+            return {"packed": base64.b64encode(packed).decode("ascii"), "shape": list(value.shape)}
         if not value.size:  # an empty list would lose the shape and the type
             return {"array": [], "shape": list(value.shape), "type": value.dtype.str}
         runs = runs_of(value.tolist()) if value.ndim == 1 else None
@@ -71,6 +81,9 @@ def _from_json(value: Any) -> Any:
     if isinstance(value, dict):
         if "kind" in value:
             return Memory.from_dict(value)
+        if "packed" in value:
+            numbers = np.frombuffer(zlib.decompress(base64.b64decode(value["packed"])), "<f8")
+            return numbers.astype(np.float64).reshape(value["shape"])
         if "shape" in value:
             return np.zeros(value["shape"], dtype=value["type"])
         if "runs" in value:

@@ -20,7 +20,7 @@ from spectralbai.evidence.levels import BlockData
 from spectralbai.evidence.places import further_apart, places
 from spectralbai.problem import Problem
 from spectralbai.responder import Responder
-from spectralbai.spectral import Catalogue, Components, Decomposition, Duels
+from spectralbai.spectral import Catalogue, Components, Decomposition, Duels, Network
 
 DOUBT = 0.1
 """R is doubted if, with a correct R, a misfit at least as large would occur with at most this probability. Bets against
@@ -113,9 +113,13 @@ class Outlook:
         estimate is right, in nats; inf for challengers that cannot win."""
         known, cost = self._growths.get(leader, (None, np.empty(0)))
         if known is not allocation:
-            cost = Responder(self.problem, self.mu, leader, self.sigma, self.radii).respond(allocation).cost
+            cost = self.cost(leader, allocation)
             self._growths[leader] = allocation, cost
         return cost
+
+    def cost(self, leader: int, allocation: Vector) -> Vector:
+        """Returns f_i(allocation) of each challenger of a leader for the estimate; inf for those that cannot win."""
+        return Responder(self.problem, self.mu, leader, self.sigma, self.radii).respond(allocation).cost
 
     @cached_property
     def _growths(self) -> dict[int, tuple[Vector, Vector]]:
@@ -249,6 +253,11 @@ def _formed(problem: Problem, data: Data, best: int, origin: float) -> Outlook:
 
         return ItemOutlook(evidence)
     outlook = Outlook(evidence) if catalogue is None else CatalogueOutlook(evidence, catalogue)
+    network = Network.of(problem)
+    if network is not None:
+        from spectralbai.evidence.network_outlook import NetworkOutlook  # which derives from Outlook
+
+        outlook = NetworkOutlook(evidence, network)
     if isinstance(data, BlockData) and data.differs(outlook.variances):
         return replace(outlook, evidence=replace(evidence, data=data.levelled), levelled=True)
     return outlook
@@ -295,8 +304,24 @@ class CategoryRivals:
         return rivals
 
 
+@dataclass(frozen=True, eq=False)
+class NetworkRivals:
+    """The result of `separable` for a large graph: rows of its matrix, computed when they are asked for."""
+
+    network: Network
+    least: float
+    """The least resistance between two arms that can be further apart than the tolerance."""
+
+    def __getitem__(self, leader: int) -> Mask:
+        network = self.network
+        column = network.columns(np.array([leader])).values[:, 0]
+        rivals: Mask = network.of_arm != network.of_arm[leader]
+        rivals |= network.resistances[leader] + network.resistances - 2 * column > self.least
+        return rivals
+
+
 @lru_cache(maxsize=32)
-def separable(problem: Problem) -> Mask | CategoryRivals:
+def separable(problem: Problem) -> Mask | CategoryRivals | NetworkRivals:
     """Returns, per (leader, challenger), whether some smooth means put the challenger ahead by the tolerance.
 
     Inside one component this needs tolerance^2 < R c' L^+ c with c = e_b - e_i, and with the R of the component if
@@ -307,6 +332,9 @@ def separable(problem: Problem) -> Mask | CategoryRivals:
     if catalogue is not None:
         wide = problem.tolerance * (1 + EQUAL) < np.sqrt(2 * catalogue.room)
         return CategoryRivals(catalogue.of_arm, wide)
+    network = Network.of(problem)
+    if network is not None:
+        return NetworkRivals(network, (problem.tolerance * (1 + EQUAL)) ** 2 / float(problem.radii[0]))
     if problem.unstructured or problem.tolerance == 0:
         return np.ones((n_arms, n_arms), dtype=bool)
     return further_apart(places(problem), problem.components, problem.tolerance * (1 + EQUAL))

@@ -9,9 +9,11 @@ from scipy.linalg import LinAlgError, cholesky
 from scipy.linalg.lapack import dtrtri
 
 from spectralbai.arrays import Indices, Mask, Matrix, Vector
+from spectralbai.checks import check_matrices
 from spectralbai.graph import laplacian_of
 from spectralbai.problem import Problem
 from spectralbai.spectral import Components, decompose
+from spectralbai.spectral.components import BYTES_PER_PAIR
 from spectralbai.spectral.large_components import LARGE
 
 LEAST_PIVOT = 1e-6
@@ -29,6 +31,7 @@ def places(problem: Problem) -> Matrix:
     R of that component if there are several (theory 16.12). Coordinates are used instead of a pseudo-inverse because
     they stay accurate when resistances differ by many orders of magnitude.
     """
+    check_matrices(problem.n_arms, BYTES_PER_PAIR)
     to = Components.from_problem(problem)
     place = _factorised(to) if to.sizes.max() > LARGE else None
     if place is None:

@@ -19,7 +19,7 @@ def mismatch(days: Iterable[tuple[Vector, Vector]]) -> float:
 
     `days` holds the counts and the shares asked for, (n_arms,), of each day. If the counts of every day are multinomial
     with these shares given the days before, the wealth ever reaches 1/delta with probability at most delta
-    (theory 21.1). Arms of which nothing was asked are left out.
+    (theory 22.1). Arms of which nothing was asked are left out.
     """
     log_wealth, peak = np.zeros(FIRMNESS.size), 0.0
     counts = expected = np.zeros(0)
@@ -32,7 +32,7 @@ def mismatch(days: Iterable[tuple[Vector, Vector]]) -> float:
         believed = p * (counts[here] + first) / (expected[here] + first)
         alpha = (FIRMNESS[:, None] + counts.sum()) * believed / believed.sum(axis=1, keepdims=True)
         log_wealth += gammaln(alpha.sum(axis=1)) - gammaln(alpha.sum(axis=1) + seen.sum())
-        log_wealth += (gammaln(alpha + seen) - gammaln(alpha)).sum(axis=1) - (seen * np.log(p)).sum()  # (21.1)
+        log_wealth += (gammaln(alpha + seen) - gammaln(alpha)).sum(axis=1) - (seen * np.log(p)).sum()  # (22.1)
         counts[here] += seen
         expected[here] += seen.sum() * p
         peak = max(peak, float(np.logaddexp.reduce(log_wealth)) - math.log(FIRMNESS.size))

@@ -101,6 +101,8 @@ class Snapshot:
     folded: int
     """Revision up to which the stored state is folded; the results told since lead on to `state`."""
     state: State
+    known: int
+    """Number of results that were known from elsewhere, without a trial."""
     unprocessed: int
     """Number of results told that are not yet processed: a worker must update the stored state first."""
     pending: tuple[Ticket, ...]

@@ -167,6 +167,8 @@ class ResultsTold(Event):
     """Why trials failed, by ticket."""
     abandoned: tuple[str, ...] = ()
     """Tickets of failed trials that are to be handed out again."""
+    known: bool = False
+    """Whether these results were known from elsewhere, so that nothing was tried."""
 
     def apply(self, replay: Replay) -> None:
         replay.tell(self)
@@ -174,6 +176,7 @@ class ResultsTold(Event):
     def enter(self, rows: NewRows, time: float) -> None:
         for each in self.results:
             rows.tell(each, self.origin, time)
+        rows.known += len(self.results) if self.known else 0
         for id_, reason in self.failed.items():
             rows.change(id_, failed=reason)
         rows.abandon(self.abandoned, time)

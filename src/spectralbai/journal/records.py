@@ -104,6 +104,8 @@ class NewRows:
         """Blocks opened, by number."""
         self.voids: list[tuple[str | None, str | None, float | None, float]] = []
         """Origin, ticket, right outcome and time of results that are wrong, of those that are there already."""
+        self.known = 0
+        """How many of the new results were known from elsewhere."""
         self._before = results
         self._lost = 0
 

@@ -1,7 +1,7 @@
 """A log folded again without results that were wrong, as if their trials had not been made.
 
 Blocks keep the pulls that were recorded, without the slots of these results. Bets, eliminations and decisions are
-computed anew, so those that rested on the wrong results are gone (theory, section 20).
+computed anew, so those that rested on the wrong results are gone (theory, section 21).
 """
 
 from __future__ import annotations

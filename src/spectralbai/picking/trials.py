@@ -73,12 +73,16 @@ class Progress:
     """The options that may still be the best; None before anything is known."""
     under_way: int
 
-    def __str__(self) -> str:
+    @property
+    def counts(self) -> str:
+        """Trials and options, in words."""
         done = f"{self.trials:,} trials done" + ("" if self.expected is None else f" of about {self.expected:,}")
-        if self.left is None:
-            return f"{done}; {self.options} options left"
-        named = f": {', '.join(self.left)}" if len(self.left) <= MOST_NAMED else ""
-        return f"{done}; {len(self.left)} of {self.options} options left{named}"
+        left = f"{self.options}" if self.left is None else f"{len(self.left)} of {self.options}"
+        return f"{done}; {left} options left"
+
+    def __str__(self) -> str:
+        few = self.left is not None and len(self.left) <= MOST_NAMED
+        return self.counts + (f": {', '.join(self.left or ())}" if few else "")
 
 
 @dataclass(eq=False)

@@ -14,7 +14,7 @@ from spectralbai.arrays import Matrix, Vector
 from spectralbai.graph import Categories
 from spectralbai.instance import Instance
 from spectralbai.layout import layout
-from spectralbai.plot.paper import fit
+from spectralbai.plot.files import fit
 from spectralbai.plot.style import (
     boxes_for_unknown_signs,
     given_width,

@@ -17,6 +17,9 @@ def empty_components(problem: Problem, counts: Vector) -> Indices:
 
 FIRST_ITEMS = 2
 """Number of items that arms are tried on at first."""
+SECOND_ITEM = 10
+"""Most arms that are tried on more than the first of fresh items at first: enough to see whether outcomes of an item go
+together."""
 
 
 def first_items(problem: Problem, issued: Vector, drawn: int, withdrawn: tuple[int, ...]) -> tuple[Indices, Indices]:
@@ -29,9 +32,11 @@ def first_items(problem: Problem, issued: Vector, drawn: int, withdrawn: tuple[i
     new[list(withdrawn)] = False
     arms = np.flatnonzero(new)
     n = None if problem.items is None else problem.items.n
-    first = 0 if drawn == 0 or n is not None else drawn
-    most = FIRST_ITEMS if n is None else min(FIRST_ITEMS, n if drawn == 0 else drawn)
-    draws = np.arange(first, first + most)
+    if n is None:
+        some = arms[:: -(-arms.size // SECOND_ITEM) or 1]
+        draws = np.repeat(drawn + np.arange(FIRST_ITEMS), [arms.size, *[some.size] * (FIRST_ITEMS - 1)])
+        return np.concatenate([arms, *[some] * (FIRST_ITEMS - 1)]), draws
+    draws = np.arange(min(FIRST_ITEMS, n if drawn == 0 else drawn))
     return np.repeat(arms, draws.size), np.tile(draws, arms.size)
 
 

@@ -102,7 +102,7 @@ class Policy:
     sampling: SamplingRule[Any] = field(kw_only=True)
     """The sampling rule."""
     control: int | None = field(default=None, kw_only=True)
-    """An arm that every arm is compared with, by bets on the difference (theory, section 19); its intervals have a risk
+    """An arm that every arm is compared with, by bets on the difference (theory, section 20); its intervals have a risk
     delta of their own."""
     earlier: tuple[Problem, ...] = field(default=(), kw_only=True)
     """The problems before each time that arms joined (`joined`). They are kept because the bets on a block belong to

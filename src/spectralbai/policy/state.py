@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +16,7 @@ from spectralbai.evidence.item_data import ItemData
 from spectralbai.evidence.memory import Memory
 from spectralbai.verdict import Verdict
 
-FORMAT = "spectralbai-state/5"
+FORMAT = "spectralbai-state/6"
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +130,7 @@ class State:
             "data": self.data.as_dict(),
             "origin": self.origin,
             "opened": self.opened,
-            "blocks": [block.as_dict() for block in self.blocks],
+            "blocks": [self._block_as_dict(block) for block in self.blocks],
             "informing": self.informing.as_dict(),
             "next_reading": self.next_reading,
             "best": self.best,
@@ -141,6 +142,13 @@ class State:
             **({"void": self.void} if self.void else {}),
         }
 
+    def _block_as_dict(self, block: Block) -> dict[str, Any]:
+        """Returns an open block in JSON-ready form; its data are not written again where they are those of the state,
+        as they are unless some results only inform."""
+        if block.data is not self.data:
+            return block.as_dict()
+        return replace(block, data=Data.none(0)).as_dict() | {"data": None}
+
     @classmethod
     def from_dict(cls, d: dict[str, Any]) -> State:
         """Returns the state that `as_dict` wrote."""
@@ -148,10 +156,11 @@ class State:
         if given != FORMAT:
             raise InvalidInput(f"a state must have the format {FORMAT!r}, got {given!r}; write it with State.as_dict")
         try:
+            data = Data.from_dict(d["data"])
             state = cls(
-                data=Data.from_dict(d["data"]),
+                data=data,
                 origin=float(d["origin"]),
-                blocks=tuple(map(Block.from_dict, d["blocks"])),
+                blocks=tuple(_block(written, data) for written in d["blocks"]),
                 opened=int(d["opened"]),
                 informing=Data.from_dict(d["informing"]),
                 next_reading=int(d["next_reading"]),
@@ -165,7 +174,7 @@ class State:
                 joined=tuple(map(int, d["joined"])),
                 void=int(d.get("void", 0)),
             )
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, zlib.error) as error:
             raise InvalidInput(f"a state must hold what State.as_dict writes, got a broken entry: {error}") from None
         parts = (state.data, state.informing, *(block.data for block in state.blocks))
         sizes = {vector.size for part in parts for vector in (part.counts, part.sums, part.squares)}
@@ -174,6 +183,13 @@ class State:
                 f"a state must have vectors of one length, got lengths {sorted(sizes)}; write it with State.as_dict"
             )
         return state
+
+
+def _block(d: dict[str, Any], data: Data) -> Block:
+    """Returns an open block as `State.as_dict` wrote it, `data` being those of the state."""
+    if d["data"] is not None:
+        return Block.from_dict(d)
+    return replace(Block.from_dict(d | {"data": Data.none(0).as_dict()}), data=data)
 
 
 def _short(order: Indices) -> int | list[int]:

@@ -40,6 +40,8 @@ class ItemsStatus:
     """Number of items of the open blocks."""
     missing: int
     """Number of trials of these that have no result."""
+    known: int
+    """Number of results that were known from elsewhere, without a trial."""
     ratio: float | None
     """The variance over items of the difference between the two best options, over the sum of their variances: what
     remains of the variance if both are tried on the same items. None if it is not known yet."""
@@ -56,7 +58,8 @@ class ItemsStatus:
         if self.missing:
             pairs = f"{in_words(self.missing, 'pair')} {'is' if self.missing == 1 else 'are'} missing"
             words += f"; of {self.under_way:,} more, {pairs}" if self.under_way else f"; {pairs}"
-        return f"{words}. {self.worth}".rstrip()
+        used = f" {in_words(self.known, 'outcome')} {'was' if self.known == 1 else 'were'} known without a trial."
+        return f"{words}.{used if self.known else ''} {self.worth}".rstrip()
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> ItemsStatus:
@@ -64,7 +67,7 @@ class ItemsStatus:
         return cls(**{name: d[name] for name in cls.__dataclass_fields__})
 
 
-def items_of(problem: Problem, state: State, labels: tuple[str, ...]) -> ItemsStatus | None:
+def items_of(problem: Problem, state: State, labels: tuple[str, ...], known: int) -> ItemsStatus | None:
     """Returns how far a state is with its items; None if trials have none."""
     from spectralbai.evidence.item_data import ItemData  # it loads numpy, which a client can do without
 
@@ -72,7 +75,7 @@ def items_of(problem: Problem, state: State, labels: tuple[str, ...]) -> ItemsSt
     if items is None or not isinstance(data, ItemData):
         return None
     missing, open_ = sum(block.free.size for block in state.blocks), state.drawn - data.drawn
-    return ItemsStatus(items.available, items.n is not None, data.drawn, open_, missing, *_worth(data, labels))
+    return ItemsStatus(items.available, items.n is not None, data.drawn, open_, missing, known, *_worth(data, labels))
 
 
 def _worth(data: ItemData, labels: tuple[str, ...]) -> tuple[float | None, str]:

@@ -38,7 +38,7 @@ def status_of(at: Snapshot, control: int | None = None, said: Statement | None =
     consistent = None if holds and (seen is None or seen.consistent is None) else holds
     claimed = consistent is not False
     results = state.samples + at.unprocessed
-    ended = verdict.state == "running" and (definition.over(results, at.time) or state.used_up)
+    ended = verdict.state == "running" and (definition.over(results - at.known, at.time) or state.used_up)
     own = None if definition.control is None else definition.check_arm(definition.control)
     control = own if control is None else control
     arms = _arms(at, definition, said, claimed)
@@ -62,14 +62,14 @@ def status_of(at: Snapshot, control: int | None = None, said: Statement | None =
         budget=definition.budget,
         until=None if end is None else as_time(end),
         by_hand=definition.stopped is not None,
-        room=_room(definition, results, at.created, at.time),
+        room=_room(definition, results - at.known, at.created, at.time),
         unprocessed=at.unprocessed,
         sealed=sum(block.arms.size - block.free.size for block in state.blocks[1:]),
         verdict=replace(verdict, lacking=None),
         consistent=consistent,
         drifting=seen is not None and seen.drifting,
         remaining=None if said.remaining is None else finite(said.remaining),
-        items=items_of(problem, state, labels),
+        items=items_of(problem, state, labels, at.known),
         computing=said.remaining is None,
         rates=problem.noise.outcome_range == (0.0, 1.0) and arms[0].hits is not None,
         control=None if control is None else labels[control],
@@ -162,11 +162,11 @@ def _mirrored(gap: Mean) -> Mean:
     return mean, high, low
 
 
-def _room(definition: Definition, results: int, created: float, now: float) -> float | None:
+def _room(definition: Definition, trials: int, created: float, now: float) -> float | None:
     """Returns how many trials can still be done; None without a limit, or if the pace is not known yet."""
-    left = [] if definition.budget is None else [float(max(definition.budget - results, 0))]
-    if definition.until is not None and now > created and results:
-        left.append(max(definition.until - now, 0.0) * results / (now - created))
+    left = [] if definition.budget is None else [float(max(definition.budget - trials, 0))]
+    if definition.until is not None and now > created and trials:
+        left.append(max(definition.until - now, 0.0) * trials / (now - created))
     return min(left, default=None)
 
 

@@ -101,7 +101,7 @@ def _running(status: Status) -> str:
 
 
 def _ended(status: Status) -> str:
-    by_budget = status.budget is not None and status.results + status.void >= status.budget and not status.by_hand
+    by_budget = status.budget is not None and status.trials + status.void >= status.budget and not status.by_hand
     how = "Stopped by hand" if status.by_hand else "Ended"
     when = "with the budget" if by_budget else f"on {in_full(status.until or '')}"
     ended = f"{how} {when}, after {in_words(status.results, 'result')}, without a decision."
@@ -187,7 +187,7 @@ def advice_of(status: Status) -> Iterator[str]:
         )
     if status.room is not None and status.remaining is not None and status.remaining > status.room:
         which = f"the time until {in_full(status.until)}" if status.until else ""
-        if status.budget is not None and status.room >= status.budget - status.results:
+        if status.budget is not None and status.room >= status.budget - status.trials:
             which = f"the budget of {status.budget:,} trials"
         yield (
             f"At the present pace {which} is not enough: about {in_words(round(status.remaining), 'trial')} more are "

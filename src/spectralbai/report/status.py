@@ -175,6 +175,11 @@ class Status:
     pending: tuple[Ticket, ...]
 
     @property
+    def trials(self) -> int:
+        """Number of results of trials: the budget is about these, not about outcomes known from elsewhere."""
+        return self.results - (0 if self.items is None else self.items.known)
+
+    @property
     def risk(self) -> float:
         """The proved bound on the probability of a wrong answer since arms last joined: delta, or 2 delta if arms were
         withdrawn. It holds if joins and withdrawals do not depend on outcomes."""
@@ -340,7 +345,8 @@ class Status:
 
     def _repr_html_(self) -> str:
         """Returns what a notebook shows."""
-        shown = [html.paragraph(each) for each in (self.answer, *self.advice)]
+        items = () if self.items is None else (self.items.described,)
+        shown = [html.paragraph(each) for each in (self.answer, *self.advice, *items)]
         if self.categories is not None:
             table = categories_of(self)
             shown.append(html.table(table.headings, table.rows[:MOST_ROWS]))

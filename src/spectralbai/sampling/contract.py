@@ -15,7 +15,7 @@ from spectralbai.errors import InvalidInput
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.memory import Memory
 from spectralbai.problem import Problem
-from spectralbai.spectral import Catalogue
+from spectralbai.spectral import Catalogue, Network
 from spectralbai.spectral.components import BYTES_PER_PAIR
 
 LEAST_BLOCK, BLOCK_PER_ARM, BLOCK_SHARE = 4, 1 / 3, 0.04
@@ -76,7 +76,10 @@ class SamplingRule(ABC, Generic[M]):
 
     def check(self, problem: Problem) -> None:
         """Raises InvalidInput if the rule cannot be used for a problem: here if its matrices do not fit in memory."""
-        if Catalogue.of(problem) is None:
+        network = Network.of(problem)
+        if network is not None:
+            network.check()
+        elif Catalogue.of(problem) is None:
             check_matrices(problem.n_arms, BYTES_PER_PAIR)
 
     @abstractmethod

@@ -3,72 +3,73 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from spectralbai.arrays import Indices, Mask, Vector
-from spectralbai.evidence.blocks import extended, ranks_of
+from spectralbai.evidence.blocks import extended
 from spectralbai.evidence.item_outlook import ItemOutlook
 from spectralbai.evidence.item_rows import LEAST_PAYOFF, least
 from spectralbai.evidence.memory import Memory
 from spectralbai.evidence.outlook import Outlook
 from spectralbai.problem import Problem
 from spectralbai.sampling.contract import Rng, SamplingRule, View, least_block
-from spectralbai.sampling.race import GOLDEN, RACE_SHARE, aimed, explored, spread
+from spectralbai.sampling.race import GOLDEN, RACE_SHARE, explored, spread
 
-LEAST_ITEMS, ITEM_SHARE = 4, 0.06
-"""The number of items in a block of the full design is the larger of two: a minimum, and a part of all items before."""
-LEVELS = 4
-"""In the nested design an arm is tried on all items of the block, on half of them, on a quarter, and so on: so many
-different numbers of items."""
+LEAST_ITEMS, ITEM_SHARE = 2, 0.06
+"""If all arms are tried on the same items, a block has the larger of two numbers of items: a minimum, and a part of all
+items before."""
 LEARNT, TEACHING = 4, 0.8
-"""Until arms were tried together on the first number of items, trials on the same items may promise to be more by the
-second: they teach how outcomes of an item go together, and without them the run would never learn it."""
-WORTHWHILE, ALIKE = 1.25, 0.3
-"""Later, if the believed correlation of arms is below the second number, they must promise to be fewer by the first."""
-LIMITED = 2.0
-"""If the range of the outcomes makes a run longer than by this factor, the shares of the race do not fit."""
-Design = Literal["full", "single", "nested"]
-FORMS: tuple[tuple[Design, int], ...] = (
-    ("full", 1),
-    *((design, times) for design in ("nested", "single") for times in (2, 4, 8)),
-    ("single", 1),
-)
-"""The designs that are compared, and how many times as often as its rivals the leader is tried."""
+"""Until a rival was tried together with the leader on the first number of items, trials on the same items may promise
+to be more by the second: they teach how outcomes of an item go together, and without them the run would never learn
+it."""
+TIMES = (1.0, 2.0, 4.0, 8.0)
+"""How many times as often as a rival on items of its own the leader is tried: what is compared."""
+PLAIN = 0.9
+"""What it promises to try all on the same items is multiplied by this: it has to learn less, and no leader is wrong."""
 
 
 @dataclass(frozen=True, eq=False)
 class ItemPlan(Memory):
-    """How the next items are tried.
-
-    With the full design all arms are tried on the same items, with the single design every trial has an item of its
-    own, and with the nested one an arm with fewer trials is tried on the first of the items only.
-    """
+    """How the next items are tried: some arms on the same items, the others each on items of its own."""
 
     kind: ClassVar[str] = "item plan"
 
     omega: Vector
     """Shares of the arms in the trials."""
-    design: Design
+    together: Mask
+    """The arms that are tried on the same items. All have the same share in these trials, the least of their shares."""
     size: int
-    """Number of trials of the next block; the full design counts items instead (`LEAST_ITEMS`)."""
+    """Number of trials of the next block; if all arms are tried together, it has a number of items instead."""
+
+    @property
+    def shared(self) -> float:
+        """The share of every arm in trials on the same items."""
+        return float(self.omega[self.together].min()) if self.together.any() else 0.0
+
+    @property
+    def alone(self) -> Vector:
+        """Shares of the arms in trials on items of their own."""
+        return np.maximum(self.omega - self.shared * self.together, 0.0)
 
 
 @dataclass(frozen=True)
 class ItemRacing(SamplingRule[ItemPlan]):
     """Tries the arms that are still needed: the leaders that have accounts, and those that one of them has not beaten.
 
-    With fresh items the design of every block is the one that promises to take the fewest trials. A list is always
-    tried by the full design: its bets need arms that were tried on every item so far (theory 18.4).
+    With fresh items the leader is tried together with those rivals, and the other rivals on items of their own, that
+    promise to take the fewest trials in all. On a list all are tried on the same items: its bets need arms that were
+    tried on every item so far (theory 18.4).
     """
 
     uses_delta: ClassVar[bool] = True
     on_items: ClassVar[bool] = True
 
     def start(self, problem: Problem) -> ItemPlan:
-        return ItemPlan(np.full(problem.n_arms, 1 / problem.n_arms), "full", 0)
+        return _all(np.ones(problem.n_arms, dtype=bool))
 
     def plan(self, memory: ItemPlan, view: View) -> ItemPlan:
         assert view.needed is not None and view.lacking is not None, "a race has a rule that says what it needs"
@@ -76,37 +77,28 @@ class ItemRacing(SamplingRule[ItemPlan]):
         assert isinstance(outlook, ItemOutlook), "problems with items have beliefs about items"
         needed = view.needed.copy()
         needed[list(view.withdrawn)] = False
-        full = ItemPlan(_even(needed), "full", 0)
         needs = np.where(view.lacking > 0, np.maximum(view.lacking, 1.0), 0.0)
         needs[leader] = 0.0
         alone = view.problem.outcome_range is not None  # otherwise bets must cancel the effect of an item
         if view.problem.items is None or view.problem.items.n is not None or not alone or not needs.any():
-            return full
-        pairs = np.ix_(needed, needed)
-        alike = float((outlook.covariance[pairs] / np.outer(outlook.sigma, outlook.sigma)[pairs]).mean())
-        if float(outlook.data.together[pairs].min()) < LEARNT:
-            factor = TEACHING
-        else:
-            factor = WORTHWHILE if alike < ALIKE else 1.0
-        offers = [_offer(outlook, leader, needs, *form) for form in FORMS]
-        offer = min(offers, key=lambda offer: offer.trials * (1.0 if offer.design == "single" else factor))
-        if offer.design == "full" or math.isinf(offer.trials):
-            return full
-        if offer.design == "single":
-            offer = _unlimited(outlook, leader, needs) or offer
-        omega = explored(offer.omega, outlook, leader, needs > 0, view.evidence.samples)
+            return _all(needed)
+        offer = min(_offers(outlook, leader, needs), key=lambda offer: offer.trials)
+        apart = (needs > 0) & ~offer.together
+        if not apart.any() or math.isinf(offer.trials):
+            return _all(needed)
+        omega = explored(offer.omega, outlook, leader, apart, view.evidence.samples)
         omega[list(view.withdrawn)] = 0.0
-        return ItemPlan(omega / omega.sum(), offer.design, least_block(omega.size, view.evidence.samples, RACE_SHARE))
+        size = least_block(omega.size, view.evidence.samples, RACE_SHARE)
+        return ItemPlan(omega / omega.sum(), offer.together, size)
 
     def trials(self, memory: ItemPlan, view: View, issued: Vector, drawn: int) -> tuple[Indices, Indices]:
         items = view.problem.items
         assert items is not None, "only called where the problem has items"
-        if memory.design != "full":
-            counts = _counts(memory, float(issued.sum()) * GOLDEN % 1.0)
-            arms = np.repeat(np.arange(counts.size), counts)
-            return arms, drawn + (np.arange(arms.size) if memory.design == "single" else ranks_of(arms))
-        size = max(LEAST_ITEMS, math.ceil(ITEM_SHARE * drawn))
-        arms = np.flatnonzero(memory.omega)
+        arms = np.flatnonzero(memory.together)
+        if memory.alone.any():
+            return _mixed(memory, arms, float(issued.sum()) * GOLDEN % 1.0, drawn)
+        # Where arms were tried on items of their own, a part of all items would be most of the trials so far.
+        size = max(LEAST_ITEMS, math.ceil(ITEM_SHARE * min(drawn, float(issued.sum()) / arms.size)))
         if items.n is None:
             return _crossed(arms, np.arange(drawn, drawn + size))
         # Of a list, only arms that were tried on every item drawn so far can be bet on (theory 18.4).
@@ -121,16 +113,21 @@ class ItemRacing(SamplingRule[ItemPlan]):
         raise NotImplementedError("trials on items come from `trials`")
 
     def without(self, memory: ItemPlan, arm: int) -> ItemPlan:
-        omega = memory.omega.copy()
-        omega[arm] = 0.0
-        return ItemPlan(omega / omega.sum() if omega.any() else omega, memory.design, memory.size)
+        omega, together = memory.omega.copy(), memory.together.copy()
+        omega[arm], together[arm] = 0.0, False
+        return ItemPlan(omega / omega.sum() if omega.any() else omega, together, memory.size)
 
     def join(self, memory: ItemPlan, n_arms: int) -> ItemPlan:
         omega = extended(memory.omega * (memory.omega.size / n_arms), n_arms, 1 / n_arms)
-        return ItemPlan(omega, "full", memory.size)
+        return ItemPlan(omega, np.ones(n_arms, dtype=bool), memory.size)
 
     def shares(self, memory: ItemPlan, view: View) -> Vector:
         return memory.omega
+
+
+def _all(arms: Mask) -> ItemPlan:
+    """Returns the plan by which these arms are tried on the same items."""
+    return ItemPlan(_even(arms), arms, 0)
 
 
 def _even(arms: Mask) -> Vector:
@@ -145,50 +142,57 @@ def _crossed(arms: Indices, draws: Indices) -> tuple[Indices, Indices]:
     return np.repeat(arms, draws.size), np.tile(draws, arms.size)
 
 
-def _counts(plan: ItemPlan, offset: float) -> Indices:
-    """Returns the number of trials of each arm in a block of a plan other than the full one."""
-    counts = np.bincount(spread(plan.omega.copy(), plan.size, offset), minlength=plan.omega.size)
-    if plan.design == "nested":
-        most = int(counts.max())
-        levels = np.unique([math.ceil(most / 2**k) for k in range(LEVELS)])
-        counts = np.where(counts > 0, levels[np.searchsorted(levels, counts)], 0)
-    return counts.astype(np.intp)
+def _mixed(plan: ItemPlan, arms: Indices, offset: float, drawn: int) -> tuple[Indices, Indices]:
+    """Returns some items tried with all of `arms`, followed by single trials, which have an item each."""
+    alone = plan.alone
+    shared = math.floor(plan.size * plan.shared + offset)
+    pairs = _crossed(arms, np.arange(drawn, drawn + shared))
+    single = spread(alone, max(math.ceil(plan.size * float(alone.sum())), 1), offset)
+    return np.concatenate([pairs[0], single]), np.concatenate([pairs[1], drawn + shared + np.arange(single.size)])
 
 
 class Offer(NamedTuple):
-    """What a design promises."""
+    """What a choice of arms to try together promises."""
 
     trials: float
-    """Number of trials until all rivals are beaten, if the beliefs are right."""
-    design: Design
+    """Number of trials until all rivals are beaten, if the beliefs are right; less where they teach."""
+    together: Mask
     omega: Vector
     """Shares of the arms in these trials."""
 
 
-def _offer(outlook: ItemOutlook, leader: int, needs: Vector, design: Design, times: int) -> Offer:
-    """Returns what a design promises if the leader is tried so many times as often as the rival that needs most. A
-    rival that is beaten is not tried again."""
+def _offers(outlook: ItemOutlook, leader: int, needs: Vector) -> Iterator[Offer]:
+    """Yields what it promises to try the leader together with its nearest rivals, so many of them, and so many times as
+    often as each of the others. A rival that is beaten is not tried again."""
     rivals = np.flatnonzero(needs)
-    growth = _growth(outlook, leader, rivals, design != "single", np.full(rivals.size, float(times)))
+    rivals = rivals[np.argsort(-outlook.mu[rivals], kind="stable")]
+    taught = np.where(outlook.data.together[leader, rivals] < LEARNT, TEACHING, 1.0)
     with np.errstate(divide="ignore"):
-        trials = needs[rivals] / growth
-    omega = np.zeros(needs.size)
-    omega[rivals] = trials
-    omega[leader] = times * trials.max()
-    total = float(omega.sum())
-    return Offer(total, design, omega / total if math.isfinite(total) else omega)
+        together = needs[rivals] / _growth(outlook, leader, rivals, True, np.ones(rivals.size))
+        sizes = sorted({0, rivals.size, *(2**k for k in range(rivals.size.bit_length()))})
+        for times in TIMES:
+            apart = needs[rivals] / _growth(outlook, leader, rivals, False, np.full(rivals.size, times))
+            for n in sizes:
+                shared, single = together[:n].max(initial=0.0), apart[n:].max(initial=0.0)
+                lead = max(shared, times * single)
+                omega = np.zeros(needs.size)
+                omega[rivals[:n]], omega[rivals[n:]], omega[leader] = shared, apart[n:], lead
+                mask = np.zeros(needs.size, dtype=bool)
+                mask[rivals[:n]] = mask[leader] = n > 0
+                promised = float((taught * together)[:n].sum() + apart[n:].sum() + lead)
+                promised *= PLAIN if n == rivals.size else 1.0
+                total = float(omega.sum())
+                yield Offer(promised, mask, omega / total if math.isfinite(total) else omega)
 
 
-def _unlimited(outlook: ItemOutlook, leader: int, needs: Vector) -> Offer | None:
-    """Returns the best shares of the single design as if the range did not limit bets; None if it limits them."""
-    rivals = np.flatnonzero(needs)
-    omega, gain = aimed(outlook, leader, needs)
-    if gain <= 0 or not (omega[rivals].all() and omega[leader]):
-        return None
-    growth = _growth(outlook, leader, rivals, False, omega[leader] / omega[rivals])
-    with np.errstate(divide="ignore"):
-        trials = float((needs[rivals] / growth / omega[rivals]).max())
-    return Offer(trials, "single", omega) if trials * gain < LIMITED else None
+def _leads(outlook: ItemOutlook, leader: int, rivals: Indices) -> Vector:
+    """Returns how far the leader is ahead of rivals, up to the tolerance: the root of the mean of the square under the
+    beliefs, so that a tie by chance does not seem to take for ever."""
+    apart = outlook.mu[leader] - outlook.mu[rivals] + outlook.problem.tolerance
+    C = outlook.posterior_covariance
+    variance = C[leader, leader] + np.diag(C)[rivals] - 2 * C[leader, rivals]
+    leads: Vector = np.sqrt(np.maximum(apart, 0.0) ** 2 + np.maximum(variance, 0.0))
+    return leads
 
 
 def _growth(outlook: ItemOutlook, leader: int, rivals: Indices, shared: bool, times: Vector) -> Vector:
@@ -199,7 +203,7 @@ def _growth(outlook: ItemOutlook, leader: int, rivals: Indices, shared: bool, ti
     """
     assert outlook.ends is not None, "outcomes have a range"
     C, mu = outlook.covariance, outlook.mu
-    lead = np.maximum(mu[leader] - mu[rivals] + outlook.problem.tolerance, 0.0)
+    lead = _leads(outlook, leader, rivals)
     own, theirs, both = C[leader, leader], C[rivals, rivals], C[rivals, leader]
     # U of (18.6) in the order leader, rival: entries u, v and, beside the diagonal, w.
     joint = np.stack([theirs, np.full(rivals.size, own), -both]) / (own * theirs - both**2) if shared else 0.0

@@ -16,14 +16,16 @@ from spectralbai.compiled import njit
 from spectralbai.errors import InvalidInput
 from spectralbai.evidence.blocks import extended
 from spectralbai.evidence.memory import Memory
+from spectralbai.evidence.network_outlook import NetworkOutlook
 from spectralbai.evidence.outlook import CatalogueOutlook, Outlook
 from spectralbai.problem import Problem
 from spectralbai.responder import Responder
+from spectralbai.sampling import network_race
 from spectralbai.sampling.catalogue_race import aim
 from spectralbai.sampling.contract import Rng, SamplingRule, View, least_block
 from spectralbai.sampling.optimal import TIED
 from spectralbai.sampling.tracking import floor, project_on_floor
-from spectralbai.spectral import Catalogue
+from spectralbai.spectral import Catalogue, Network
 from spectralbai.spectral.large_components import LARGE
 from spectralbai.ties import first_largest
 
@@ -96,8 +98,10 @@ class Racing(SamplingRule[RacePlan]):
             omega, gain, options = aim(outlook, leader, needs, allowed, samples, FLOOR_SHARE)
             shares = _with_optimism(omega, outlook, leader, racing)
         else:
-            omega, gain = aimed(outlook, leader, needs, memory.omega)
-            options = view.problem.n_arms
+            allowed = np.ones(needs.size, dtype=bool)
+            allowed[list(view.withdrawn)] = False
+            omega, gain = aimed(outlook, leader, needs, memory.omega, allowed)
+            options = _options(view.problem)
             shares = explored(omega, outlook, leader, racing, samples)
         size, least = least_block(options, samples, RACE_SHARE), least_block(options, 0, RACE_SHARE)
         if gain > 0:
@@ -137,18 +141,27 @@ class Racing(SamplingRule[RacePlan]):
 def _options(problem: Problem) -> int:
     """Returns the number of units that share a block before there is a plan: categories of a catalogue, else arms."""
     catalogue = Catalogue.of(problem)
+    if Network.of(problem) is not None:
+        return min(problem.n_arms, network_race.OPTIONS)
     return problem.n_arms if catalogue is None else catalogue.n_categories
 
 
-def aimed(outlook: Outlook, leader: int, needs: Vector, before: Vector | None = None) -> tuple[Vector, float]:
+def aimed(
+    outlook: Outlook, leader: int, needs: Vector, before: Vector | None = None, allowed: Mask | None = None
+) -> tuple[Vector, float]:
     """Returns the allocation that fills the accounts soonest, and the part of what is needed that one pull brings.
 
-    Where arms are many, the search starts from `before`, the last plan, if it is given.
+    Where arms are many, the search starts from `before`, the last plan, if it is given, and only arms that are
+    `allowed` get shares.
     """
     problem, mu, racing = outlook.problem, outlook.mu, needs > 0
     sigma = outlook.sigma
-    responder = Responder(problem, mu, leader, sigma, outlook.radii)
     beaten = mu[racing] < mu[leader] + problem.tolerance - 1e-7 * sigma.max()
+    if isinstance(outlook, NetworkOutlook):
+        if racing.any() and beaten.all() and before is not None and allowed is not None:
+            return network_race.aim(outlook, leader, needs, allowed, before)
+        return _evenly(outlook, leader, racing), 0.0
+    responder = Responder(problem, mu, leader, sigma, outlook.radii)
     if mu.size > LARGE and not problem.unstructured and racing.any() and beaten.all():
         start = opening_allocation(responder)
         if before is not None:
@@ -164,9 +177,16 @@ def aimed(outlook: Outlook, leader: int, needs: Vector, before: Vector | None = 
         omega = responder.components.restored(found.best.omega)
         cost = responder.components.restored(found.best.cost)
         return omega, float((cost[racing] / needs[racing]).min())
-    tied = (mu >= mu[leader] - 1e-7 * sigma.max() - problem.tolerance) & racing
+    return _evenly(outlook, leader, racing), 0.0
+
+
+def _evenly(outlook: Outlook, leader: int, racing: Mask) -> Vector:
+    """Returns equal shares of the leader and of the racing arms that are not below it."""
+    level = outlook.mu[leader] - 1e-7 * outlook.sigma.max() - outlook.problem.tolerance
+    tied = (outlook.mu >= level) & racing
     tied[leader] = True
-    return tied / tied.sum(), 0.0
+    shares: Vector = tied / tied.sum()
+    return shares
 
 
 def explored(omega: Vector, outlook: Outlook, leader: int, racing: Mask, samples: int) -> Vector:
@@ -185,7 +205,7 @@ def _with_control(
     shares: Vector, control: int, least: float | None, gain: float, outlook: Outlook, leader: int, delta: float
 ) -> Vector:
     """Returns the shares with that of the control raised to `least`, or so far that its comparison with the leader will
-    not be slower than the slowest account, which grows by `gain` of what it lacks per pull (theory 19.7)."""
+    not be slower than the slowest account, which grows by `gain` of what it lacks per pull (theory 20.7)."""
     if least is None:
         if leader == control:
             return shares

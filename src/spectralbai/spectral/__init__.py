@@ -3,6 +3,7 @@
 from spectralbai.spectral.categories import Catalogue, Duels
 from spectralbai.spectral.components import Components
 from spectralbai.spectral.decomposition import Decomposition, Responses, decompose
+from spectralbai.spectral.network import Network
 from spectralbai.spectral.secular import Factors
 
-__all__ = ["Catalogue", "Components", "Decomposition", "Duels", "Factors", "Responses", "decompose"]
+__all__ = ["Catalogue", "Components", "Decomposition", "Duels", "Factors", "Network", "Responses", "decompose"]

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from spectralbai.arrays import Indices, Vector
-from spectralbai.checks import check_matrices
 from spectralbai.graph import laplacian_of
 from spectralbai.problem import Problem
 from spectralbai.spectral.diagonalise import Edges
@@ -55,7 +54,6 @@ class Components:
     def from_problem(cls, problem: Problem) -> Components:
         """Returns the components of the problem's graph; each arm of a component with infinite R is a component."""
         labels, graph = problem.components, problem.graph
-        check_matrices(problem.n_arms, BYTES_PER_PAIR)
         if problem.unstructured:
             pairs, weights = np.zeros((0, 2), dtype=np.intp), np.zeros(0)
         else:

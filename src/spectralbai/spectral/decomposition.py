@@ -12,10 +12,11 @@ from functools import cached_property
 import numpy as np
 
 from spectralbai.arrays import Indices, Matrix, Vector
+from spectralbai.checks import check_matrices
 from spectralbai.errors import InvalidInput
 from spectralbai.problem import Problem
 from spectralbai.spectral import secular
-from spectralbai.spectral.components import Components
+from spectralbai.spectral.components import BYTES_PER_PAIR, Components
 from spectralbai.spectral.large_components import diagonalise_all
 from spectralbai.spectral.secular import Factors, Question
 
@@ -40,6 +41,7 @@ class Decomposition:
     @classmethod
     def of(cls, components: Components, omega: Vector, sigma: Vector) -> Decomposition:
         """Returns the decomposition for the weights `omega` and noise `sigma` of the arms."""
+        check_matrices(omega.size, BYTES_PER_PAIR)
         u = omega / sigma**2
         ordered = components.ordered(u)
         try:

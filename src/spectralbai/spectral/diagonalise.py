@@ -14,10 +14,9 @@ Arms are in component order, so that every matrix is block diagonal.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from spectralbai.arrays import Indices, Matrix, Vector
 from spectralbai.compiled import njit
@@ -45,21 +44,6 @@ def invert_lower(factor: Matrix) -> Matrix:
         for j in range(a + 1):
             inverse[a, j] /= factor[a, a]
     return inverse
-
-
-@njit
-def solve_factored(size: int, factor: NDArray[Any], x: NDArray[Any]) -> Vector:
-    """Returns `x`, changed in place to the solution y of C C' y = x for a lower triangular C; of the two, the first
-    `size` rows count."""
-    for a in range(size):
-        for j in range(a):
-            x[a] -= factor[a, j] * x[j]
-        x[a] /= factor[a, a]
-    for a in range(size - 1, -1, -1):
-        x[a] /= factor[a, a]
-        for j in range(a):
-            x[j] -= factor[a, j] * x[a]
-    return x
 
 
 @njit

@@ -173,6 +173,11 @@ class Leaders(Memory):
         wealth = np.logaddexp(np.logaddexp(cash, common), own)
         return replace(self, cash=cash, common=common, own=own, peak=np.maximum(self.peak, wealth))
 
+    def beaten_by_all(self, arms: Indices) -> Vector:
+        """Returns C_i + W0_i of these arms, which counts for every leader."""
+        shared: Vector = np.logaddexp(self.cash[arms], self.common[arms])
+        return shared
+
     def wealth(self, leader: int) -> tuple[Vector, Vector]:
         """Returns (C_i + W0_i + W_bi now, the largest value so far) for one leader b and all arms i."""
         shared = np.logaddexp(self.cash, self.common)

@@ -19,7 +19,7 @@ from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.reading import Reading
 
 STAKES = 0.9 * 0.5 ** np.arange(12)
-"""The stakes that are mixed in (19.4), all below 1. The best one is the difference divided by the variance, if both
+"""The stakes that are mixed in (20.4), all below 1. The best one is the difference divided by the variance, if both
 are in units of the range of the outcomes."""
 STEPS = 60
 """Number of bisections, which give the ends of an interval to within 1e-17 of the range."""
@@ -70,14 +70,14 @@ class AgainstControl(StoppingRule[Contrasts]):
     """Bets on the difference between each arm and the control, both ways and for every value that it may have.
 
     All values that bets refute are outside of the interval. With probability 1 - delta the intervals of all arms, and
-    one for the mean of the control, hold at all times at once (theory, section 19). They use only what the arm and the
+    one for the mean of the control, hold at all times at once (theory, section 20). They use only what the arm and the
     control showed in the same blocks, and no graph.
     """
 
     bets: ClassVar[bool] = True
 
     name: str = "against-control"
-    reference: str = "docs/theory.md, section 19"
+    reference: str = "docs/theory.md, section 20"
     proved: bool = True
     control: int = 0
     """The arm that the others are compared with."""
@@ -136,7 +136,7 @@ class AgainstControl(StoppingRule[Contrasts]):
             first = FIRST_RESULTS / (sigma[seen] ** 2 + sigma[self.control] ** 2)
             # Both ends are refuted by one account, which may use the risk of two.
             room = 2 * (goal - math.log(2)) + np.log1p(weight / first)
-            centre, radius = memory.up[0, seen] / weight, np.sqrt((weight + first) * room) / weight  # (19.3)
+            centre, radius = memory.up[0, seen] / weight, np.sqrt((weight + first) * room) / weight  # (20.3)
             found = centre - radius, centre + radius
         else:
             width = problem.outcome_range[1] - problem.outcome_range[0]
@@ -148,7 +148,7 @@ class AgainstControl(StoppingRule[Contrasts]):
 
 
 def _sums(block: Block, evidence: Evidence, control: int, arms: Indices) -> tuple[Vector, Matrix, Matrix]:
-    """Returns the weight of a block, and the weighted differences in it (theory 19.2)."""
+    """Returns the weight of a block, and the weighted differences in it (theory 20.2)."""
     variances, n = evidence.problem.sigma**2, block.counts
     means = np.bincount(block.arms, block.outcomes, n.size)[[control, *arms]] / n[[control, *arms]]
     weight = 1 / (variances[arms] / n[arms] + variances[control] / n[control])
@@ -158,7 +158,7 @@ def _sums(block: Block, evidence: Evidence, control: int, arms: Indices) -> tupl
 
 def _bounded(block: Block, evidence: Evidence, control: int, arms: Indices) -> tuple[Vector, Matrix, Matrix]:
     """Returns the weight of a block, and what it adds to the logarithm of the wealth of each stake, for bets that the
-    arms are better than the control and that they are worse (theory 19.4)."""
+    arms are better than the control and that they are worse (theory 20.4)."""
     assert evidence.problem.outcome_range is not None, "only called for outcomes in a range"
     low, high = (end - evidence.origin for end in evidence.problem.outcome_range)
     centres = _centres(block, low, high)
@@ -194,6 +194,6 @@ def _least(weight: Vector, up: Matrix, goal: float) -> Vector:
     low, high = np.full(weight.size, -1.0), np.full(weight.size, 1.0)
     for _ in range(STEPS):
         middle = (low + high) / 2
-        wealth = np.logaddexp.reduce(up - np.outer(STAKES, weight * middle), axis=0) - math.log(STAKES.size)  # (19.5)
+        wealth = np.logaddexp.reduce(up - np.outer(STAKES, weight * middle), axis=0) - math.log(STAKES.size)  # (20.5)
         low, high = np.where(wealth >= goal, middle, low), np.where(wealth >= goal, high, middle)
     return np.where(low > -1.0, low, -np.inf)

@@ -102,7 +102,7 @@ class BetTable:
         """Returns the log payoffs of rows of bets of the given sizes towards `gap` = nu - lam.
 
         The payoffs are reduced by `slack`, what rounding errors may have added. The columns are for all arms, or for
-        `arms` only: these must be in ascending order and include every arm that was pulled.
+        `arms` only, in ascending order; results of other arms are not bet on.
         """
         counts, variances = self.block.counts[arms], self.outlook.variances[arms]
         h = np.where(counts > 0, gap / variances, 0.0)
@@ -120,7 +120,9 @@ class BetTable:
             )
             columns = results[0].astype(np.intp)
             if not isinstance(arms, slice):
-                columns = np.searchsorted(arms, columns)
+                inside = np.isin(columns, arms)
+                results, times = results[:, inside], times[inside]
+                columns = np.searchsorted(arms, columns[inside])
             pay = _bounded_payoffs(h, lam, columns, results[1], times.astype(np.float64))
         settled: Vector = pay - np.maximum(size * slack, 0.0)
         return settled

@@ -14,13 +14,15 @@ from spectralbai.evidence.blocks import Block, extended
 from spectralbai.evidence.evidence import Evidence
 from spectralbai.evidence.item_outlook import ItemOutlook
 from spectralbai.evidence.list_bounds import ListBounds
-from spectralbai.evidence.outlook import CatalogueOutlook, CategoryRivals, Outlook, separable
+from spectralbai.evidence.network_outlook import NetworkOutlook
+from spectralbai.evidence.outlook import CatalogueOutlook, CategoryRivals, NetworkRivals, Outlook, separable
 from spectralbai.problem import Problem
 from spectralbai.stopping.accounts import Account, Accounts, Leaders, feed
 from spectralbai.stopping.bets import BetTable
 from spectralbai.stopping.category_bets import CategoryTable
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.item_bets import ItemTable
+from spectralbai.stopping.network_bets import NetworkTable
 from spectralbai.stopping.reading import Reading
 from spectralbai.ties import first_largest
 
@@ -88,6 +90,8 @@ class Betting(StoppingRule[Accounts]):
         """Returns the bets on a closed block; rules that bet otherwise return a table of their own."""
         if isinstance(outlook, ItemOutlook):
             return ItemTable(block, outlook)
+        if isinstance(outlook, NetworkOutlook):
+            return NetworkTable(block, outlook)
         return CategoryTable(block, outlook) if isinstance(outlook, CatalogueOutlook) else BetTable(block, outlook)
 
     def withdraw(self, memory: Accounts, arm: int) -> Accounts:
@@ -173,7 +177,7 @@ class EliminationReading(BettingReading):
 class LeaderReading(BettingReading):
     """The reading with a tolerance: decided when some arm has beaten every arm that could be better."""
 
-    separable: Mask | CategoryRivals
+    separable: Mask | CategoryRivals | NetworkRivals
     """For each leader, which arms could be better by the tolerance under smooth means."""
 
     @property
@@ -222,15 +226,21 @@ class LeaderReading(BettingReading):
         unbeaten: Mask = (self._leaders.wealth(leader)[1] < -math.log(delta)) & self._rivals(leader)
         return unbeaten
 
-    def _may_be_alone(self, left: Indices) -> bool:
-        """Whether some arm may be without rivals; in a catalogue none is while arms of several categories are left,
-        unless outcomes of a list rule them out."""
-        rivals = self.separable
-        return (
-            self.known is not None
-            or not isinstance(rivals, CategoryRivals)
-            or not (rivals.of_arm[left] != rivals.of_arm[left[0]]).any()
-        )
+    def _able(self, left: Indices, delta: float) -> Indices:
+        """Returns the arms of `left` that may have beaten all others, among them all that have.
+
+        An arm that never led has beaten the arms that are beaten whoever leads; of the others none may be its rival.
+        """
+        rivals, leaders = self.separable, self._leaders.leaders
+        if self.known is not None or isinstance(rivals, np.ndarray):
+            return left  # outcomes of a list may rule out rivals
+        if isinstance(rivals, CategoryRivals):
+            return leaders if (rivals.of_arm[left] != rivals.of_arm[left[0]]).any() else left
+        unbeaten = left[self._leaders.beaten_by_all(left) < -math.log(delta)]
+        if not unbeaten.size:
+            return left
+        near = left[~rivals[int(unbeaten[0])][left]]
+        return np.union1d(np.union1d(leaders, near), unbeaten[:1])
 
     def _winner(self, delta: float) -> int | None:
         """Returns the arm with the best estimate of those that have beaten all others, if there are any.
@@ -238,6 +248,5 @@ class LeaderReading(BettingReading):
         The probability of being best would favour arms about which little is known.
         """
         left = np.flatnonzero(self.accounts.arms.left)
-        able = left if self._may_be_alone(left) else self._leaders.leaders
-        winners = [b for b in able.tolist() if not self._unbeaten(b, delta).any()]
+        winners = [b for b in self._able(left, delta).tolist() if not self._unbeaten(b, delta).any()]
         return winners[first_largest(self.outlook.mu[winners])] if winners else None

@@ -42,8 +42,8 @@ def give(
                 return before
             room = math.inf
             if definition.budget is not None:
-                room = definition.budget - draft.standing.results - ledger.n_pending(now)
-            if stopped or room <= 0 or definition.over(draft.standing.results, now):
+                room = definition.budget - draft.standing.trials - ledger.n_pending(now)
+            if stopped or room <= 0 or definition.over(draft.standing.trials, now):
                 return []
             slots = unclaimed(state.blocks, ledger.taken(now, state), int(min(n, room)))
             if not slots:
@@ -87,7 +87,10 @@ def _tell_known(draft: Draft, state: State, definition: Definition) -> None:
             by_origin.setdefault(origin, []).append((Slot(secrets.token_hex(8), arm, block, item), outcome))
     for origin, results in by_origin.items():
         told = tuple(Told(slot.arm, outcome, slot.block, slot.id, slot.item) for slot, outcome in results)
-        draft.events += [TicketsGiven(origin, draft.now, tuple(slot for slot, _ in results)), ResultsTold(told)]
+        draft.events += [
+            TicketsGiven(origin, draft.now, tuple(slot for slot, _ in results)),
+            ResultsTold(told, known=True),
+        ]
 
 
 def _ids(upkeep: Upkeep, n: int, key: str | None) -> list[str]:

@@ -51,7 +51,7 @@ def join(upkeep: Upkeep, instance: Instance) -> str:
         definition = fold.definition.joined(instance)
         with upkeep.reading() as ledger:
             standing, out = ledger.standing(), _handed_out(ledger, before, now)
-        if definition.over(standing.results, now):
+        if definition.over(standing.trials, now):
             raise Conflict(f'the study "{upkeep.name}" has ended, and nothing could be tried; create another one')
         joining = Fold(definition, before)
         joining.join(out)
@@ -80,7 +80,7 @@ def stop(upkeep: Upkeep) -> bool:
         running = fold.verdict.state == "running"
 
         def fill(draft: Draft) -> bool:
-            if not running or fold.definition.over(draft.standing.results, draft.now):
+            if not running or fold.definition.over(draft.standing.trials, draft.now):
                 return False
             draft.events.append(StudyStopped())
             draft.definition = replace(fold.definition, stopped=draft.now)

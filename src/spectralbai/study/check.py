@@ -6,18 +6,16 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from spectralbai.documents import plain
 from spectralbai.errors import InvalidInput, NotFound, SpectralBAIError
+from spectralbai.journal.events import Entry, ResultsTold
 from spectralbai.journal.fold import Fold
 from spectralbai.journal.records import Records
 from spectralbai.journal.replay import replay
 from spectralbai.study.ledger import Damage, Ledger, Mark, StoredState, find_marks, note_damage, sound
 from spectralbai.study.storage import Storage
-
-if TYPE_CHECKING:
-    from spectralbai.journal.events import Entry
 
 MOST_NAMED = 20
 """Most differences that a check names."""
@@ -114,9 +112,11 @@ def _differences(ledger: Ledger, log: list[Entry]) -> list[str]:
         fold.feed()
         if not alike(stored.state.as_dict(), fold.state.as_dict()):
             damage.append("the stored state is not the one that follows from the log")
+    events = [entry.event for entry in log]
     last = max(entry.revision for entry in log if entry.event.defines)
     wanted = {
         "results": fold.queue.end,  # also those that were taken out
+        "known": sum(len(told.results) for told in events if isinstance(told, ResultsTold) and told.known),
         "created": log[0].time,
         **{name: getattr(definition, name) for name in ("goal", "delta", "budget", "until", "stopped")},
         **columns,

@@ -1,7 +1,7 @@
 """Corrections of results that were wrong: what they change is said before they are made, and the log keeps both.
 
 A correction is computed when no block is about to close, from the whole log (`journal.refold`). How it bears on the
-risk is in theory, section 20.
+risk is in theory, section 21.
 """
 
 from __future__ import annotations

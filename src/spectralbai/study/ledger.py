@@ -86,6 +86,8 @@ class Standing(NamedTuple):
     head: str
     """Checksum of the last event."""
     results: int
+    known: int
+    """Number of results that were known from elsewhere, without a trial."""
     due: int
     """Number of results at which the stored state must be updated, even if no block closes before."""
     oldest: int | None
@@ -94,6 +96,11 @@ class Standing(NamedTuple):
     """Results that the oldest open block misses."""
     claimed: float
     """Time until which a worker has promised to update the stored state."""
+
+    @property
+    def trials(self) -> int:
+        """Number of results of trials: budgets are about these."""
+        return self.results - self.known
 
     @property
     def behind(self) -> bool:
@@ -117,6 +124,7 @@ class Mark(NamedTuple):
     revision: int
     folded: int
     results: int
+    known: int
     options: int
     goal: Goal
     delta: float
@@ -132,7 +140,7 @@ class Mark(NamedTuple):
         """Returns the state of the study in one word."""
         if self.damage is not None:
             return "damaged"
-        over = is_over(self.results, now, self.budget, self.until, self.stopped)
+        over = is_over(self.results - self.known, now, self.budget, self.until, self.stopped)
         return "ended" if self.progress == "running" and over else self.progress
 
 
@@ -147,7 +155,7 @@ class Deletion(NamedTuple):
 
 
 OF_MARK: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("id", "revision", "folded", "results", "options"), (int,)),
+    **dict.fromkeys(("id", "revision", "folded", "results", "known", "options"), (int,)),
     **dict.fromkeys(("name", "goal", "progress"), (str,)),
     **dict.fromkeys(("created", "delta"), (float, int)),
     **dict.fromkeys(("until", "stopped"), (float, int, NoneType)),
@@ -214,6 +222,7 @@ def insert_study(
         "defined": 0,
         "head": "",
         "results": 0,
+        "known": 0,
         "due": 0,
         "claimed": 0.0,
         "options": 0,
@@ -351,7 +360,8 @@ class Ledger:
             self._void(origin, ticket, outcome, before.results)
         self._change_tickets(rows.changes)
         revision = before.revision + len(entries)
-        after = before._replace(revision=revision, results=rows.told, head=head)
+        known = before.known + rows.known
+        after = before._replace(revision=revision, results=rows.told, known=known, head=head)
         columns: dict[str, Any] = {}
         if definition is not None:
             after = after._replace(defined=revision)

@@ -48,6 +48,7 @@ studies = Table(
     Column("head", String(32), nullable=False),  # checksum of the last event
     # What is to be done:
     Column("results", Integer, nullable=False),  # results told so far
+    Column("known", Integer, nullable=False),  # how many of them were known from elsewhere
     Column("due", Integer, nullable=False),  # number of results at which the stored state must be updated
     Column("oldest", Integer),  # number of the oldest open block, if any
     Column("missing", Integer),  # results that this block still needs; at 0 the stored state must be updated, too

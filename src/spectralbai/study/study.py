@@ -107,7 +107,7 @@ class Study(Closing):
 
         `control` is the label of an option that all others are compared with: it keeps getting trials even if it
         cannot be the best, at least the part `control_share` of them or, if that is None, so many that the race does
-        not wait for it. The intervals of the differences then have a risk `delta` of their own (theory, section 19).
+        not wait for it. The intervals of the differences then have a risk `delta` of their own (theory, section 20).
 
         A ticket that is not told within `window` seconds counts as the outcome `lapse_as`, such as 0 for visitors who
         did not buy, and cannot be told any more; give both or neither.
@@ -270,7 +270,7 @@ class Study(Closing):
 
         The state is computed again without them: bets on them are gone, options that only these eliminated come back,
         and a decision may be revoked. The log keeps what was told. The risk of each answer stays delta if results are
-        taken out, or corrected, without regard to how options compare (theory, section 20).
+        taken out, or corrected, without regard to how options compare (theory, section 21).
         """
         if (id is None) == (ticket is None):
             raise InvalidInput("`id` or `ticket` is needed, and not both: which results are wrong")
@@ -466,6 +466,7 @@ class Study(Closing):
             time=now,
             folded=standing.folded,
             state=fold.state,
+            known=standing.known,
             unprocessed=standing.results - fold.state.samples,
             pending=ledger.pending(now, fold.definition),
             verdicts=tuple(ledger.verdicts(bulk=accounts)),

@@ -74,10 +74,11 @@ export function progressPart() {
 
   function showBar(status, running) {
     const { budget, until } = status;
-    const expected = running && status.remaining !== null ? status.results + status.remaining : null;
+    const trials = status.results - (status.items?.known ?? 0);
+    const expected = running && status.remaining !== null ? trials + status.remaining : null;
     const whole = budget ?? expected;
     bar.hidden = !whole && !running; // while the study runs it keeps its place, so that nothing below it moves
-    const part = whole ? Math.min(1, status.results / whole) : 0;
+    const part = whole ? Math.min(1, trials / whole) : 0;
     bar.firstChild.style.width = `${100 * part}%`;
     setAttribute(bar, "aria-valuenow", Math.round(100 * part));
     const mark = bar.lastChild;
@@ -86,7 +87,7 @@ export function progressPart() {
     const parts = [];
     if (budget !== null)
       parts.push(
-        `${count(status.results)} of a budget of ${count(budget)} trials (${share(status.results / budget)}).`,
+        `${count(trials)} of a budget of ${count(budget)} trials (${share(trials / budget)}).`,
       );
     else if (expected !== null) parts.push(`${share(part)} of the trials expected at the present estimate.`);
     else if (running) parts.push(`How many trials are needed is ${unknown(status)}.`);
