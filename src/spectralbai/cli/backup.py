@@ -24,7 +24,8 @@ def backup(
 ) -> None:
     """Copies a storage to a file, while it is in use.
 
-    The copy is checked. The file is an SQLite storage, whichever database it was copied from; spectralbai restore copies it back.
+    The copy is checked. The file is an SQLite storage, whichever database it was copied from; spectralbai restore
+    copies it back.
     """
     from spectralbai.study import backup as copy
 

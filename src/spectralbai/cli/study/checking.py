@@ -23,7 +23,8 @@ def check(
 ) -> None:
     """Checks that a study is as it was written.
 
-    The exit code is 1 if it is not. Its log is folded again, and compared with its checksums and with its state, results and tickets.
+    The exit code is 1 if it is not. Its log is folded again, and compared with its checksums and with its state,
+    results and tickets.
     """
     from spectralbai.study import Studies
 
