@@ -209,13 +209,19 @@ def test_another_command_is_refused_once_there_are_outcomes(run: Callable[..., A
     assert (again.code, again.stdout) == (1, "")
     assert re.fullmatch(
         r'error: the study "options on items" has \d+ outcomes of another score, '
-        r'"\./score {option.worth} {item}", and not of "\./score {option.worth} {item} more"; go on with '
+        r'"\./score {option.worth} {item} \(cells with checksum (\w{12})\)", and not of '
+        r'"\./score {option.worth} {item} more \(cells with checksum \1\)"; go on with '
         r"that one, or give the study of this one another name\n",
         again.stderr,
     )
     assert (folder / "calls").read_text() == calls
+    (folder / "options.csv").write_text("option,worth\nlow,2\nhigh,8\nbroken,x\n")
+    assert (again := run(*PICK)).code == 1 and "of another score" in again.stderr, "a cell has changed"
+    (folder / "options.csv").write_text("worth,option,note\n2,low,good\n9,high,\nx,broken,bad\n")
+    assert run(*PICK).code == 0, "other columns may change"
+    assert (folder / "calls").read_text() == calls
     page = (folder / "report.html").read_text("utf-8")
-    assert re.search("outcomes from</t.>.*>./score {option.worth} {item}<", page)
+    assert re.search("outcomes from</t.>.*>./score {option.worth} {item} .cells", page)
 
 
 def test_similar_options_are_joined(run: Callable[..., Any], folder: Path) -> None:

@@ -138,11 +138,14 @@ def pick(
     graph, R, remarks = _similar(options, similar, step, common)
     question = Question(these, those, **common, budget=budget, failed_as=failed_as, graph=graph, R=R)
     _ = question.definition  # raises errors before anything is written
-    score = Command(Template.parsed(run, these, those), timeout)
+    template = Template.parsed(run, these, those)
+    score = Command(template, timeout)
+    checksum = template.checksum(these, those)
+    named = f"{run} (cells with checksum {checksum})" if checksum else run
     scores, used = ({}, ()) if known is None else _known(known, question)
     _remark((*remarks, *used))
     settings = dict(jobs=jobs, retries=retries)
-    _pick(question, study_name, storage, seed, run, score, scores, settings, page, as_json)
+    _pick(question, study_name, storage, seed, named, score, scores, settings, page, as_json)
 
 
 def _pick(
@@ -150,7 +153,7 @@ def _pick(
     name: str,
     storage: str | None,
     seed: int | None,
-    run: str,
+    named: str,
     score: Any,
     scores: dict[tuple[str, str], float],
     settings: dict[str, Any],
@@ -167,7 +170,7 @@ def _pick(
             done = carry_out(
                 question,
                 study,
-                run,
+                named,
                 lambda option, item: threads.submit(score, option, item),
                 scores,
                 **settings,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 import shlex
 from collections.abc import Mapping
@@ -48,6 +50,19 @@ class Template:
             return entry.columns[column] if column else entry.label
 
         return [PLACEHOLDER.sub(value, word) for word in self.words]
+
+    def checksum(self, options: Entries, items: Entries) -> str:
+        """Returns a checksum of the cells that the command is filled with, in whatever order they are listed; an empty
+        string if it is filled with labels only."""
+        entries = {"option": options, "item": items}
+        places = {tuple(place.split(".", 1)) for word in self.words for place in PLACEHOLDER.findall(word)}
+        cells = [
+            (*place, entry.label, entry.columns[place[1]])
+            for place in places
+            if len(place) == 2
+            for entry in entries[place[0]]
+        ]
+        return hashlib.sha256(json.dumps(sorted(cells)).encode()).hexdigest()[:12] if cells else ""
 
     def _check_places(self, options: Entries, items: Entries) -> None:
         entries = {"option": options, "item": items}
