@@ -60,7 +60,7 @@ def assert_same(printed: str, shown: str) -> None:
 def test_every_example_is_found() -> None:
     assert len(PYTHON) == README.count("```python") >= 1
     assert len(CONSOLE) == README.count("```console") >= 1
-    assert len(SHELL) + len(LOOP) == README.count("```sh") == 8
+    assert len(SHELL) + len(LOOP) == README.count("```sh") == 9
 
 
 @pytest.mark.parametrize(("code", "shown"), PYTHON)
