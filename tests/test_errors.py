@@ -30,7 +30,7 @@ def test_counts_that_no_float_holds_are_refused(tmp_path: Path) -> None:
     instance = sb.Instance(sb.Problem(sb.Graph.from_edges(2, [(0, 1)]), R=1.0, noise=Binary(0.0, 1.0)))
     with (
         sb.Study.create("large", instance, storage=f"sqlite:///{tmp_path}/studies.db") as study,
-        pytest.raises(sb.InvalidInput, match='trials of "0"` must be at most 1,000,000,000,000,000, got 10000'),
+        pytest.raises(sb.InvalidInput, match='trials of "0" must be at most 1,000,000,000,000,000, got 10000'),
     ):
         study.tell_counts({"0": (10**390, 1)}, "May")
 

@@ -75,10 +75,11 @@ class Search:
         return stdout
 
     def end(self, process: subprocess.Popen[str], how: signal.Signals) -> None:
-        """Ends a search; it may be Ctrl-C, which is answered."""
+        """Ends a search; it may be Ctrl-C, which is answered, unless the answer of the search is printed already."""
         process.send_signal(how)
-        _, stderr = process.communicate()
-        if how == signal.SIGINT and process.returncode not in (0, INTERRUPTED):
+        stdout, stderr = process.communicate()
+        printed = "The report is in" in stdout
+        if how == signal.SIGINT and process.returncode not in ((0, -signal.SIGINT) if printed else (INTERRUPTED,)):
             raise SystemExit(f"an interrupted search ended with {process.returncode}: {stderr}")
 
     def without_outcome(self) -> Counter[tuple[str, str | None]]:

@@ -25,8 +25,8 @@ LARGEST_COUNT = 10**15
 
 
 def subject(name: str) -> str:
-    """Returns the name as messages start with it: arguments and options in backquotes, places unchanged."""
-    return name if name.startswith(("$", "line ")) else f"`{name}`"
+    """Returns the name as messages start with it: arguments and options in backquotes, descriptions unchanged."""
+    return name if name.startswith(("$", "line ", "the ")) else f"`{name}`"
 
 
 def did_you_mean(word: str, known: Iterable[str], otherwise: str) -> str:

@@ -200,6 +200,24 @@ def test_exported_results_are_known_to_the_next_search(run: Callable[..., Any], 
     assert not set(tried) & set(calls[len(tried) :])
 
 
+def test_another_command_is_refused_once_there_are_outcomes(run: Callable[..., Any], folder: Path) -> None:
+    other = ("./score {option.worth} {item} more" if word == PICK[4] else word for word in PICK)
+    assert run(*(("false {option} {item}" if word == PICK[4] else word) for word in PICK)).code == 1
+    assert run(*PICK).code == 0, "nothing came of the first command"
+    calls = (folder / "calls").read_text()
+    again = run(*other)
+    assert (again.code, again.stdout) == (1, "")
+    assert re.fullmatch(
+        r'error: the study "options on items" has \d+ outcomes of another score, '
+        r'"\./score {option.worth} {item}", and not of "\./score {option.worth} {item} more"; go on with '
+        r"that one, or give the study of this one another name\n",
+        again.stderr,
+    )
+    assert (folder / "calls").read_text() == calls
+    page = (folder / "report.html").read_text("utf-8")
+    assert re.search("outcomes from</t.>.*>./score {option.worth} {item}<", page)
+
+
 def test_similar_options_are_joined(run: Callable[..., Any], folder: Path) -> None:
     (folder / "options.csv").write_text("option,worth\na,1\nb,2\nc,9\n")
     done = run(*PICK, "--similar", "worth", "--step", "8")

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import spectralbai as sb
-from spectralbai.picking import Progress
+from spectralbai.picking import Pick, Progress
 from spectralbai.picking.trials import LEASE, own_name
 
 OPTIONS = ("plain", "brief", "kind", "strict")
@@ -76,6 +76,24 @@ def test_a_storage_keeps_the_study_and_a_second_call_only_reads_it(tmp_path: Pat
     with pytest.raises(sb.Conflict, match="with other items"):
         sb.pick(OPTIONS, ("other", *ITEMS[1:]), counting, low=0, high=1, tolerance=0.05, storage=storage)
     assert counting.calls.total() == first.trials
+
+
+def test_a_search_goes_on_with_a_study_that_another_one_creates_at_the_same_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage, opened, late = f"sqlite:///{tmp_path}/picks.db", sb.Study.open, [sb.NotFound("not yet")]
+
+    def pick() -> Pick:
+        return sb.pick(OPTIONS, ITEMS, score, low=0, high=1, tolerance=0.05, storage=storage)
+
+    def open_late(name: str, storage: str) -> sb.Study:
+        if late:
+            raise late.pop()
+        return opened(name, storage)
+
+    first = pick()
+    monkeypatch.setattr(sb.Study, "open", open_late)
+    assert pick().trials == first.trials and not late
 
 
 def test_an_interrupt_gives_back_what_is_under_way_and_the_next_call_goes_on_as_if_nothing_had_happened(

@@ -60,6 +60,7 @@ def eventful_on_items(name: str, storage: str) -> sb.Study:
     def score(ticket: Ticket) -> float:
         return float((5 * ticket.arm + ITEMS.index(ticket.item or "")) % 7 < 4)
 
+    study.name_score("./score {option} {item}")
     pairs = [(label, item) for label in ("plain", "cold") for item in ITEMS[:30]]
     labels, items = zip(*pairs, strict=True)
     study.add_known(labels, items, [float(label == "plain") for label in labels], "last year")
@@ -97,7 +98,7 @@ def corrected(name: str, storage: str) -> sb.Study:
 Make = Callable[[str, str], sb.Study]
 EVENTFUL: dict[str, tuple[Make, set[str]]] = {
     "plain": (eventful, TOLD | {"counted"}),
-    "on items": (eventful_on_items, TOLD | {"known"}),
+    "on items": (eventful_on_items, TOLD | {"known", "scored"}),
     "corrected": (corrected, {"created", "opened", "asked", "told", "counted", "closed", "voided", "stopped"}),
 }
 

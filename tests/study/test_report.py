@@ -88,6 +88,11 @@ def test_a_graph_without_edges_has_no_R_to_test(tmp_path: Path) -> None:
     with sb.Study.create("x", loose, 0.05, f"sqlite:///{tmp_path / 's.db'}") as study:
         study.add(["0", "1"], [0.1, 0.2], "pilot")
         assert (study.status().R, study.status().agreement) == (None, "not tested without a graph")
+        page = Page(study.report().as_html())
+    assert page.tags.count("img") == 2, "estimates and shares"
+    assert not {"graph", "neighbours", "smoothness"} & set(
+        re.findall(r"\w+", page.text.partition("The study in full")[0])
+    )
 
 
 @pytest.mark.usefixtures("undrawn")

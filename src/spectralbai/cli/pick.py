@@ -142,7 +142,7 @@ def pick(
     scores, used = ({}, ()) if known is None else _known(known, question)
     _remark((*remarks, *used))
     settings = dict(jobs=jobs, retries=retries)
-    _pick(question, study_name, storage, seed, score, scores, settings, page, as_json)
+    _pick(question, study_name, storage, seed, run, score, scores, settings, page, as_json)
 
 
 def _pick(
@@ -150,6 +150,7 @@ def _pick(
     name: str,
     storage: str | None,
     seed: int | None,
+    run: str,
     score: Any,
     scores: dict[tuple[str, str], float],
     settings: dict[str, Any],
@@ -166,6 +167,7 @@ def _pick(
             done = carry_out(
                 question,
                 study,
+                run,
                 lambda option, item: threads.submit(score, option, item),
                 scores,
                 **settings,
@@ -219,18 +221,19 @@ def _similar(
     if options is None or options.suffix != ".csv":
         raise InvalidInput("--similar names columns of OPTIONS, which must be a CSV file then")
     from spectralbai.inputs.from_tables import Choices, instance_from
+    from spectralbai.inputs.table import CsvTable
 
     called = {"features": "--similar"}
-    with read_table(options) as table:
-        choices = Choices(
-            features=similar,
-            label="option" if "option" in table.columns else None,
-            step=step,
-            low=common["low"],
-            high=common["high"],
-            called=lambda choice: called.get(choice, f"--{choice}"),
-        )
-        made = instance_from(choices, table)
+    table = CsvTable.named(str(options), read_text(options))
+    choices = Choices(
+        features=similar,
+        label="option" if "option" in table.columns else None,
+        step=step,
+        low=common["low"],
+        high=common["high"],
+        called=lambda choice: called.get(choice, f"--{choice}"),
+    )
+    made = instance_from(choices, table)
     problem = made.instance.problem
     assert isinstance(problem.R, float)
     return problem.graph, problem.R, made.remarks
@@ -277,7 +280,6 @@ def _replay(
     seed: int | None,
     as_json: bool,
 ) -> None:
-    from spectralbai.errors import about
     from spectralbai.picking.replay import replay
     from spectralbai.tables import Table
 
@@ -286,7 +288,7 @@ def _replay(
     if graph is not None and options is not None:
         table = _in_order(table, _entries("option", options), file)
     _remark(remarks)
-    with progress("replaying"), about(file):
+    with progress("replaying"):
         done = replay(table, **common, graph=graph, R=R, seed=seed)
     if as_json:
         print_json(done.as_dict())

@@ -104,6 +104,8 @@ class Definition:
     known: Mapping[tuple[int, int], Known] = field(default_factory=dict)
     """Outcomes of pairs of an arm and an item that are not tried, as they are known already; not part of the JSON
     form."""
+    scored_by: str | None = None
+    """The command or function that finds the outcomes, if somebody said so; not part of the JSON form."""
     before: Definition | None = None
     """The definition before options last joined, if any did; not part of the JSON form."""
 

@@ -350,6 +350,20 @@ class PairsKnown(Event):
 
 
 @dataclass(frozen=True)
+class ScoreNamed(Event):
+    """It is known how outcomes come about from now on."""
+
+    kind = "scored"
+    defines = True
+
+    score: str
+    """The command or function that finds them."""
+
+    def define(self, definition: Definition | None, time: float) -> Definition:
+        return replace(_created(definition), scored_by=self.score)
+
+
+@dataclass(frozen=True)
 class StudyStopped(Event):
     """The study was stopped by hand."""
 
@@ -375,6 +389,7 @@ KINDS: dict[str, type[Event]] = {
         OptionsJoined,
         ResultsVoided,
         PairsKnown,
+        ScoreNamed,
         StudyStopped,
     )
 }

@@ -95,6 +95,7 @@ def pick(
         return carry_out(
             question,
             study,
+            getattr(score, "__qualname__", type(score).__name__),
             lambda option, item: pool.submit(score, option.value, item.value),
             pairs,
             jobs=jobs,

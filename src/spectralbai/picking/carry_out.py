@@ -23,8 +23,10 @@ Pairs = Mapping[tuple[str, str], float]
 """Outcomes by labels of an option and an item."""
 
 
-def carry_out(question: Question, study: Study, submit: Submit, known: Pairs, **settings: Any) -> Pick:
-    """Returns the result of a question, whose study is brought to its end; `settings` are those of `Trials`."""
+def carry_out(question: Question, study: Study, score: str, submit: Submit, known: Pairs, **settings: Any) -> Pick:
+    """Returns the result of a question, whose study is brought to its end; `score` is what finds the outcomes, in
+    words, and `settings` are those of `Trials`."""
+    study.name_score(score)
     of_items = known_items(question, known)
     if of_items:
         labels, items = zip(*of_items, strict=True)

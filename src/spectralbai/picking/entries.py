@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from spectralbai.errors import InvalidInput
 from spectralbai.inputs.table import CsvTable
+from spectralbai.text.wording import in_words
 
 CLUSTER = "cluster"
 Role = Literal["option", "item"]
@@ -35,7 +36,7 @@ class Entries:
 
     def __post_init__(self) -> None:
         if len(self.listed) < (least := 2 if self.role == "option" else 1):
-            raise InvalidInput(f"there are {len(self.listed)} {self.role}s; list at least {least}")
+            raise InvalidInput(f"{in_words(len(self.listed), self.role)} listed; list at least {least}")
         first: dict[str, int] = {}
         for place, label in enumerate(self.labels, 1):
             if not label.strip() or not label.isprintable() or label != label.strip():

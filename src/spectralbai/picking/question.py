@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -73,13 +74,16 @@ class Question:
     def study(self, name: str, storage: str | None, seed: int | None) -> Study:
         """Returns the study of this question: the one with that name, or a new one."""
         wanted = self.definition
+        limits: dict[str, Any] = {"budget": self.budget, "failed_as": self.failed_as}
         try:
             there = Study.open(name, storage)
         except NotFound:
-            limits: dict[str, Any] = {"budget": self.budget, "failed_as": self.failed_as}
-            return Study.create(
-                name, wanted.instance, self.delta, storage, self.goal, **limits, items=wanted.items, seed=seed
-            )
+            # Another search may create it at this moment.
+            with suppress(Conflict):
+                return Study.create(
+                    name, wanted.instance, self.delta, storage, self.goal, **limits, items=wanted.items, seed=seed
+                )
+            there = Study.open(name, storage)
         difference = _difference(there.definition, wanted)
         if difference is None:
             return there

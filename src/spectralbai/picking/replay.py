@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
 
 from spectralbai import simulate
 from spectralbai.arrays import Vector
@@ -16,6 +18,7 @@ from spectralbai.journal.definition import Goal
 from spectralbai.policy import SpectralRace
 from spectralbai.problem import Problem
 from spectralbai.tables import Table
+from spectralbai.text.wording import in_words
 
 ORDERS = 5
 """How many orders of the items are tried."""
@@ -77,17 +80,20 @@ def replay(
     if table.missing:
         option, item = table.missing[0]
         raise InvalidInput(
-            f'the table must have every outcome, and that of "{option}" on "{item}" is missing '
-            f"({len(table.missing):,} are); complete it, or give it as known scores"
+            f'the table must have every outcome, and that of "{option}" on "{item}" is missing'
+            + (f", as {in_words(len(table.missing) - 1, 'other')} are" if len(table.missing) > 1 else "")
+            + "; complete it, or give it as known scores"
         )
     if fresh and table.clusters is not None:
         table = table.by_cluster()
     sign = 1.0 if goal == "max" else -1.0
-    ends = (low, high) if goal == "max" else (-high, -low)
     items = Items.fresh() if fresh else Items.listed(table.n_items)
     graph = Graph.from_edges(table.n_options, []) if graph is None else graph
-    policy = SpectralRace(Problem.bounded(graph, R, *ends, tolerance, items=items), delta)
-    policy.problem.noise.check_outcomes("table", sign * table.outcomes.ravel())
+    problem = Problem.bounded(graph, R, low, high, tolerance, items=items)
+    for a, j in np.argwhere(~problem.noise.allows(table.outcomes))[:1]:
+        name = f'the outcome of "{table.options[a]}" on "{table.items[j]}"'
+        problem.noise.check_outcome(name, float(table.outcomes[a, j]))  # raises InvalidInput
+    policy = SpectralRace(problem if goal == "max" else replace(problem, noise=problem.noise.negated()), delta)
     first = secrets.randbits(32) if seed is None else seed
     runs = [
         simulate.replay(policy, sign * table.outcomes, first + k, max_samples=table.outcomes.size)

@@ -43,7 +43,7 @@ def pictures(
     named = [row for row, name in enumerate(names) if name in likely]
     if all(row.estimate is not None for row in rows):
         yield _estimates(status, rows, named, some)
-        if not many:  # the dots of many would be too small to distinguish
+        if not many and definition.instance.problem.graph.n_edges:  # the dots of many would be too small to distinguish
             yield _graph(status, definition.instance, [names[row] for row in named])
     results, omega = [row.results for row in rows], _floats(row.omega for row in rows)
     ax = plot.plot_shares(names, results, omega, named=named, of=status.results if many else None)

@@ -114,6 +114,7 @@ class Report:
             "format": FORMAT,
             "answer": self.status.answer,
             "study": self.definition.as_dict(),
+            "scored_by": self.definition.scored_by,
             "reference": self.reference,
             "created": as_time(self.created),
             "first": None if self.first is None else as_time(self.first),
@@ -212,10 +213,11 @@ class Report:
             words = ["First the recommended option, then those that may be best, then the others, by their estimates."]
         if status.best is not None:
             words.append(f"* is the answer{'' if status.state == 'decided' else ' as it would be now'}.")
-        words.append(
-            "An estimate can differ from the average of the option's results, because it also uses the results of "
-            + ("neighbours in the graph." if status.categories is None else "other options of its category.")
-        )
+        if not self.definition.instance.problem.unstructured:
+            words.append(
+                "An estimate can differ from the average of the option's results, because it also uses the results of "
+                + ("neighbours in the graph." if status.categories is None else "other options of its category.")
+            )
         words.append(status.about_intervals)
         if any(arm.behind is not None for arm in status.arms):
             words.append(
@@ -247,14 +249,17 @@ class Report:
         yield "question", f"which of {problem.n_arms:,} options has the {extreme} mean outcome?"
         yield "risk delta", f"{status.delta:g}"
         yield "tolerance", f"{problem.tolerance:g}"
-        graph = f"{in_words(problem.graph.n_edges, 'edge')}, {in_words(problem.graph.n_components, 'component')}"
-        if (found := status.categories) is not None:
-            graph = f"{len(found):,} categor{'y' if len(found) == 1 else 'ies'}, whose options are alike"
-        yield "graph", graph
-        yield "smoothness R", _smoothness(problem)
+        if problem.graph.n_edges:
+            graph = f"{in_words(problem.graph.n_edges, 'edge')}, {in_words(problem.graph.n_components, 'component')}"
+            if (found := status.categories) is not None:
+                graph = f"{len(found):,} categor{'y' if len(found) == 1 else 'ies'}, whose options are alike"
+            yield "graph", graph
+            yield "smoothness R", _smoothness(problem)
         yield "noise", problem.noise.described()
         if problem.items is not None:
             yield "items", problem.items.described()
+        if self.definition.scored_by is not None:
+            yield "outcomes from", self.definition.scored_by
         yield "stopping rule", f"{RULE} (risk proved; {self.reference})"
 
     def _known(self) -> Iterable[tuple[str, str]]:
@@ -271,7 +276,8 @@ class Report:
         yield "evidence", status.evidence
         if status.items is not None:
             yield "items", status.items.described
-        yield "do the data agree with R?", status.agreement
+        if self.definition.instance.problem.graph.n_edges:
+            yield "do the data agree with R?", status.agreement
         if status.state == "running":
             unknown = "not known yet, or options look tied"
             yield "trials to come (forecast)", unknown if status.remaining is None else f"about {status.remaining:,.0f}"

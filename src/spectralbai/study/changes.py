@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 
 from spectralbai.errors import Conflict
 from spectralbai.instance import Instance
-from spectralbai.journal.events import OptionsChanged, OptionsJoined, OptionWithdrawn, StudyStopped
+from spectralbai.journal.events import OptionsChanged, OptionsJoined, OptionWithdrawn, ScoreNamed, StudyStopped
 from spectralbai.journal.fold import Fold
 from spectralbai.study.ledger import Ledger, StoredState
 from spectralbai.study.upkeep import Change, Draft, Upkeep
+from spectralbai.text.wording import in_words
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
@@ -89,6 +90,37 @@ def stop(upkeep: Upkeep) -> bool:
         return revision, fill
 
     return upkeep.write(compute)
+
+
+def name_score(upkeep: Upkeep, score: str) -> None:
+    """Records how outcomes are found; see `Study.name_score`."""
+
+    def compute() -> Change[None]:
+        basis = upkeep.basis
+        definition = basis.definition
+        before = definition.scored_by
+
+        def fill(draft: Draft) -> None:
+            if before == score:
+                return
+            if before is not None and draft.standing.trials:
+                raise Conflict(
+                    f'the study "{upkeep.name}" has {in_words(draft.standing.trials, "outcome")} of another score, '
+                    f"{_shortened(before)}, and not of {_shortened(score)}; go on with that one, or give the study of "
+                    "this one another name"
+                )
+            draft.events.append(ScoreNamed(score))
+            draft.definition = replace(definition, scored_by=score)
+
+        return basis.revision, fill
+
+    upkeep.refresh()
+    upkeep.write(compute)
+
+
+def _shortened(text: str, most: int = 200) -> str:
+    text = " ".join(text.split())
+    return f'"{text}"' if len(text) <= most else f'"{text[:most]}..."'
 
 
 def _fill(draft: Draft, event: OptionsChanged, fold: Fold, stored: StoredState) -> None:

@@ -252,6 +252,11 @@ class Study(Closing):
             raise InvalidInput("`labels`, `items` and `outcomes` must be three lists of one length, at least 1")
         return telling.add_known(self._upkeep, pairs, check_words("origin", origin, 100))
 
+    def name_score(self, score: str) -> None:
+        """Records which command or function finds the outcomes, for reports; raises Conflict if the study has outcomes
+        of another one already, since the two must not be mixed."""
+        changes.name_score(self._upkeep, score)
+
     def tell_counts(self, counts: CountRows, id: str, past: bool = False) -> int:
         """Records trials and successes per arm, such as a day's traffic, all or none; returns how many trials were new.
 
