@@ -114,11 +114,13 @@ class Leaders(Memory):
     """Largest C_i + W0_i + W_bi so far: once it has reached 1/delta, arm i stays beaten by b."""
     spared: Vector
     """The least that W0_i would be if its bets had stopped at some time, as in `Account.spared`."""
+    given: Matrix
+    """The money that was moved into W_bi so far: as much of W_bi goes back to the cash box if b is withdrawn."""
 
     @classmethod
     def opened(cls, n_arms: int) -> Self:
         nobody, nothing = np.zeros((0, n_arms)), np.full(n_arms, -np.inf)
-        return cls(np.zeros(n_arms), nothing, np.zeros(0, dtype=np.intp), nobody, nobody, nothing)
+        return cls(np.zeros(n_arms), nothing, np.zeros(0, dtype=np.intp), nobody, nobody, nothing, nobody)
 
     def joined(self, arms: Indices) -> Leaders:
         """Returns the accounts with rows for new leaders.
@@ -139,23 +141,30 @@ class Leaders(Memory):
             self,
             leaders=np.concatenate([self.leaders[rows], new]),
             own=np.vstack([self.own[rows], np.full(shape, -np.inf)]),
+            given=np.vstack([self.given[rows], np.full(shape, -np.inf)]),
             peak=np.vstack([self.peak[rows], peak]),
         )
 
     def without(self, arm: int, relied: bool) -> Leaders:
-        """Returns the accounts after an arm is withdrawn, as in `Account.without`; its row as a leader is deleted.
+        """Returns the accounts after an arm is withdrawn, as in `Account.without`.
 
-        Only W0 relies on who leads; if it is closed, what it spared goes back to the cash box.
+        Its own bets as a leader are closed. What they leave goes back to the cash box, at most what they were given:
+        more is not sure to be won in fair bets. W0 is closed too if it relied on the arm; other leaders' bets did not.
         """
-        rows = self.leaders != arm
-        leaders, own, peak = self.leaders[rows], self.own[rows] - HALF, self.peak[rows] - HALF
-        cash, common, spared = (amount - HALF for amount in (self.cash, self.common, self.spared))
+        rows, cash, common, spared = self.leaders != arm, self.cash, self.common, self.spared
+        left = np.logaddexp.reduce(np.minimum(self.own, self.given)[~rows], axis=0, initial=-np.inf)
+        cash = np.logaddexp(cash, left)
         if relied:
             cash, common = np.logaddexp(cash, spared), np.full(cash.size, -np.inf)
-            peak, spared = np.logaddexp(cash, own), common
-        cash = np.where(np.arange(cash.size) == arm, OUT, cash)
+            spared = common
+        own = self.own[rows]
+        peak = np.logaddexp(cash, own) if relied else self.peak[rows]
+        peak = np.maximum(peak, np.logaddexp(np.logaddexp(cash, common), own)) - HALF
+        cash = np.where(np.arange(cash.size) == arm, OUT, cash - HALF)
         peak[:, cash > OUT / 2] = OUT
-        return Leaders(cash, common, leaders, own, peak, spared)
+        return Leaders(
+            cash, common - HALF, self.leaders[rows], own - HALF, peak, spared - HALF, self.given[rows] - HALF
+        )
 
     def grown(self, n_arms: int, withdrawals: int) -> Leaders:
         """Returns the accounts with new ones against arms that joined, as in `Account.grown`; these have never led."""
@@ -167,6 +176,7 @@ class Leaders(Memory):
             extended(self.own, n_arms, -np.inf),
             extended(self.peak, n_arms, start),
             extended(self.spared, n_arms, -np.inf),
+            extended(self.given, n_arms, -np.inf),
         )
 
     def settled(
@@ -188,9 +198,10 @@ class Leaders(Memory):
         common = np.logaddexp(self.common, moved + to_common) + common_pay
         spared = np.minimum(np.logaddexp(self.spared, moved + to_common), common)
         own = np.logaddexp(self.own, moved + to_own[:, None]) + own_pay
+        given = np.logaddexp(self.given, moved + to_own[:, None])
         wealth = np.logaddexp(np.logaddexp(cash, common), own)
         peak = np.maximum(self.peak, wealth)
-        return replace(self, cash=cash, common=common, own=own, peak=peak, spared=spared)
+        return replace(self, cash=cash, common=common, own=own, peak=peak, spared=spared, given=given)
 
     def beaten_by_all(self, arms: Indices) -> Vector:
         """Returns C_i + W0_i of these arms, which counts for every leader."""
