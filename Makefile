@@ -49,6 +49,7 @@ verify-risk: $(READY)
 
 verify-intervals: $(READY)
 	$(BIN)/python -m verification.intervals
+	$(BIN)/python -m verification.control
 
 verify-plans: $(READY)
 	$(BIN)/python -m verification.plans

@@ -343,10 +343,13 @@ def test_categories_get_an_R_each_from_a_step_or_from_observations(run: Run, tmp
     ("options", "message"),
     [
         (("--by", "kind", "--binary"), "--step is needed: how far two options of one category differ; or --R, or"),
-        (("--by", "item", "--step", "1", "--binary"), 'the column "item" is different for every option: it tells'),
-        (("--by", "kin", "--step", "1", "--binary"), 'there is no column "kin"; did you mean "kind"?'),
+        (("--by", "item", "--step", "0.1", "--binary"), 'the column "item" is different for every option: it tells'),
+        (("--by", "kin", "--step", "0.1", "--binary"), 'there is no column "kin"; did you mean "kind"?'),
         (("--by", "kind", "--features", "price", "--binary"), "--features and --by both make the graph; keep one"),
-        (("--by", "kind", "--step", "1e200", "--binary"), "--step must be a number whose square is finite, got 1e+200"),
+        (
+            ("--by", "kind", "--step", "1e200", "--sigma", "1"),
+            "--step must be a number whose square is finite, got 1e+200",
+        ),
     ],
 )
 def test_categories_that_cannot_be_used_are_refused(

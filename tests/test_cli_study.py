@@ -450,7 +450,7 @@ def test_bad_input_about_items_is_one_sentence_and_changes_nothing(
 
 def test_every_command_has_help_and_json_where_it_answers() -> None:
     names = {command.name or command.callback.__name__: command for command in app.registered_commands}  # type: ignore[union-attr]
-    counted = {"tell", "shares", "withdraw", "join", "stop"}
+    counted = {"tell", "shares", "withdraw", "join", "stop", "void", "correct"}
     assert set(names) == counted | {
         "create",
         "ask",

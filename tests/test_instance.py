@@ -110,7 +110,11 @@ def instances(draw: st.DrawFn) -> Instance:
         problem = Problem(graph, R, sigma, tolerance)
     else:
         low = draw(st.floats(-1e9, 1e9))
-        problem = Problem.bounded(graph, R, low, low + draw(st.floats(1e-3, 1e9)), tolerance, draw(st.booleans()))
+        high = low + draw(st.floats(1e-3, 1e9))
+        known = Problem.bounded(graph, math.inf, low, high)
+        allowed = min(R, float(known.roughest[0])) if R < math.inf else R
+        within = draw(st.floats(0, 0.999)) * (high - low)
+        problem = Problem.bounded(graph, allowed, low, high, within, draw(st.booleans()))
     mu = draw(st.none() | st.lists(finite, min_size=n_arms, max_size=n_arms))
     labels = draw(
         st.none() | st.lists(st.text(min_size=1).filter(str.strip), min_size=n_arms, max_size=n_arms, unique=True)

@@ -18,6 +18,8 @@ from spectralbai.evidence.item_data import ItemData
 from spectralbai.evidence.item_outlook import ItemOutlook
 from spectralbai.evidence.list_bounds import ListBounds
 from spectralbai.policy import State
+from spectralbai.sampling import item_race
+from spectralbai.sampling.contract import View
 from spectralbai.spectral.metric import Metric
 from spectralbai.stopping.betting import Betting
 from spectralbai.stopping.item_bets import ItemTable
@@ -218,3 +220,34 @@ def test_one_arm_with_equal_outcomes_leaves_the_correlation_of_the_others() -> N
     assert data.squares[2] - data.sums[2] ** 2 / 3 < 0
     C = ItemOutlook(Evidence(listed(3, 60), data, 0, 0.7)).covariance
     assert C[0, 1] > 0.7 * math.sqrt(C[0, 0] * C[1, 1])
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.4, 0.9])
+def test_a_mixed_block_has_shared_items_and_items_of_their_own(offset: float) -> None:
+    omega, together = np.array([0.4, 0.2, 0.0, 0.3, 0.1]), np.array([True, True, False, False, False])
+    plan = item_race.ItemPlan(omega, together, 20)
+    arms, draws = item_race._mixed(plan, np.flatnonzero(together), offset, 7)
+    on = {draw: sorted(arms[draws == draw].tolist()) for draw in set(draws.tolist())}
+    shared = [draw for draw, those in on.items() if len(those) > 1]
+    assert shared == list(range(7, 11)) and all(on[draw] == [0, 1] for draw in shared)
+    assert sorted(on) == list(range(7, 7 + len(on))), "items are drawn one after the other"
+    alone = np.bincount([on[draw][0] for draw in on if len(on[draw]) == 1], minlength=5)
+    assert np.abs(alone - [4, 0, 0, 6, 2]).max() <= 1
+
+
+def test_near_rivals_are_tried_with_the_leader_and_far_ones_are_not() -> None:
+    """Where outcomes of an item go together; with independent outcomes all have items of their own."""
+    rng, n_arms = np.random.default_rng(0), 12
+    means = np.array([0.6, 0.58, *np.full(n_arms - 2, 0.3)])
+    for shared, noise in ((0.12, 0.03), (0.0, 0.12)):
+        x = means[:, None] + shared * rng.standard_normal(60) + noise * rng.standard_normal((n_arms, 60))
+        x = np.clip(x, 0, 1)
+        draws, arms = np.tile(np.arange(60), n_arms), np.repeat(np.arange(n_arms), 60)
+        nothing = ItemData.none(n_arms)
+        data = nothing.after(Block(arms, x.ravel(), nothing, 0, items=draws, draws=draws))
+        problem = Problem.bounded(Graph.from_edges(n_arms, []), math.inf, items=Items.fresh())
+        leader = int(np.argmax(data.means))
+        needs = np.where(np.arange(n_arms) == leader, 0.0, 3.0)
+        view = View(Evidence(problem, data, leader, 0.0), (0.05,), needs, (), np.ones(n_arms, dtype=bool))
+        plan = item_race.ItemRacing().plan(item_race.ItemRacing().start(problem), view)
+        assert bool(plan.together[[0, 1]].all()) is bool(shared) and not plan.together[2:].all()

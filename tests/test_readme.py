@@ -30,6 +30,7 @@ PAGES = (
     "docs/programs.md",
     "docs/workers.md",
     "docs/withdrawals.md",
+    "docs/control.md",
     "docs/tutorials/prompts.md",
     "docs/tutorials/research.md",
     "docs/tutorials/clicks.md",

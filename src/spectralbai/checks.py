@@ -10,7 +10,7 @@ import difflib
 import math
 import os
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from numbers import Integral, Real
 from typing import Any, TypeGuard, TypeVar
@@ -84,6 +84,27 @@ def check_number(
     return number
 
 
+def check_amount(name: str, value: Any, ends: tuple[float, float] | None) -> Any:
+    """Returns a difference of outcomes that lie between `ends`, if these are known: "0.5%" as 0.005, other text as the
+    number that it is. Percent are understood where outcomes lie between 0 and 1, and refused elsewhere."""
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    try:
+        number = float(text.removesuffix("%").replace("_", "?"))
+    except ValueError:
+        raise InvalidInput(f"{subject(name)} must be a number, got {value!r}; decimals have a point") from None
+    if not text.endswith("%"):
+        return number
+    if ends != (0.0, 1.0):
+        where = "have no range" if ends is None else f"lie between {ends[0]:g} and {ends[1]:g}"
+        raise InvalidInput(
+            f"{subject(name)} must be a number in the unit of the outcomes, which {where}, got {text!r}; percent are "
+            "for outcomes between 0 and 1"
+        )
+    return number / 100
+
+
 def check_time(name: str, value: Any) -> float:
     """Returns `value` as a time."""
     return check_number(name, value, "a time in seconds since 1970", low=0.0, strict=True)
@@ -149,6 +170,14 @@ def check_arm(name: str, value: Any, n_arms: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, Integral)) or not 0 <= int(value) < n_arms:
         raise InvalidInput(f"{subject(name)} must be an arm between 0 and {n_arms - 1}, got {reprlib.repr(value)}")
     return int(value)
+
+
+def arm_of(label: str, labels: Sequence[str]) -> int:
+    """Returns the arm with that label."""
+    if label not in labels:
+        remedy = did_you_mean(label, labels, f'the first is "{labels[0]}"')
+        raise InvalidInput(f'"{label}" is no label of an option; {remedy}')
+    return labels.index(label)
 
 
 def check_memory(what: str, needed: float, remedy: str) -> None:

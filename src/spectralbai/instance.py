@@ -12,7 +12,16 @@ from unicodedata import category, normalize
 from numpy.typing import ArrayLike
 
 from spectralbai.arrays import Vector, check_vector
-from spectralbai.checks import check_arm, check_integer, check_keys, check_kind, check_number, check_numbers, subject
+from spectralbai.checks import (
+    check_amount,
+    check_arm,
+    check_integer,
+    check_keys,
+    check_kind,
+    check_number,
+    check_numbers,
+    subject,
+)
 from spectralbai.documents import check_format, number, plain
 from spectralbai.errors import InvalidInput
 from spectralbai.graph import READERS, Graph, check_edges
@@ -83,11 +92,13 @@ class Instance:
         graph = _graph_from(d, n_arms)
         R = _radii_from(d["R"], graph)
         rule = "a finite non-negative number"
-        tolerance = check_number("$.tolerance", d.get("tolerance", 0.0), rule, low=0.0, strict=False)
+        noise = noise_from_dict(d, n_arms)
+        amount = check_amount("$.tolerance", d.get("tolerance", 0.0), noise.outcome_range)
+        tolerance = check_number("$.tolerance", amount, rule, low=0.0, strict=False)
         mu = check_numbers("$.mu", d["mu"], n_arms, "a finite number", low=-math.inf) if "mu" in d else None
         labels = _check_labels("$.labels", d["labels"], n_arms) if "labels" in d else None
         items = Items.from_json(d["items"]) if "items" in d else None
-        problem = Problem(graph, R, tolerance=tolerance, noise=noise_from_dict(d, n_arms), items=items)
+        problem = Problem(graph, R, tolerance=tolerance, noise=noise, items=items)
         return cls(problem, mu, labels)
 
 

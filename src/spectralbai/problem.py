@@ -15,7 +15,7 @@ from spectralbai.errors import InvalidInput
 from spectralbai.graph import Graph, number_by_first
 from spectralbai.items import Items
 from spectralbai.noise import Binary, Bounded, Noise, SubGaussian
-from spectralbai.text.wording import R_in_words
+from spectralbai.text.wording import R_in_words, difference_in_words
 
 UNIT = np.float64(1.0)
 """The default sigma; it is compared by identity, so that an explicit sigma = 1 can be distinguished from it."""
@@ -88,6 +88,7 @@ class Problem:
             )
         for name, value in (("graph", graph), ("R", R), ("tolerance", tolerance), ("noise", noise), ("items", items)):
             object.__setattr__(self, name, value)
+        _check_units(self)
 
     @classmethod
     def bounded(
@@ -158,6 +159,16 @@ class Problem:
         """R as a vector: with one entry, or with one per component of the graph."""
         return np.atleast_1d(self.R)
 
+    @property
+    def roughest(self) -> Vector:
+        """The largest roughness that outcomes allow, as `radii`: the sum of the weights times the square of their
+        range; infinite without a range, and where there are no edges, which bound nothing."""
+        low, high = self.outcome_range or (-math.inf, math.inf)
+        with np.errstate(over="ignore"):
+            totals = self.graph.total_weights if self.by_component else self.graph.total_weights.sum(keepdims=True)
+            most: Vector = np.multiply(totals, (high - low) ** 2, out=np.full(totals.size, np.inf), where=totals > 0)
+        return most
+
     def implies(self, earlier: Problem) -> bool:
         """Whether means that satisfy this problem also satisfy `earlier` on its arms, the first ones of this problem:
         the same edges among them, and no larger R."""
@@ -201,6 +212,12 @@ class Problem:
     def described_R(self) -> str:
         """Returns R in words, such as "R = 0.1"."""
         return f"R = {R_in_words(self.radii[self._bounding] if self.by_component else self.R)}"
+
+    def described_tolerance(self) -> str:
+        """Returns the tolerance in words, in the unit of the outcomes; empty if it is 0."""
+        if not self.tolerance:
+            return ""
+        return f"differences below {difference_in_words(self.tolerance, self.outcome_range)} do not matter"
 
     def without_graph(self) -> Problem:
         """Returns the same problem with R = inf, so that the graph is ignored."""
@@ -250,6 +267,28 @@ class Problem:
                 f"{mu[best]}; set a tolerance > 0 if either is a good answer"
             )
         return best
+
+
+def _check_units(problem: Problem) -> None:
+    """Raises InvalidInput if every answer is right, or no options are alike, whatever the outcomes are."""
+    if problem.outcome_range is None:
+        return
+    (low, high), tolerance = problem.outcome_range, problem.tolerance
+    outcomes = f"outcomes between {low:g} and {high:g}"
+    if tolerance >= high - low:
+        percent = (low, high) == (0.0, 1.0) and tolerance < 100
+        remedy = f"for {tolerance:g} % give {tolerance / 100:g}" if percent else "lower it"
+        raise InvalidInput(
+            f"`tolerance` must be below {high - low:g}, or with {outcomes} every option is right, got {tolerance:g}; "
+            f"{remedy}"
+        )
+    over = np.isfinite(problem.radii) & (problem.radii > problem.roughest * (1 + ROUNDING))
+    if over.any():
+        c = int(np.argmax(over))
+        raise InvalidInput(
+            f"`R` must be at most {problem.roughest[c]:g}, or with {outcomes} no options are alike, got "
+            f"{problem.radii[c]:g}; lower it, or use math.inf to ignore the graph"
+        )
 
 
 def _check_R(R: ArrayLike, graph: Graph) -> float | Vector:

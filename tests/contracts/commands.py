@@ -57,6 +57,8 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "study shares": NOBODY,
     "study abandon": (NOBODY[0], "ticket", *NOBODY[1:]),
     "study withdraw": (NOBODY[0], "plain", *NOBODY[1:]),
+    "study void": (*NOBODY, "--id", "Monday", "--yes"),
+    "study correct": (NOBODY[0], "ticket", "0.5", *NOBODY[1:], "--yes"),
     "study join": (NOBODY[0], "instance.json", *NOBODY[1:]),
     "study stop": NOBODY,
     "study status": NOBODY,
@@ -85,6 +87,8 @@ ANSWERED: dict[str, tuple[str, ...]] = {
     "study shares": ("pages",),
     "study abandon": ("pages", "TICKET"),
     "study withdraw": ("pages", "warm"),
+    "study void": ("pages", "TICKET", "--yes"),
+    "study correct": ("pages", "TICKET", "0.25", "--yes"),
     "study join": ("pages", "larger.json"),
     "study stop": ("pages",),
     "study status": ("pages",),
@@ -143,6 +147,8 @@ def prepared(run: Run, folder: Path, command: Command) -> tuple[str, ...]:
         (folder / "campaign.toml").write_text(CAMPAIGN)
         assert run("simulate", "campaign.toml", "--out", "campaign", "--jobs", "1").code == 0
     ticket = run("study", "ask", "pages").stdout.split()[0] if "TICKET" in command.answered else ""
+    if command.words[-1] in ("void", "correct"):
+        assert run("study", "tell", "pages", ticket, "0.5").code == 0
     return tuple(ticket if word == "TICKET" else word for word in command.answered)
 
 

@@ -410,7 +410,7 @@ class ItemStudyContract(TrialContract):
         assert sorted(studies.create("numbers", self.LISTED).definition.items, key=int)[:2] == ["1", "2"]
 
     def test_pairs_that_are_known_are_not_handed_out(self, studies: Any) -> None:
-        study = studies.create("known", self.LISTED, 0.05, items=ITEMS)
+        study = studies.create("known", self.LISTED, 0.05, items=ITEMS, seed=1)
         known = [(label, item) for label in LABELS[:2] for item in ITEMS[:30]]
         labels, items = zip(*known, strict=True)
         outcomes = [TABLE[LABELS.index(label)][ITEMS.index(item)] for label, item in known]
@@ -421,7 +421,10 @@ class ItemStudyContract(TrialContract):
         status = study.status()
         assert (status.state, status.best) == ("decided", "plain")
         used = [each for each in study.recent(1000) if each.worker == "last year"]
-        assert status.results == len(pairs) + len(used) and used
+        there = [(each.label, each.item) for each in study.recent(1000)]
+        assert len(there) == len(set(there)), "a pair is there twice"
+        assert used, "no pair that was known had its turn"
+        assert status.results == len(there) == len(pairs) + len(used), (status.results, there, pairs)
 
     def test_wrong_pairs_are_refused_and_nothing_is_recorded(self, studies: Any) -> None:
         study = studies.create("wrong pairs", self.LISTED, 0.05, items=ITEMS)

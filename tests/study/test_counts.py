@@ -92,12 +92,12 @@ def test_past_counts_only_inform(storage: str) -> None:
 def test_counts_and_tickets_take_turns(storage: str) -> None:
     with sb.Study.create("both", INSTANCE, 0.05, storage) as study:
         tickets = study.ask(100)
-        with pytest.raises(sb.InvalidInput, match="asked for are not finished"):
+        with pytest.raises(sb.InvalidInput, match=rf"give back the {len(tickets)} tickets that are out"):
             study.tell_counts({"a": (5, 1)}, "day")
         study.tell(tickets[0], 1)
         for ticket in tickets[1:]:
             study.abandon(ticket)
-        with pytest.raises(sb.InvalidInput, match="asked for are not finished"):
+        with pytest.raises(sb.InvalidInput, match=rf": ask for the {len(tickets) - 1} trials? left in it"):
             study.tell_counts({"a": (5, 1)}, "day")
         assert study.status().results == 1
         study.tell_many((ticket, 0) for ticket in tickets[1:])

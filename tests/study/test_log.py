@@ -79,10 +79,26 @@ def eventful_on_items(name: str, storage: str) -> sb.Study:
     return study
 
 
+def corrected(name: str, storage: str) -> sb.Study:
+    """Returns a study in which results were corrected and taken out."""
+    study = sb.Study.create(name, CLICKS, 1e-9, storage)
+    for day in ("Monday", "Tuesday"):
+        study.tell_counts({label: (3, round(3 * mean)) for label, mean in MEANS.items()}, day)
+    study.void("Monday", reason="a broken counter")
+    tickets = study.ask(6)
+    study.tell_many([(ticket, 1.0) for ticket in tickets])
+    study.void(ticket=tickets[0])
+    study.correct(tickets[1], 0.0)
+    study.ask(2)
+    assert study.stop()
+    return study
+
+
 Make = Callable[[str, str], sb.Study]
 EVENTFUL: dict[str, tuple[Make, set[str]]] = {
-    "plain": (eventful, TOLD),
+    "plain": (eventful, TOLD | {"counted"}),
     "on items": (eventful_on_items, TOLD | {"known"}),
+    "corrected": (corrected, {"created", "opened", "asked", "told", "counted", "closed", "voided", "stopped"}),
 }
 
 
@@ -97,7 +113,8 @@ def document(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 @pytest.mark.parametrize(("make", "kinds"), EVENTFUL.values(), ids=EVENTFUL)
 def test_an_export_of_an_import_is_the_export(make: Make, kinds: set[str], storage: str, tmp_path: Path) -> None:
     with make("whole", storage) as study:
-        check_replay(study)
+        if "voided" not in kinds:  # it follows records, which say nothing of what was taken out
+            check_replay(study)
         before = json.loads(json.dumps(export_study(study)))
         assert {each["kind"] for each in before["events"]} == kinds
         for place in (storage, f"sqlite:///{tmp_path / 'other.db'}"):
@@ -106,7 +123,8 @@ def test_an_export_of_an_import_is_the_export(make: Make, kinds: set[str], stora
                 assert again.records() == study.records() and again.verdicts() == study.verdicts()
                 assert again.snapshot().state.as_dict() == study.snapshot().state.as_dict()
                 assert (again.status().state, again.ask()) == ("ended", [])
-                check_replay(again)
+                if "voided" not in kinds:
+                    check_replay(again)
 
 
 ODD: tuple[Any, ...] = (None, -1, 0, 3, 1.5, float("nan"), float("inf"), 1e308, 10**30, "", "x", True, [], {}, [[]])

@@ -54,7 +54,10 @@ def instance(
         str | None, Option(help="Column of --arms with guesses of the mean outcomes.", metavar="COLUMN")
     ] = None,
     R: Annotated[float | None, Option("--R", help="Bound on the roughness S(mu) of the means.")] = None,
-    step: Annotated[float | None, Option(help="Instead of --R: neighbours differ by at most this.")] = None,
+    step: Annotated[
+        str | None,
+        Option(help="Instead of --R: neighbours differ by at most this, such as 0.03, or 3% of clicks.", metavar="X"),
+    ] = None,
     sigma: Annotated[float | None, Option(help="Standard deviation of one outcome of one option.")] = None,
     observations: Annotated[
         Path | None, Option(help="Instead of --sigma: CSV of label and outcome, to estimate it from.", metavar="FILE")
@@ -64,7 +67,9 @@ def instance(
     binary: Annotated[
         bool, Option("--binary", help="Only --low and --high occur, 0 and 1 if not given: clicks, cures.")
     ] = False,
-    tolerance: Annotated[float, Option(help="An option this close to the best is as good.")] = 0.0,
+    tolerance: Annotated[
+        str, Option(help="An option this close to the best is as good, such as 0.005, or 0.5% of clicks.", metavar="X")
+    ] = "0",
     out: Annotated[Path, Option(help="The instance file to write; a picture goes beside it.", metavar="FILE")] = OUT,
     width: Width = None,
     force: Force = False,

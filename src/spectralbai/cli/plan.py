@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
+from spectralbai.checks import arm_of, check_amount
 from spectralbai.cli.extensions import Import
 from spectralbai.cli.files import InstanceFile, read_instance, read_table
 from spectralbai.cli.outputs import PICTURE, Force, Output, Width, check_width, picture_format
 from spectralbai.cli.tables import empty_table, print_json, print_plain
 from spectralbai.cli.work import Jobs, Seed, check_jobs, processes, progress
 from spectralbai.errors import InvalidInput
+from spectralbai.text.wording import difference_in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -35,9 +37,16 @@ def plan(
     ] = None,
     R: Annotated[float | None, Option("--R", help="Plan with this R instead of the one in the file.")] = None,
     sigma: Annotated[float | None, Option(help="Plan with this sigma instead of the one in the file.")] = None,
-    tolerance: Annotated[float | None, Option(help="Plan with this tolerance instead of the one in the file.")] = None,
+    tolerance: Annotated[
+        str | None,
+        Option(help="Plan with this tolerance instead of the one in the file, such as 0.5% of clicks.", metavar="X"),
+    ] = None,
     budget: Annotated[
         int | None, Option(help="Instead of a plan: what this many trials can find.", metavar="N")
+    ] = None,
+    control: Annotated[
+        str | None,
+        Option(help="Count the trials of a control, the option that others are compared with.", metavar="LABEL"),
     ] = None,
     table: Annotated[
         Path | None,
@@ -79,6 +88,8 @@ def plan(
     check_integer("--seed", seed, 0)
     jobs = check_jobs(jobs)
     runs = (100 if budget is None and table is None else 40) if runs is None else check_integer("--runs", runs, 1)
+    if table is not None and control is not None:
+        raise InvalidInput("--control is for trials without items; options on items are compared with any of them")
     if table is not None and (observations is not None or budget is not None or quick):
         raise InvalidInput("--table has outcomes of its own; leave out --observations, --budget and --quick")
     if length is not None and table is None:
@@ -95,6 +106,8 @@ def plan(
         with read_table(observations) as pilot:
             arms, outcomes = observations_from(pilot, instance.labels, instance.problem.noise)
     told: dict[str, Any] = {"arms": arms, "outcomes": outcomes, "seed": seed}
+    if control is not None:
+        told["control"] = arm_of(control, instance.labels)
     if table is not None:
         outcomes_on_items = _outcomes(table, instance)
         show = partial(planning.plan_items, instance, outcomes_on_items, delta, length=length, seed=seed)
@@ -194,7 +207,7 @@ def _show_plan(make: Callable[..., Plan], runs: int, jobs: int, as_json: bool) -
     print_plain("", *_choices(made), least_width=100)
 
 
-def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance: float | None) -> Instance:
+def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance: str | None) -> Instance:
     """Returns the instance with the given R, sigma and tolerance in place of its own."""
     problem = instance.problem
     if sigma is not None and problem.outcome_range is not None:
@@ -202,7 +215,8 @@ def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance
             f"--sigma cannot be used with {problem.noise.described()}, as in the file, since their spread is learnt; "
             "leave it out"
         )
-    given: dict[str, Any] = {"R": R, "sigma": sigma, "tolerance": tolerance}
+    amount = check_amount("--tolerance", tolerance, problem.outcome_range)
+    given: dict[str, Any] = {"R": R, "sigma": sigma, "tolerance": amount}
     changed = replace(problem, **{name: value for name, value in given.items() if value is not None})
     return replace(instance, problem=changed)
 
@@ -210,7 +224,8 @@ def _changed(instance: Instance, R: float | None, sigma: float | None, tolerance
 def _setting(made: Plan) -> Iterator[str]:
     problem = made.instance.problem
     yield f"{problem.n_arms} options, {problem.graph.described()}, {problem.noise.described()}"
-    yield f"{problem.described_R()}, tolerance {problem.tolerance:g}, delta = {made.delta:g}"
+    tolerance = difference_in_words(problem.tolerance, problem.outcome_range) if problem.tolerance else "0"
+    yield f"{problem.described_R()}, tolerance {tolerance}, delta = {made.delta:g}"
     if made.source == "random signals":
         roughest = max(made.signals, key=problem.smoothness)
         reached = (problem.roughness(roughest) >= 0.99 * problem.radii).all()

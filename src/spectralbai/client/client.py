@@ -60,6 +60,10 @@ class Client(Closing):
         failed_as: float | None = None,
         items: Sequence[str] | None = None,
         seed: int | None = None,
+        control: str | None = None,
+        control_share: float | None = None,
+        lapse_as: float | None = None,
+        window: float | None = None,
     ) -> RemoteStudy:
         """Returns a new study; the arguments are explained at `Study.create`."""
         body = {
@@ -72,6 +76,10 @@ class Client(Closing):
             "failed_as": failed_as,
             "items": items,
             "seed": seed,
+            "control": control,
+            "control_share": control_share,
+            "lapse_as": lapse_as,
+            "window": window,
         }
         return RemoteStudy(self._transport, self._transport.call("POST", "/api/studies", body))
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from spectralbai.arrays import Vector
+from spectralbai.checks import check_amount
 from spectralbai.errors import InvalidInput, about
 from spectralbai.graph import Graph, usual_neighbors
 from spectralbai.inputs.features import features_from
@@ -16,6 +18,7 @@ from spectralbai.inputs.history import implied_R, implied_radii, rounded_up, sig
 from spectralbai.inputs.table import CsvTable, arms_from, edges_from, observations_from
 from spectralbai.instance import Instance
 from spectralbai.problem import Problem
+from spectralbai.text.wording import difference_in_words
 
 
 @dataclass(frozen=True)
@@ -33,14 +36,37 @@ class Choices:
     guess: str | None = None
     """Column with guesses of the mean outcomes."""
     R: float | None = None
-    step: float | None = None
-    """Instead of R: neighbours differ by at most this."""
+    step: Any = None
+    """Instead of R: neighbours differ by at most this: a number or, if outcomes lie between 0 and 1, "3%"."""
     sigma: float | None = None
     low: float | None = None
     high: float | None = None
     binary: bool = False
-    tolerance: float = 0.0
+    tolerance: Any = 0.0
+    """A number, or a text, as for `step`."""
     called: Callable[[str], str] = "--{}".format
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """The interval in which outcomes lie, if that is known."""
+        if self.low is not None and self.high is not None:
+            return self.low, self.high
+        return (0.0, 1.0) if self.binary else None
+
+    def in_units(self) -> Choices:
+        """Returns the same choices with step and tolerance as numbers; raises InvalidInput if neighbours may differ by
+        all of the range, which says nothing."""
+        step, tolerance = (
+            check_amount(self.called(name), getattr(self, name), self.ends) for name in ("step", "tolerance")
+        )
+        if step is not None and self.ends is not None and step >= self.ends[1] - self.ends[0]:
+            low, high = self.ends
+            raise InvalidInput(
+                f"{self.called('step')} must be below {high - low:g}, or with outcomes between {low:g} and {high:g} no "
+                f"options are alike, got {step:g}"
+                + (f"; for {step:g} % give {step:g}%" if (low, high) == (0.0, 1.0) and step < 100 else "; lower it")
+            )
+        return replace(self, step=step, tolerance=tolerance)
 
     def check(self, arms: bool, edges: bool, observations: bool) -> None:
         """Raises InvalidInput for choices that do not go together, or do not fit the tables given."""
@@ -107,6 +133,7 @@ def instance_from(
     says so, how far the options of one differ.
     """
     choices.check(arms is not None, edges is not None, observations is not None)
+    choices = choices.in_units()
     labels, graph, mu, remarks = _read(choices, arms, edges)
     sigma, told = choices.sigma, ""
     if observations is not None:
@@ -123,6 +150,7 @@ def instance_from(
             f"S of the guesses is {rough.sum():g}"
             + (f", above R = {problem.radii[over][0]:g}: raise R, or guess again" if over.any() else "")
         )
+    remarks.append(problem.described_tolerance())
     return Made(made, tuple(each for each in remarks if each))
 
 
@@ -185,8 +213,8 @@ def _radii(
         whole = implied_R(graph, step)
         _check_finite(whole, step, c("step"))
         return whole, (
-            f"R = {whole:g}: neighbours differ by at most {step:g}, and the weights of {graph.n_edges} edges sum to "
-            f"{graph.weights.sum():g}"
+            f"R = {whole:g}: neighbours differ by at most {difference_in_words(step, choices.ends)}, and the weights "
+            f"of {graph.n_edges} edges sum to {graph.weights.sum():g}"
         )
     if R is not None:
         return np.full(graph.n_components, R), f"R = {R:g} for each category"
@@ -210,7 +238,8 @@ def _radii(
     _check_finite(radii, step, c("step"))
     several = radii[graph.sizes > 1]
     ends = f"{several.min():g}" if several.min() == several.max() else f"{several.min():g} to {several.max():g}"
-    return radii, f"R = {ends}, one for each category: two options of one differ by {step:g}{how}"
+    differ = f"two options of one differ by {difference_in_words(step, choices.ends)}"
+    return radii, f"R = {ends}, one for each category: {differ}{how}"
 
 
 def _check_finite(R: float | Vector, step: float, name: str) -> None:

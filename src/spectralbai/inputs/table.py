@@ -23,8 +23,14 @@ from spectralbai.noise import Noise
 from spectralbai.text.wording import from_cell
 
 SEPARATORS = (",", ";", "\t")
-COUNTS = (("label",), ("trials", "visitors", "views"), ("successes", "clicks", "conversions"))
-"""Columns of a table of counts, each with the other names that are accepted."""
+COUNTS = (
+    ("label", "option", "arm", "page", "variant", "variation", "design", "version"),
+    ("trials", "visitors", "views", "impressions", "sessions", "users", "visits"),
+    ("successes", "clicks", "conversions", "orders", "purchases", "signups"),
+)
+"""Columns of a table of counts, each with the other names that are accepted, in capitals or not."""
+THOUSANDS = re.compile(r"\d{1,3}(?:([,.' \u00a0\u2009\u202f])\d{3})(?:\1\d{3})*")
+"""Whole numbers with a sign between thousands."""
 LARGEST = 1e100
 """Largest number allowed in tables, so that squares do not overflow."""
 
@@ -179,33 +185,58 @@ def observations_from(table: CsvTable, labels: Sequence[str], noise: Noise | Non
 
 def has_counts(table: CsvTable) -> bool:
     """Returns whether the table has the columns of counts."""
-    return all(set(names) & set(table.columns) for names in COUNTS)
+    there = {column.casefold() for column in table.columns}
+    return all(there & set(names) for names in COUNTS)
+
+
+def _column_of_counts(table: CsvTable, names: Sequence[str]) -> str:
+    """Returns the column with the first of these names or, without it, the only one with another of them."""
+    found = [column for column in table.columns if column.casefold() in names]
+    usual = [column for column in found if column.casefold() == names[0]]
+    if len(found) > 1 and len(usual) != 1:
+        raise InvalidInput(
+            f'the columns "{found[0]}" and "{found[1]}" could both be the {names[0]}; call the right one {names[0]}'
+        )
+    return (usual or found)[0]
+
+
+def _whole(table: CsvTable, cell: str, line: int, column: str) -> int:
+    """Returns the whole number in a cell, which may have signs between thousands."""
+    thousands = THOUSANDS.fullmatch(cell)
+    if thousands is not None and thousands[1] == ("," if table.decimal_comma else "."):
+        raise InvalidInput(
+            f'line {line}, column "{column}": "{cell}" may be a decimal number; write thousands without '
+            f'"{thousands[1]}"'
+        )
+    value = table.finite(cell if thousands is None else cell.replace(thousands[1], ""), line, column)
+    if value < 0 or value != np.floor(value):
+        raise InvalidInput(f'line {line}, column "{column}": a whole number from 0 on is needed, got {value:g}')
+    return int(value)
 
 
 def counts_from(table: CsvTable, labels: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Returns (label, trials, successes) of each row of a table with columns of these names; other columns are ignored.
-
-    The trials may also be called visitors or views, the successes clicks or conversions.
-    """
+    """Returns (label, trials, successes) of each row of a table with columns of these names, or of other usual names in
+    `COUNTS`; other columns are ignored."""
     if not has_counts(table):
         raise InvalidInput(
-            f"counts need the columns {', '.join(names[0] for names in COUNTS)}, got {', '.join(table.columns)}"
+            f"counts need the columns {', '.join(names[0] for names in COUNTS)} (or page, visitors, clicks and the "
+            f"like), got {', '.join(table.columns)}"
         )
-    columns = [next(name for name in names if name in table.columns) for names in COUNTS]
+    columns = [_column_of_counts(table, names) for names in COUNTS]
     table.arms(columns[0], labels)  # raises an error for a label that is none of these
-    numbers = [table.numbers(name) for name in columns[1:]]
+    numbers = [
+        [_whole(table, cell, line, name) for cell, line in zip(table.column(name), table.lines, strict=True)]
+        for name in columns[1:]
+    ]
     first: dict[str, int] = {}
     rows = []
     for label, *pair, line in zip(table.column(columns[0]), *numbers, table.lines, strict=True):
         if label in first:
             raise InvalidInput(f'line {line}: "{label}" is already on line {first[label]}; give one row with the sums')
         first[label] = line
-        for name, value in zip(columns[1:], pair, strict=True):
-            if value < 0 or value != np.floor(value):
-                raise InvalidInput(f'line {line}, column "{name}": a whole number from 0 on is needed, got {value:g}')
         if pair[1] > pair[0]:
             raise InvalidInput(
-                f"line {line}: {pair[1]:g} {columns[2]} of {pair[0]:g} {columns[1]}; there cannot be more"
+                f"line {line}: {pair[1]:,} {columns[2]} of {pair[0]:,} {columns[1]}; there cannot be more"
             )
-        rows.append((label, int(pair[0]), int(pair[1])))
+        rows.append((label, pair[0], pair[1]))
     return rows

@@ -20,6 +20,7 @@ from spectralbai.checks import (
     check_delta,
     check_integer,
     check_keys,
+    check_number,
     check_time,
     check_words,
     did_you_mean,
@@ -40,6 +41,9 @@ RULE = "betting"
 
 SETTINGS = ("delta", "goal", "budget", "until", "failed_as", "stopped")
 """Fields that the JSON form holds as they are, in its order."""
+
+SOMETIMES = ("control", "control_share", "lapse_as", "window")
+"""Fields that the JSON form holds only if they are set."""
 
 Goal = Literal["max", "min"]
 
@@ -89,6 +93,14 @@ class Definition:
     """When somebody stopped the study, if somebody did."""
     items: tuple[str, ...] | None = None
     """The names of the items in the order in which they are tried, if trials have items; None if that are any."""
+    control: str | None = None
+    """The label of the option that others are compared with by bets of their own, if there is one."""
+    control_share: float | None = None
+    """The least part of the trials that the control gets; if None, what its comparison needs."""
+    lapse_as: float | None = None
+    """The outcome that a ticket counts as which is not told within `window`; if None, it is handed out again."""
+    window: float | None = None
+    """Seconds after which a ticket lapses; it takes the place of the lease."""
     known: Mapping[tuple[int, int], Known] = field(default_factory=dict)
     """Outcomes of pairs of an arm and an item that are not tried, as they are known already; not part of the JSON
     form."""
@@ -111,6 +123,16 @@ class Definition:
         for name in ("until", "stopped"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, check_time(name, getattr(self, name)))
+        if self.control is not None:
+            self.check_arm(self.control)
+        if self.control_share is not None and self.control is None:
+            raise InvalidInput("`control_share` is that of the control; give `control` too, the label of an option")
+        if (self.lapse_as is None) != (self.window is None):
+            raise InvalidInput("`lapse_as` and `window` go together: what a ticket counts as, and after how long")
+        if self.lapse_as is not None:
+            noise = self.instance.problem.noise
+            object.__setattr__(self, "lapse_as", noise.check_outcome("lapse_as", self.lapse_as) + 0.0)
+            check_number("window", self.window, "a positive number of seconds", low=0.0, strict=True)
         if self.failed_as is not None:
             noise = self.instance.problem.noise
             object.__setattr__(self, "failed_as", noise.check_outcome("failed_as", self.failed_as))
@@ -131,7 +153,8 @@ class Definition:
             problem = replace(problem, noise=problem.noise.negated())
         if self.before is not None:
             return self.before.policy.joined(problem)
-        return SpectralRace(problem, self.delta, RULE)
+        control = None if self.control is None else self.check_arm(self.control)
+        return SpectralRace(problem, self.delta, RULE, control=control, control_share=self.control_share)
 
     def start(self) -> State:
         """Returns the state of the policy before any result. The items of a list are numbered in the order in which
@@ -260,17 +283,19 @@ class Definition:
         return self.sign * np.array(outcomes, dtype=np.float64)
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the JSON form, spectralbai-study/4; items only where there are some with names."""
+        """Returns the JSON form, spectralbai-study/4; items only where there are some with names, and a control only if
+        there is one."""
         settings = {name: getattr(self, name) for name in SETTINGS}
         items = {} if self.items is None else {"items": list(self.items)}
-        return {"format": FORMAT, **settings, "instance": self.instance.as_dict(), **items}
+        control = {name: getattr(self, name) for name in SOMETIMES if getattr(self, name) is not None}
+        return {"format": FORMAT, **settings, "instance": self.instance.as_dict(), **items, **control}
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> Definition:
         """Returns the definition that `as_dict` wrote."""
         check_format("the format of a study", d.get("format") if isinstance(d, Mapping) else d, FORMAT)
-        check_keys("a study", d, ("format", *SETTINGS, "instance", "items"), (*SETTINGS, "instance"))
-        settings = {name: d[name] for name in SETTINGS}
+        check_keys("a study", d, ("format", *SETTINGS, "instance", "items", *SOMETIMES), (*SETTINGS, "instance"))
+        settings = {name: d[name] for name in SETTINGS} | {name: d.get(name) for name in SOMETIMES}
         return cls(Instance.from_dict(d["instance"]), **settings, items=d.get("items"))
 
 

@@ -11,6 +11,7 @@ from spectralbai.text.wording import as_time
 
 if TYPE_CHECKING:
     from spectralbai.journal.definition import Definition, Goal
+    from spectralbai.journal.events import CountsTold, ResultsVoided
     from spectralbai.policy import State
     from spectralbai.verdict import Verdict
 
@@ -111,6 +112,12 @@ class Snapshot:
     """Number of failed trials, by arm."""
     joins: tuple[int, ...]
     """Number of results each time that arms joined."""
+    corrections: tuple[ResultsVoided, ...] = ()
+    """The corrections of results."""
+    days: tuple[CountsTold, ...] = ()
+    """The counts told, such as those of days."""
+    lapsed: int = 0
+    """Number of tickets that ran out without a result."""
 
 
 @dataclass(frozen=True)

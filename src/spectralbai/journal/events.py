@@ -183,6 +183,23 @@ class ResultsTold(Event):
 
 
 @dataclass(frozen=True)
+class CountsTold(Event):
+    """Results were told as counts: what came, and how it was to be split."""
+
+    kind = "counted"
+
+    origin: str
+    trials: tuple[int, ...]
+    """The trials of each arm."""
+    successes: tuple[int, ...]
+    asked: tuple[float, ...] = ()
+    """The shares that were asked for; empty if nothing was, since the study was over."""
+
+    def apply(self, replay: Replay) -> None:
+        replay.count(self)
+
+
+@dataclass(frozen=True)
 class TicketsAbandoned(Event):
     """Tickets were given back: their trials will not be done."""
 
@@ -280,6 +297,31 @@ class OptionsJoined(OptionsChanged):
         replay.join(self)
 
 
+@dataclass(frozen=True)
+class ResultsVoided(OptionsChanged):
+    """Results turned out to be wrong: those of an origin, such as a day, or of a ticket. They stay in the log, and the
+    state is folded again without them or, if the right outcome of a ticket is known, with that."""
+
+    kind = "voided"
+
+    origin: str | None = None
+    ticket: str | None = None
+    outcome: float | None = None
+    """The right outcome of the ticket; None if its result is taken out."""
+    reason: str = ""
+
+    def concerns(self, result: Told, origin: str | None) -> bool:
+        """Returns whether a result of this origin is one of them."""
+        return result.ticket == self.ticket if self.ticket is not None else origin == self.origin
+
+    def apply(self, replay: Replay) -> None:
+        replay.void(self)
+
+    def enter(self, rows: NewRows, time: float) -> None:
+        super().enter(rows, time)
+        rows.void(self.origin, self.ticket, self.outcome, time)
+
+
 class KnownPair(NamedTuple):
     """The outcome of an arm on an item, known without a trial."""
 
@@ -326,10 +368,12 @@ KINDS: dict[str, type[Event]] = {
         BlockOpened,
         TicketsGiven,
         ResultsTold,
+        CountsTold,
         TicketsAbandoned,
         BlockClosed,
         OptionWithdrawn,
         OptionsJoined,
+        ResultsVoided,
         PairsKnown,
         StudyStopped,
     )

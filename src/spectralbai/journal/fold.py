@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 STEP = 1000
 """Number of results processed at once."""
 
+VOID = -2
+"""In place of the number of a block: the result was taken out again."""
+
 OnCheck = Callable[[int, int], object]
 """Called with (results processed, all results) while many results are processed."""
 
@@ -79,7 +82,12 @@ class Fold:
             arms, outcomes, blocks, items = self.queue.part(self.state.samples, min(until, self.state.samples + STEP))
             definition, before = self.definition.of(self.state), self.state
             tried = np.array(items, dtype=np.intp) if definition.has_items else None
-            self.state, readings = definition.policy.advance(before, arms, definition.rewards(outcomes), blocks, tried)
+            rewards, valid = definition.rewards(outcomes), blocks != VOID
+            if not valid.all():
+                arms, rewards, blocks = arms[valid], rewards[valid], blocks[valid]
+                tried = None if tried is None else tried[valid]
+            self.state, readings = definition.policy.advance(before, arms, rewards, blocks, tried)
+            self.state = replace(self.state, void=self.state.void + int((~valid).sum()))
             self._note(before, readings)
 
     def open_ahead(self) -> None:
@@ -100,6 +108,11 @@ class Fold:
             new = replace(block, arms=arms, outcomes=np.full(arms.size, np.nan), items=items, draws=items)
             blocks = tuple(new if other is block else other for other in self.state.blocks)
             self.state = replace(self.state, blocks=blocks)
+
+    def cancel(self, number: int) -> None:
+        """Closes an open block without its results, which only inform."""
+        blocks = tuple(block for block in self.state.blocks if block.number != number)
+        self.state = self.state.keeping(blocks, self.state.n_arms)
 
     def withdraw(self, arm: int) -> None:
         """Takes an arm out, with the blocks that have a pull of it or, if trials have items, with its trials."""

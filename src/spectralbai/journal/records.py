@@ -102,9 +102,17 @@ class NewRows:
         """New results, in the order told."""
         self.openings: dict[int, Opening] = {}
         """Blocks opened, by number."""
+        self.voids: list[tuple[str | None, str | None, float | None, float]] = []
+        """Origin, ticket, right outcome and time of results that are wrong, of those that are there already."""
         self.known = 0
         """How many of the new results were known from elsewhere."""
         self._before = results
+        self._lost = 0
+
+    @property
+    def told(self) -> int:
+        """Number of results ever told."""
+        return self._before + len(self.results) + self._lost
 
     def open(self, block: BlockOpened, time: float) -> None:
         first = self.openings.get(block.number)
@@ -116,11 +124,25 @@ class NewRows:
         self.tickets[slot.id] = {**row, "issued": issued, "expires": expires}
 
     def tell(self, result: Told, origin: str | None, time: float) -> None:
-        number, (arm, outcome, block, ticket, item) = self._before + len(self.results) + 1, result
+        number, (arm, outcome, block, ticket, item) = self.told + 1, result
         row = {"number": number, "arm": arm, "outcome": outcome, "block": block, "ticket": ticket, "item": item}
         self.results.append({**row, "told": time, "origin": origin})
         if ticket is not None:
             self.change(ticket, result=number)
+
+    def void(self, origin: str | None, ticket: str | None, outcome: float | None, time: float) -> None:
+        """Takes out the results of an origin or a ticket, which is given back; or corrects the outcome."""
+        self.voids.append((origin, ticket, outcome, time))
+        for row in self.results:
+            if outcome is not None and row["ticket"] == ticket:
+                row["outcome"] = outcome
+        if outcome is None:
+            self._lost += len(self.results)
+            key, value = ("origin", origin) if ticket is None else ("ticket", ticket)
+            self.results = [row for row in self.results if row[key] != value]
+            self._lost -= len(self.results)
+            if ticket is not None:
+                self.change(ticket, abandoned=time, result=None)
 
     def abandon(self, ids: Iterable[str], time: float) -> None:
         for id_ in ids:

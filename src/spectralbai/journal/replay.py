@@ -20,16 +20,19 @@ from spectralbai.journal.definition import Definition
 from spectralbai.journal.events import (
     BlockClosed,
     BlockOpened,
+    CountsTold,
     Entry,
     OptionsJoined,
     OptionWithdrawn,
     ResultsTold,
+    ResultsVoided,
     RulesRead,
     StudyCreated,
     TicketsGiven,
     defined_by,
 )
 from spectralbai.journal.fold import Fold, OnCheck
+from spectralbai.journal.refold import Corrections, refolded
 from spectralbai.verdict import Verdict
 
 
@@ -43,6 +46,8 @@ class Replay:
         self._recorded: set[int] = set()  # numbers of the blocks whose opening an event has recorded
         self._places: set[tuple[int, int, int | None]] = set()  # those of the slots of the state `_listed`
         self._listed: object = None
+        self.log: list[Entry] = []
+        """The entries so far."""
 
     def hand_out(self, event: TicketsGiven) -> None:
         """Takes note of tickets."""
@@ -93,6 +98,16 @@ class Replay:
                 )
             fold.queue.add(arm, definition.check_outcome(outcome), block, item)
 
+    def count(self, event: CountsTold) -> None:
+        """Checks counts; they change nothing."""
+        n_arms = self.fold.definition.of(self.fold.state).instance.problem.n_arms
+        check_words("origin", event.origin, 200)
+        sizes = len(event.trials), len(event.successes), len(event.asked) or n_arms
+        if sizes != (n_arms,) * 3 or min(event.asked, default=0.0) < 0:
+            raise InvalidInput("counts must have a number for each option, and shares must not be negative")
+        if any(hits > n for n, hits in zip(event.trials, event.successes, strict=True)):
+            raise InvalidInput("there cannot be more successes than trials")
+
     def open(self, event: BlockOpened) -> None:
         """Opens a block with these pulls; if it is open already, gives it these pulls."""
         self._feed(event.results)
@@ -129,6 +144,21 @@ class Replay:
         if event.arm in self.fold.state.withdrawn:
             raise InvalidInput(f"arm {event.arm} was withdrawn already")
         self.fold.withdraw(event.arm)
+        self._stands(event, self.fold.verdict)
+
+    def void(self, event: ResultsVoided) -> None:
+        """Folds the log again without results that were wrong."""
+        self._feed(event.results)
+        if event.results != self.fold.queue.end:
+            raise InvalidInput("results were told before that are not processed")
+        if (event.origin is None) == (event.ticket is None) or (event.outcome is not None and event.ticket is None):
+            raise InvalidInput("it must be about an origin or a ticket, and only a ticket has a right outcome")
+        known, found = Corrections.of(self.log), Corrections.of([*self.log, Entry(0, 0.0, event)])
+        if known == found:
+            raise InvalidInput("there are no such results")
+        if event.outcome is not None:
+            self.fold.definition.check_outcome(event.outcome)
+        self.fold = refolded([*self.log, Entry(0, 0.0, event)], self.fold.definition)
         self._stands(event, self.fold.verdict)
 
     def join(self, event: OptionsJoined) -> None:
@@ -175,14 +205,15 @@ def replay(log: Iterable[Entry], on_check: OnCheck | None = None) -> Fold:
         if isinstance(entry.event, StudyCreated) != (place == 0):
             raise InvalidInput(f"$.events[{place}], {entry.event.kind}: a study is created once, by its first event")
     replayed = Replay(defined_by(entries))
-    fold = replayed.fold
     for place, entry in enumerate(entries):
         try:
             entry.event.apply(replayed)
         except InvalidInput as error:
             raise InvalidInput(f"$.events[{place}], {entry.event.kind}: {error}") from None
+        replayed.log.append(entry)
         if on_check is not None and isinstance(entry.event, RulesRead):
-            on_check(fold.state.samples, fold.queue.end)
+            on_check(replayed.fold.state.samples, replayed.fold.queue.end)
+    fold = replayed.fold
     if fold.closings:
         raise InvalidInput("the log is not complete: a block closed, and the event is missing")
     return fold

@@ -91,18 +91,22 @@ def budget(
     seed: int = 0,
     executor: Executor | None = None,
     on_run: Callable[[int, int], object] | None = None,
+    control: int | None = None,
 ) -> Budget:
     """Returns what `trials` trials can find at risk `delta`: for each tolerance, how often simulated races decide
     within them.
 
     The means are the same as in `plan`. With past observations (`arms` and their `outcomes`), each run uses different
     means that the observations make plausible. `runs` races are simulated at each tolerance; `on_run` is called with
-    (done, most) after each.
+    (done, most) after each. If there is a `control`, an arm, the races compare every arm with it.
     """
     delta, trials = check_delta(delta), check_integer("trials", trials, 1, LARGEST_COUNT)
     runs, seed = check_integer("runs", runs, 1), check_integer("seed", seed, 0)
     means = Means.of(instance, arms, outcomes, seed)
     spread = means.spread
+    if instance.problem.outcome_range is not None:  # a tolerance as wide as the range is refused
+        low, high = instance.problem.outcome_range
+        spread = min(spread, (high - low) * (1 - 1e-9))
     if spread == 0:
         raise InvalidInput(
             "the means planned with are all equal: every option is a right answer, so no trials are needed"
@@ -117,7 +121,7 @@ def budget(
     def chance(tolerance: float) -> Chance:
         nonlocal done
         if tolerance not in raced:
-            policy = SpectralRace(replace(instance.problem, tolerance=tolerance), delta)
+            policy = SpectralRace(replace(instance.problem, tolerance=tolerance), delta, control=control)
             raced[tolerance] = []
             for each in race(policy, means, range(runs), seed, executor, trials):
                 raced[tolerance].append(each)

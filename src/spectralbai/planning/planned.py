@@ -169,6 +169,7 @@ def plan(
     seed: int = 0,
     executor: Executor | None = None,
     on_run: Callable[[int, int], object] | None = None,
+    control: int | None = None,
 ) -> Plan:
     """Returns what to expect of an experiment on this instance at risk `delta`.
 
@@ -178,7 +179,8 @@ def plan(
 
     Up to `runs` races are simulated at each risk with the graph, and up to as many at `delta` without it; simulation
     ends early once the mean is known to 5 %. Up to 16 are simulated at every other R and tolerance. With `runs` = 0
-    nothing is simulated. `on_run` is called with (done, most) after each race.
+    nothing is simulated. `on_run` is called with (done, most) after each race. If there is a `control`, an arm, the
+    simulated races compare every arm with it, which takes trials, too.
 
     Examples:
         >>> import spectralbai as sb
@@ -195,7 +197,7 @@ def plan(
     other_R, other_tolerance = _other_choices(problem, means.spread)
     fewer = min(runs, BATCH)
     most = (len(deltas) + 1) * runs + (len(other_R) + len(other_tolerance)) * fewer
-    races = _Races(means, seed, executor, on_run, most)
+    races = _Races(means, seed, executor, on_run, most, control)
     # The pulls of a race depend on the risk.
     ours = [races.forecast(SpectralRace, problem, each, runs) for each in deltas]
     if problem.unstructured:
@@ -223,7 +225,10 @@ def _other_choices(problem: Problem, spread: float) -> tuple[list[tuple[float, P
     the problems that have them; none for many arms, because it would take too long."""
     if problem.n_arms > MANY_ARMS:
         return [], []
-    radii = [(factor, factor * problem.R) for factor in R_FACTORS] if np.isfinite(problem.radii).any() else []
+    factors = R_FACTORS if np.isfinite(problem.radii).any() else ()
+    # Beyond the roughest means that outcomes allow, no options are alike.
+    allowed = (each for each in factors if each == 1 or (each * problem.radii <= problem.roughest).all())
+    radii = [(factor, factor * problem.R) for factor in allowed]
     other_R = [(factor if isinstance(R, np.ndarray) else R, replace(problem, R=R)) for factor, R in radii]
     tolerances = sorted({problem.tolerance, *(share * spread for share in TOLERANCE_SHARES)})
     return other_R, [(each, replace(problem, tolerance=each)) for each in tolerances]
@@ -238,6 +243,7 @@ class _Races:
     executor: Executor | None
     on_run: Callable[[int, int], object] | None
     most: int
+    control: int | None
     done: int = 0
     times: dict[Problem, tuple[float, float]] = field(default_factory=dict)
     """What `_time` returns for each problem; problems are compared by identity."""
@@ -263,7 +269,9 @@ class _Races:
         bound = samples_needed(upper, delta)
         raced: list[Run] = []
         if bound <= LONGEST:
-            raced = simulate(kind(problem, delta), means, runs, self.seed, self.executor, self.count)
+            raced = simulate(
+                kind(problem, delta, control=self.control), means, runs, self.seed, self.executor, self.count
+            )
         else:
             self.count(runs)
         divergence = problem.noise.divergence

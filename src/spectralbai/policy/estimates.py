@@ -23,8 +23,12 @@ class Differences:
 
     With items, differences of all pairs of arms lie in their intervals at all times at once with probability 1 - delta:
     the reference may be chosen by looking at results. This risk is separate from that of the intervals of the means.
-    Without items, the intervals follow from those of the means, and hold whenever they do.
+    Without items, the intervals follow from those of the means, and hold whenever they do; those of differences from
+    the control of the policy have a risk delta of their own, for all arms and times at once (theory, section 20).
     """
+    base: tuple[float, float] | None = None
+    """The ends of an interval for the mean of the control, within the risk of these differences; None for other
+    references, and before its first result."""
 
 
 @dataclass(frozen=True, eq=False)

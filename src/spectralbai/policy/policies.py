@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 from spectralbai.allocation import solve_allocation
 from spectralbai.arrays import Vector
+from spectralbai.checks import check_share
 from spectralbai.errors import InvalidInput
 from spectralbai.instance import Instance
 from spectralbai.policy.policy import Policy
@@ -65,8 +66,17 @@ class SpectralRace(Policy):
     """
 
     sampling: SamplingRule[Any] = field(default=Racing(), kw_only=True)
+    control_share: float | None = field(default=None, kw_only=True)
+    """The least part of the pulls that the control gets; if None, so much that its comparison with the leader is not
+    what the race waits for."""
 
     def __post_init__(self) -> None:
+        if self.control_share is not None:
+            check_share("control_share", self.control_share, "a share between 0 and 1, such as 0.1")
+            if self.control is None:
+                raise InvalidInput("`control_share` is that of the control; give `control` too")
+        if self.sampling == Racing() and self.control is not None:
+            object.__setattr__(self, "sampling", Racing(self.control, self.control_share))
         if self.sampling == Racing() and isinstance(self.problem, Problem) and self.problem.items is not None:
             object.__setattr__(self, "sampling", ItemRacing())
         super().__post_init__()

@@ -32,7 +32,7 @@ from spectralbai.policy.results import Results, check_arms, check_items
 from spectralbai.policy.state import State
 from spectralbai.problem import Problem
 from spectralbai.sampling import TIED, Rng, SamplingRule
-from spectralbai.stopping import RULES, StoppingRule
+from spectralbai.stopping import RULES, AgainstControl, Contrasts, StoppingRule
 from spectralbai.tape import Tape
 from spectralbai.verdict import Verdict
 
@@ -101,6 +101,9 @@ class Policy:
     """More (rule, delta) pairs that are read on the same pulls; pulling goes on until all have stopped."""
     sampling: SamplingRule[Any] = field(kw_only=True)
     """The sampling rule."""
+    control: int | None = field(default=None, kw_only=True)
+    """An arm that every arm is compared with, by bets on the difference (theory, section 20); its intervals have a risk
+    delta of their own."""
     earlier: tuple[Problem, ...] = field(default=(), kw_only=True)
     """The problems before each time that arms joined (`joined`). They are kept because the bets on a block belong to
     the problem at its opening."""
@@ -115,6 +118,8 @@ class Policy:
                 "`R` must be positive, got 0, which makes all means of a component equal; keep one arm of each "
                 "component and set R = math.inf"
             )
+        if self.control is not None:
+            self._check_control(self.control)
         for rule in self.reader.rules.values():
             rule.check(self.problem)
         self.sampling.check(self.problem)
@@ -134,6 +139,16 @@ class Policy:
                 f"`stopping` = {self.rules[0][0]} bets on blocks of pulls, and {type(self).__name__} looks at every "
                 "result before the next pull; use intervals"
             )
+
+    def _check_control(self, control: int) -> None:
+        check_arm("control", control, self.problem.n_arms)
+        if self.problem.items is not None:
+            raise InvalidInput(
+                "`control` must be None where trials share items: options are compared on the same items anyway, with "
+                "any of them"
+            )
+        if not self.in_blocks:
+            raise InvalidInput(f"`control` needs a rule that bets, got {self.rules[0][0]}; use betting")
 
     @classmethod
     def on(cls, instance: Instance, **settings: Any) -> Self:
@@ -172,7 +187,14 @@ class Policy:
     @cached_property
     def reader(self) -> RuleReader:
         """The part that reads the stopping rules."""
-        return RuleReader(self.problem, self.earlier, self._pairs, self.sampling, self.in_blocks and self.uses_delta)
+        leads = self.in_blocks and self.uses_delta
+        aside = () if self._against is None else (self._against,)
+        return RuleReader(self.problem, self.earlier, self._pairs, self.sampling, leads, aside)
+
+    @cached_property
+    def _against(self) -> AgainstControl | None:
+        """What compares the arms with the control, if there is one."""
+        return None if self.control is None else AgainstControl(control=self.control, delta=self.delta)
 
     @cached_property
     def schedule(self) -> Schedule:
@@ -486,13 +508,30 @@ class Policy:
             # The means lie in the range of the outcomes, so the intervals are clipped to it.
             range_ = self.problem.outcome_range or (-np.inf, np.inf)
             low, high = (np.clip(each + state.origin, *range_) for each in ends)
+        base = None
+        if apart is None and self._against is not None and reference == self.control and consistent is not False:
+            apart, base = self._contrasts(self._against, state)
         least, most = (low[reference] - high, high[reference] - low) if apart is None else apart
         least[reference] = most[reference] = 0.0
         vectors = mean + state.origin, low, high
         differences = mean[reference] - mean, least, most
         for vector in (*vectors, *differences):
             vector.setflags(write=False)
-        return Estimates(*vectors, Differences(reference, *differences), consistent, drifting)
+        return Estimates(*vectors, Differences(reference, *differences, base), consistent, drifting)
+
+    def _contrasts(
+        self, against: AgainstControl, state: State
+    ) -> tuple[tuple[Vector, Vector], tuple[float, float] | None]:
+        """Returns the ends of intervals for the mean of the control minus that of each arm, and of one for the mean of
+        the control, at the same risk."""
+        memory = state.stopping[against.name]
+        assert isinstance(memory, Contrasts), "the memory of this rule"
+        low, high = memory.ends
+        base = None
+        if state.data.counts[against.control]:
+            ends = against.base(self.reader.evidence(state))
+            base = ends[0] + state.origin, ends[1] + state.origin
+        return (-high, -low), base
 
     def shares(self, state: State) -> Vector | None:
         """Returns the shares of the arms in future pulls, or in those so far; None before there is an estimate."""

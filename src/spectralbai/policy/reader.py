@@ -37,9 +37,12 @@ class RuleReader:
     """Whether the first rule chooses the leader, among the arms that it has not eliminated. It does in a race. Where
     one run is read at several risks it must not, since the leader would depend on delta."""
 
+    aside: tuple[StoppingRule[Any], ...] = ()
+    """More rules that learn from the same blocks and stop nothing."""
+
     @cached_property
     def rules(self) -> dict[str, StoppingRule[Any]]:
-        return {rule.name: rule for rule, _ in self.pairs}
+        return {rule.name: rule for rule in (*(rule for rule, _ in self.pairs), *self.aside)}
 
     @property
     def _own(self) -> tuple[StoppingRule[Any], float]:
@@ -129,7 +132,7 @@ class RuleReader:
     def reread(self, state: State, standing: Sequence[bool]) -> State:
         """Returns the state after its rules are read again, since arms changed; verdicts in `standing` stay."""
         evidence = self.evidence_now(state)
-        readings = {name: rule.read(state.stopping[name], evidence) for name, rule in self.rules.items()}
+        readings = {rule.name: rule.read(state.stopping[rule.name], evidence) for rule, _ in self.pairs}
         samples = state.samples
         verdicts = tuple(
             verdict if stands else _verdict(readings[rule.name], rule, delta, samples, state.data.samples)

@@ -51,6 +51,8 @@ class State:
     """The withdrawn arms, in the order of withdrawal: never pulled again, never the answer."""
     joined: tuple[int, ...] = ()
     """The number of arms before each time that arms joined."""
+    void: int = 0
+    """Number of results received that turned out to be wrong and were taken out again: they count as received only."""
 
     @property
     def n_arms(self) -> int:
@@ -75,7 +77,7 @@ class State:
     def samples(self) -> int:
         """Results received."""
         sealed = sum(block.arms.size - block.free.size for block in self.blocks)
-        return self.data.samples + self.informing.samples + sealed
+        return self.data.samples + self.informing.samples + sealed + self.void
 
     @property
     def received(self) -> Data:
@@ -137,6 +139,7 @@ class State:
             "sampling": self.sampling.as_dict(),
             "stopping": {name: memory.as_dict() for name, memory in self.stopping.items()},
             "verdicts": [verdict.as_dict() for verdict in self.verdicts],
+            **({"void": self.void} if self.void else {}),
         }
 
     def _block_as_dict(self, block: Block) -> dict[str, Any]:
@@ -169,6 +172,7 @@ class State:
                 verdicts=tuple(map(Verdict.from_dict, d["verdicts"])),
                 withdrawn=tuple(map(int, d["withdrawn"])),
                 joined=tuple(map(int, d["joined"])),
+                void=int(d.get("void", 0)),
             )
         except (KeyError, TypeError, ValueError, AttributeError, zlib.error) as error:
             raise InvalidInput(f"a state must hold what State.as_dict writes, got a broken entry: {error}") from None

@@ -42,6 +42,20 @@ class Comparison:
             lift = (estimate / base - 1, least - 1, most - 1)
         return cls(*map(finite, difference), *map(finite, lift))
 
+    @classmethod
+    def by(cls, difference: Mean, control: Mean) -> Comparison:
+        """Returns the comparison with a known difference from the control; its estimate is moved into the interval."""
+        (gap, low, high), (base, base_low, base_high) = _ends(*difference), _ends(*control)
+        gap = min(max(gap, low), high)
+        lift = (math.nan,) * 3
+        if base_low > 0:
+            lift = (
+                gap / base,
+                low / (base_high if low >= 0 else base_low),
+                high / (base_low if high >= 0 else base_high),
+            )
+        return cls(*map(finite, (gap, low, high)), *map(finite, lift))
+
     def verdict(self, goal: Literal["max", "min"]) -> str:
         """Returns "better" or "worse" if both limits of the difference are on that side of 0, else "open"."""
         above = self.difference_low is not None and self.difference_low > 0

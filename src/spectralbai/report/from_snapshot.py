@@ -13,6 +13,7 @@ from spectralbai.problem import Problem
 from spectralbai.report.by_category import categories_in
 from spectralbai.report.by_items import items_of
 from spectralbai.report.comparison import Comparison, Mean
+from spectralbai.report.data_checks import checked
 from spectralbai.report.statement import Statement, Statements
 from spectralbai.report.status import ArmStatus, Status
 from spectralbai.text.wording import as_time, finite
@@ -38,6 +39,8 @@ def status_of(at: Snapshot, control: int | None = None, said: Statement | None =
     claimed = consistent is not False
     results = state.samples + at.unprocessed
     ended = verdict.state == "running" and (definition.over(results - at.known, at.time) or state.used_up)
+    own = None if definition.control is None else definition.check_arm(definition.control)
+    control = own if control is None else control
     arms = _arms(at, definition, said, claimed)
     end = definition.until if definition.stopped is None else definition.stopped
     if control is not None:
@@ -51,7 +54,11 @@ def status_of(at: Snapshot, control: int | None = None, said: Statement | None =
         R=_shown_R(problem),
         tolerance=problem.tolerance,
         best=labels[verdict.arm] if at.verdicts and verdict.consistent else None,
-        results=results,
+        results=results - state.void,
+        void=state.void,
+        corrected=tuple(event.ticket or event.origin or "" for event in at.corrections),
+        lapsed=at.lapsed,
+        checks=tuple(checked(at.name, labels, at.days)),
         budget=definition.budget,
         until=None if end is None else as_time(end),
         by_hand=definition.stopped is not None,
@@ -66,6 +73,7 @@ def status_of(at: Snapshot, control: int | None = None, said: Statement | None =
         computing=said.remaining is None,
         rates=problem.noise.outcome_range == (0.0, 1.0) and arms[0].hits is not None,
         control=None if control is None else labels[control],
+        controlled=control is not None and control == own,
         arms=tuple(arms),
         pending=at.pending,
     )
@@ -96,7 +104,7 @@ def _arms(at: Snapshot, definition: Definition, said: Statement, claimed: bool) 
         ArmStatus(
             label=label,
             results=int(counts[arm]),
-            share=float(counts[arm]) / max(state.samples, 1),
+            share=float(counts[arm]) / max(state.samples - state.void, 1),
             pending=int(out[arm]),
             mean=finite(means[arm]) if counts[arm] else None,
             hits=None if shares is None else round(shares[arm] * counts[arm]),
@@ -123,15 +131,20 @@ def _compared(
     """Returns the arms, compared with the control: by the items that both were tried on, where trials have items."""
     base = arms[control].known
     comparisons = [Comparison.of(arm.known, base) for arm in arms]
-    if definition.has_items and claimed and arms[control].estimate is not None:
-        gaps = _gaps(definition.policy.estimates(at.state, reference=control).differences)
+    own = definition.control == definition.instance.labels[control]
+    if (definition.has_items or own) and claimed and arms[control].estimate is not None:
+        found = definition.policy.estimates(at.state, reference=control).differences
         flip = definition.sign < 0  # the policy is told outcomes with their signs changed
-        comparisons = [
-            replace(each, difference=mean, difference_low=low, difference_high=high)
-            for each, (mean, low, high) in zip(
-                comparisons, (gap if flip else _mirrored(gap) for gap in gaps), strict=True
-            )
-        ]
+        gaps = [gap if flip else _mirrored(gap) for gap in _gaps(found)]
+        if own and found.base is not None:
+            least, most = found.base if not flip else (-found.base[1], -found.base[0])
+            base = base[0], least, most
+            comparisons = [Comparison.by(gap, base) for gap in gaps]
+        else:
+            comparisons = [
+                replace(each, difference=mean, difference_low=low, difference_high=high)
+                for each, (mean, low, high) in zip(comparisons, gaps, strict=True)
+            ]
     return [
         arm if place == control else replace(arm, against=comparison)
         for place, (arm, comparison) in enumerate(zip(arms, comparisons, strict=True))

@@ -229,16 +229,14 @@ class Report:
         status = self.status
         words = status.about_intervals
         if status.has_intervals:
+            source = "follow from the intervals of the means"
+            if status.controlled or status.items is not None:
+                source = "are from " + ("bets on them" if status.controlled else "the items that both were tried on")
             words = (
-                f"A difference {'above' if status.goal == 'max' else 'below'} 0 is good. "
-                + (
-                    "The limits follow from the intervals of the means: all"
-                    if status.items is None
-                    else "The limits are from the items that both were tried on: all"
-                )
-                + f" hold together, at all times at once, at a risk of {status.delta:g}. A "
-                "lift is given if the interval of the control is above 0. Open: the limits are on both sides of 0. "
-                "The answer does not depend on these limits: a study can decide while comparisons are open."
+                f"A difference {'above' if status.goal == 'max' else 'below'} 0 is good. The limits {source}: all hold "
+                f"together, at all times at once, at a risk of {status.delta:g}. A lift is given if the interval of "
+                "the control is above 0. Open: the limits are on both sides of 0. The answer does not depend on these "
+                "limits: a study can decide while comparisons are open."
             )
         heading = f'Against the control "{control}"'
         return f"<h2>{escape(heading)}</h2>\n" + self._rows(comparisons_of) + paragraph(words)

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 
 from spectralbai.report.comparison import Comparison
 from spectralbai.text.decimals import Decimals
-from spectralbai.text.wording import MOST_NAMED, R_in_words, in_full, in_words
+from spectralbai.text.wording import MOST_NAMED, R_in_words, difference_in_words, in_full, in_words
 
 if TYPE_CHECKING:
     from spectralbai.report.status import ArmStatus, Status
 
 MANY_SEALED = 50
 """So many results that wait for trials of an earlier block, and a tenth of all, bring advice."""
+MANY_LAPSED = 10
+"""So many tickets without a result may be a sign that only successes are told."""
 MANY_FAILURES = 3
 """After this many failed trials of an option, people are advised to withdraw it."""
 
@@ -24,6 +26,34 @@ def answer_of(status: Status) -> str:
     """Returns what the study says, in a sentence or two."""
     by_state = {"inconsistent": _contradicted, "decided": _decided, "ended": _ended, "running": _running}
     return by_state[status.state](status)
+
+
+def against_control(status: Status) -> str:
+    """Returns how the recommended option, or else the best of the others, compares with the study's own control; empty
+    if it has none, or if nothing is known."""
+    better = [arm for arm in status.ranked if arm.against is not None and arm.against.verdict(status.goal) == "better"]
+    shown = next((arm for arm in better if arm.label == status.best), None) or next(iter(better), None)
+    known = any(arm.against is not None and arm.against.difference is not None for arm in status.arms)
+    if not status.controlled or status.consistent is False or not known:
+        return ""
+    if shown is None or shown.against is None:
+        ended = "" if status.state == "running" else " It cannot be told with these results."
+        return f'No option is known to be better than the control "{status.control}" yet.{ended}'
+    gap = shown.against
+    number = Decimals.of([(gap.difference, gap.difference_low, gap.difference_high)], "points" if status.rates else "")
+    by = number.interval(*sorted((abs(gap.difference_low or 0.0), abs(gap.difference_high or 0.0))))
+    if gap.difference_low is None or gap.difference_high is None:
+        by = f"at least {number(abs(gap.difference_low or gap.difference_high or 0.0))}"
+    lift = ""
+    if gap.lift is not None:
+        percent = Decimals.of([(gap.lift, gap.lift_low, gap.lift_high)], "%", signed=True)
+        lift = f", a lift of {percent.interval(gap.lift_low, gap.lift_high)}"
+    others = f"; so {'is' if len(better) == 2 else 'are'} {in_words(len(better) - 1, 'other option')}"
+    return (
+        f'"{shown.label}" is better than the control "{status.control}" by {by}'
+        f"{' percentage points' if status.rates else ''}{lift}{others if len(better) > 1 else ''}; the probability "
+        f"that any such statement is wrong is at most {status.delta:g}."
+    )
 
 
 def _contradicted(status: Status) -> str:
@@ -45,7 +75,8 @@ def _decided(status: Status) -> str:
     after = in_words(status.verdict.stopped_at or 0, "result")
     extreme = "largest" if status.goal == "max" else "least"
     of_left = " of the options not withdrawn" if status.risk > status.delta else ""
-    within = f", or is within {status.tolerance:g} of it" if status.tolerance else ""
+    near = difference_in_words(status.tolerance, (0.0, 1.0) if status.rates else None)
+    within = f", or is within {near} of it" if status.tolerance else ""
     risk = f"The probability that this is wrong is at most {status.risk:g}."
     if status.consistent is False:
         risk += f" But results told since contradict {_smoothness(status)}, so this risk is no longer guaranteed."
@@ -70,7 +101,7 @@ def _running(status: Status) -> str:
 
 
 def _ended(status: Status) -> str:
-    by_budget = status.budget is not None and status.trials >= status.budget and not status.by_hand
+    by_budget = status.budget is not None and status.trials + status.void >= status.budget and not status.by_hand
     how = "Stopped by hand" if status.by_hand else "Ended"
     when = "with the budget" if by_budget else f"on {in_full(status.until or '')}"
     ended = f"{how} {when}, after {in_words(status.results, 'result')}, without a decision."
@@ -127,6 +158,20 @@ def advice_of(status: Status) -> Iterator[str]:
             "Results of different times differ by more than noise. The decision compares options tried at the same "
             "time, so its risk holds as long as the best option stays best; but estimates are averages over time, of "
             "which the intervals say nothing certain."
+        )
+    yield from status.checks
+    hits, tried = (sum(arm.hits or 0 for arm in status.arms), sum(arm.results for arm in status.arms))
+    if status.rates and status.lapsed >= MANY_LAPSED and status.lapsed > tried / 2 and hits > 0.9 * tried:
+        yield (
+            f"Nearly all results are 1, and {in_words(status.lapsed, 'ticket')} ran out without one: perhaps only "
+            "clicks are told. Tell 0 for visitors who did not click, or create the study with --lapse-as 0 --window "
+            "TIME; otherwise the rates say nothing."
+        )
+    if status.corrected:
+        names = ", ".join(dict.fromkeys(f'"{each}"' for each in status.corrected[-MOST_NAMED:]))
+        yield (
+            f"Results were corrected or taken out ({names}). The risk holds if that was done without regard to how "
+            "options compare; the log keeps what was told before."
         )
     if status.state != "running":
         return

@@ -15,7 +15,7 @@ from spectralbai.journal.entries import Ticket
 from spectralbai.report.by_category import CategoryStatus, summarised
 from spectralbai.report.by_items import ItemsStatus
 from spectralbai.report.comparison import Comparison, Mean
-from spectralbai.report.sentences import advice_of, answer_of, evidence_of
+from spectralbai.report.sentences import advice_of, against_control, answer_of, evidence_of
 from spectralbai.report.tables import arms_of, categories_of, comparisons_of
 from spectralbai.text import html
 from spectralbai.text.wording import MOST_NAMED, in_words
@@ -131,6 +131,14 @@ class Status:
     """Label of the recommended arm: the answer if the study has decided, otherwise what it would answer now; None
     before there is an estimate, and if the data contradict R."""
     results: int
+    void: int
+    """Number of results that were taken out because they were wrong; the budget counts them, and `results` does not."""
+    corrected: tuple[str, ...]
+    """What was corrected or taken out: origins, such as days, and tickets, in the order of the corrections."""
+    lapsed: int
+    """Number of tickets that ran out without a result, and were not given back."""
+    checks: tuple[str, ...]
+    """What is odd about counts, such as days: sentences that say what to do."""
     budget: int | None
     """Number of trials after which the study ends, if there is a limit."""
     until: str | None
@@ -161,6 +169,8 @@ class Status:
     """Whether outcomes are 0 or 1, so that means are rates."""
     control: str | None
     """Label of the arm that the others are compared with, if any."""
+    controlled: bool
+    """Whether it is the study's own control: differences then have intervals from bets of their own."""
     arms: tuple[ArmStatus, ...]
     pending: tuple[Ticket, ...]
 
@@ -187,8 +197,8 @@ class Status:
 
     @property
     def answer(self) -> str:
-        """What the study says, in a sentence or two."""
-        return answer_of(self)
+        """What the study says, in a sentence or two: first how the best options compare with the study's control."""
+        return " ".join(each for each in (against_control(self), answer_of(self)) if each)
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -327,7 +337,7 @@ class Status:
     @property
     def compared(self) -> str:
         """How many arms are certainly better or worse than the control (at risk delta), in words."""
-        if not self.has_intervals:
+        if not self.has_intervals and not self.controlled:
             return "being computed" if self.computing else "not known without intervals"
         verdicts = [arm.against.verdict(self.goal) for arm in self.arms if arm.against is not None]
         counted = ", ".join(f"{verdicts.count(each):,} {each}" for each in ("better", "worse", "open"))
@@ -360,6 +370,8 @@ class Status:
                 **{field.name: d[field.name] for field in fields(cls)},
                 "R": tuple(map(number, R)) if isinstance(R, list) else R,
                 "verdict": Verdict.from_dict(d["verdict"]),
+                "corrected": tuple(d["corrected"]),
+                "checks": tuple(d["checks"]),
                 "items": None if d["items"] is None else ItemsStatus.from_dict(d["items"]),
                 "arms": tuple(ArmStatus.from_dict(each) for each in d["arms"]),
                 "pending": tuple(Ticket.from_dict(each) for each in d["pending"]),

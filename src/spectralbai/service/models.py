@@ -29,6 +29,9 @@ Whole = Annotated[Any, WithJsonSchema({"type": "integer"})]
 WholeOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "integer"}, {"type": "null"}]})]
 Words = Annotated[Any, WithJsonSchema({"type": "string"})]
 WordsOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "null"}]})]
+Amount = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}]})]
+"""A number, or a text such as "0.5%" where outcomes lie between 0 and 1."""
+AmountOrNull = Annotated[Any, WithJsonSchema({"anyOf": [{"type": "number"}, {"type": "string"}, {"type": "null"}]})]
 NamesOrNull = Annotated[
     Any, WithJsonSchema({"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]})
 ]
@@ -55,6 +58,10 @@ class Creation(Request):
         None, description="Names of the items that options are tried on, if the instance has items.", examples=[None]
     )
     seed: WholeOrNull = Field(None, description="Fixes the order of the items: for simulations only.")
+    control: WordsOrNull = Field(None, description="The option that others are compared with.", examples=["current"])
+    control_share: NumberOrNull = Field(None, description="Least part of the trials that it gets.", examples=[None])
+    lapse_as: NumberOrNull = Field(None, description="Outcome of tickets not told within `window`.", examples=[None])
+    window: NumberOrNull = Field(None, description="Seconds after which tickets lapse.", examples=[None])
 
 
 class Asking(Request):
@@ -170,12 +177,12 @@ class Tables(Request):
     label: str | None = Field(None, description="Column with the labels; the first if null.")
     guess: str | None = Field(None, description="Column with guesses of the mean outcomes.")
     R: float | None = Field(None, description="Bound on the roughness of the means.")
-    step: float | None = Field(None, description="Instead of R: neighbours differ by at most so much.", examples=[0.15])
+    step: AmountOrNull = Field(None, description="Instead of R: neighbours differ by at most so much.", examples=[0.15])
     sigma: float | None = Field(None, description="Standard deviation of one outcome.", examples=[0.03])
     low: float | None = Field(None, description="Least possible outcome, instead of sigma.")
     high: float | None = Field(None, description="Largest possible outcome, instead of sigma.")
     binary: bool = Field(False, description="Only low and high occur, 0 and 1 if not given.")
-    tolerance: float = Field(0.0, description="An option this close to the best is as good.", examples=[0.1])
+    tolerance: Amount = Field(0.0, description="An option this close to the best is as good.", examples=[0.1])
     items: Any = Field(
         None,
         description="Items that options are tried on, as an instance has them. Options need not be alike then.",

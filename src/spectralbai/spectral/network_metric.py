@@ -230,8 +230,6 @@ class _Modes(NamedTuple):
     """F: the value of each mode at each arm, (n_arms, modes)."""
     back: Matrix
     """Q' W, from coordinates to directions over the arms tried."""
-    weights: Vector
-    """W: square roots of u."""
     arms: Indices
     home: Indices
     scale: float
@@ -256,7 +254,7 @@ class _Modes(NamedTuple):
         centre[home] = np.where(home[:, None] == home, metric.share @ np.where(home[:, None] == home, inside, 0.0), 0.0)
         at = values @ back.T - (centre @ back.T)[metric.network.of_arm]
         scale = 1 / kappa.mean() if kappa.size and kappa.any() else 1.0
-        return cls(kappa, at, back, root, arms, home, scale)
+        return cls(kappa, at, back, arms, home, scale)
 
     def turned(self, nu: Vector, averages: Vector) -> Vector:
         """Returns the coordinates of estimates, measured from the average of each component."""

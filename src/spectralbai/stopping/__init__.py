@@ -7,13 +7,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from spectralbai.stopping.against_control import AgainstControl, Contrasts
 from spectralbai.stopping.betting import Betting
 from spectralbai.stopping.contract import StoppingRule
 from spectralbai.stopping.interval_rule import Intervals
 from spectralbai.stopping.likelihood_ratio import LikelihoodRatio, PrintedRule
 from spectralbai.stopping.reading import IntervalReading, LikelihoodReading, Reading
 
-__all__ = ["RULES", "Betting", "IntervalReading", "LikelihoodReading", "Reading", "StoppingRule"]
+__all__ = [
+    "RULES",
+    "AgainstControl",
+    "Betting",
+    "Contrasts",
+    "IntervalReading",
+    "LikelihoodReading",
+    "Reading",
+    "StoppingRule",
+]
 
 RULES: dict[str, StoppingRule[Any]] = {
     rule.name: rule

@@ -115,7 +115,7 @@ def _differences(ledger: Ledger, log: list[Entry]) -> list[str]:
     events = [entry.event for entry in log]
     last = max(entry.revision for entry in log if entry.event.defines)
     wanted = {
-        "results": len(records.observations),
+        "results": fold.queue.end,  # also those that were taken out
         "known": sum(len(told.results) for told in events if isinstance(told, ResultsTold) and told.known),
         "created": log[0].time,
         **{name: getattr(definition, name) for name in ("goal", "delta", "budget", "until", "stopped")},

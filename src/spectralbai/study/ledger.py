@@ -37,7 +37,7 @@ from spectralbai.errors import Conflict, NotFound, StorageError
 from spectralbai.journal.body import LARGE
 from spectralbai.journal.definition import Definition, Goal, is_over
 from spectralbai.journal.entries import Result, Ticket
-from spectralbai.journal.events import KINDS, BlockClosed, Entry, OptionsJoined, defined_by
+from spectralbai.journal.events import KINDS, BlockClosed, CountsTold, Entry, OptionsJoined, ResultsVoided, defined_by
 from spectralbai.journal.fold import Fold, Queue
 from spectralbai.journal.records import NewRows
 from spectralbai.study.checksums import OF_EVENT, OF_RESULT, OF_TICKET, chained, of_columns, of_text
@@ -268,6 +268,11 @@ def _pending(now: float) -> ColumnElement[bool]:
     return tickets.c.result.is_(None) & (tickets.c.expires > now) & tickets.c.abandoned.is_(None)
 
 
+def _lapsed(now: float) -> ColumnElement[bool]:
+    """Returns the condition that a ticket has no result, ran out and was not given back."""
+    return tickets.c.result.is_(None) & (tickets.c.expires <= now) & tickets.c.abandoned.is_(None)
+
+
 def _parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
     return (values[first : first + CHUNK] for first in range(0, len(values), CHUNK))
 
@@ -351,10 +356,12 @@ class Ledger:
             row["checksum"] = of_columns(row, OF_RESULT)
         self._insert(tickets, rows.tickets.values(), abandoned=None, failed=None, result=None)
         self._insert(observations, rows.results)
+        for origin, ticket, outcome, _ in rows.voids:
+            self._void(origin, ticket, outcome, before.results)
         self._change_tickets(rows.changes)
         revision = before.revision + len(entries)
-        results, known = before.results + len(rows.results), before.known + rows.known
-        after = before._replace(revision=revision, results=results, known=known, head=head)
+        known = before.known + rows.known
+        after = before._replace(revision=revision, results=rows.told, known=known, head=head)
         columns: dict[str, Any] = {}
         if definition is not None:
             after = after._replace(defined=revision)
@@ -375,6 +382,19 @@ class Ledger:
         if columns:
             self.update(**columns)
         return after
+
+    def _void(self, origin: str | None, ticket: str | None, outcome: float | None, last: int) -> None:
+        """Removes the results of an origin or a ticket, up to number `last`, or corrects the outcome; the log keeps
+        what was told."""
+        told = observations.c
+        own = (told.study == self._id) & (told.number <= last)
+        these = own & (told.origin == origin if ticket is None else told.ticket == ticket)
+        if outcome is None:
+            self._connection.execute(delete(observations).where(these))
+        else:
+            for row in self._connection.execute(select(observations).where(these)).all():
+                checksum = of_columns({**row._mapping, "outcome": outcome}, OF_RESULT)
+                self._connection.execute(update(observations).where(these).values(outcome=outcome, checksum=checksum))
 
     def _missing(self, state: State) -> int | None:
         """Returns how many results the oldest block of a state misses, with those told since; None if none is open."""
@@ -471,6 +491,21 @@ class Ledger:
         """Returns the number of results each time that options joined."""
         log = self.log([OptionsJoined.kind], bulk=False)
         return tuple(entry.event.results for entry in log if isinstance(entry.event, OptionsJoined))
+
+    def voided(self) -> tuple[ResultsVoided, ...]:
+        """Returns the corrections of results."""
+        log = self.log([ResultsVoided.kind], bulk=False)
+        return tuple(entry.event for entry in log if isinstance(entry.event, ResultsVoided))
+
+    def counted(self) -> tuple[CountsTold, ...]:
+        """Returns the counts that were told and not taken out again, in their order."""
+        days: dict[str, CountsTold] = {}
+        for entry in self.log([CountsTold.kind, ResultsVoided.kind], bulk=False):
+            if isinstance(entry.event, CountsTold):
+                days[entry.event.origin] = entry.event
+            elif isinstance(entry.event, ResultsVoided) and entry.event.origin is not None:
+                days.pop(entry.event.origin, None)
+        return tuple(days.values())
 
     def definition(self) -> Definition:
         """Returns the definition of the study, with its earlier definitions if options have joined."""
@@ -582,6 +617,19 @@ class Ledger:
         these = select(tickets).where(tickets.c.study == self._id, _pending(now))
         rows = self._connection.execute(these.order_by(tickets.c.issued, tickets.c.id))
         return tuple(_ticket(row, definition) for row in rows)
+
+    def lapsed(self, now: float) -> list[tuple[str, int, int, int | None]]:
+        """Returns (id, arm, block, item) of the tickets without a result that ran out and were not given back."""
+        columns = tickets.c.id, tickets.c.arm, tickets.c.block, tickets.c.item
+        query = (
+            select(*columns).where(tickets.c.study == self._id, _lapsed(now)).order_by(tickets.c.issued, tickets.c.id)
+        )
+        return [(row.id, row.arm, row.block, row.item) for row in self._connection.execute(query)]
+
+    def n_lapsed(self, now: float) -> int:
+        """Returns how many tickets without a result ran out and were not given back."""
+        query = select(func.count()).select_from(tickets).where(tickets.c.study == self._id, _lapsed(now))
+        return self._connection.execute(query).scalar_one()
 
     def n_pending(self, now: float) -> int:
         """Returns how many tickets are pending."""

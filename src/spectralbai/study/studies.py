@@ -71,6 +71,10 @@ class Studies(Closing):
         failed_as: float | None = None,
         items: Sequence[str] | None = None,
         seed: int | None = None,
+        control: str | None = None,
+        control_share: float | None = None,
+        lapse_as: float | None = None,
+        window: float | None = None,
     ) -> Study:
         """Returns a new study; the arguments are explained at `Study.create`."""
         return Study.create(
@@ -84,6 +88,10 @@ class Studies(Closing):
             failed_as=failed_as,
             items=items,
             seed=seed,
+            control=control,
+            control_share=control_share,
+            lapse_as=lapse_as,
+            window=window,
         )
 
     def open(self, name: str) -> Study:

@@ -12,8 +12,6 @@ import random
 import secrets
 from collections.abc import Callable, Iterable, Sequence
 
-import numpy as np
-
 from spectralbai.checks import check_integer, check_number, check_words, did_you_mean
 from spectralbai.closing import Closing
 from spectralbai.documents import software
@@ -30,7 +28,7 @@ from spectralbai.report.by_items import MOST_ITEMS
 from spectralbai.report.from_snapshot import status_of
 from spectralbai.report.report import Report
 from spectralbai.report.statement import Statements
-from spectralbai.study import changes, telling, traffic
+from spectralbai.study import changes, corrections, telling, traffic
 from spectralbai.study.acting import actor
 from spectralbai.study.asking import give
 from spectralbai.study.ledger import Ledger, Mark, StoredState, find_marks, insert_study
@@ -91,6 +89,10 @@ class Study(Closing):
         failed_as: float | None = None,
         items: Sequence[str] | None = None,
         seed: int | None = None,
+        control: str | None = None,
+        control_share: float | None = None,
+        lapse_as: float | None = None,
+        window: float | None = None,
     ) -> Study:
         """Returns a new study that finds the best arm at risk `delta`, with the graph, R and noise of `instance`.
 
@@ -102,9 +104,19 @@ class Study(Closing):
         `items` are the names of the items on which options are tried, if the problem of the instance has items; without
         them, the items of a list are called 1, 2, and so on. They are tried in a random order, drawn here; `seed` fixes
         it, which is for simulations only: options may have been tuned on the items that come first.
+
+        `control` is the label of an option that all others are compared with: it keeps getting trials even if it
+        cannot be the best, at least the part `control_share` of them or, if that is None, so many that the race does
+        not wait for it. The intervals of the differences then have a risk `delta` of their own (theory, section 20).
+
+        A ticket that is not told within `window` seconds counts as the outcome `lapse_as`, such as 0 for visitors who
+        did not buy, and cannot be told any more; give both or neither.
         """
         name = check_words("name", name, 100)
-        definition = Definition(instance, delta, goal, budget, until, failed_as, items=_shuffled(instance, items, seed))
+        limits = {"budget": budget, "until": until, "failed_as": failed_as}
+        chosen = {"items": _shuffled(instance, items, seed), "control": control, "control_share": control_share}
+        chosen |= {"lapse_as": lapse_as, "window": window}
+        definition = Definition(instance, delta, goal, **limits, **chosen)  # type: ignore[arg-type]  # checked inside
         # These raise errors for a definition that cannot be stored or run, before anything is written.
         created = StudyCreated(definition.as_dict(), software("SQLAlchemy"))
         fold = Fold(definition, definition.start())
@@ -170,7 +182,9 @@ class Study(Closing):
         worker = check_words("worker", worker, 100, blank=True)
         lease = check_number("lease", lease, "a positive number of seconds", low=0.0, strict=True)
         key = None if key is None else check_words("key", key, 200)
-        return give(self._upkeep, n, worker, lease, key, on_give)
+        telling.lapse(self._upkeep)
+        window = self.definition.window
+        return give(self._upkeep, n, worker, lease if window is None else window, key, on_give)
 
     def tell(self, ticket: Ticket | str, outcome: Outcome) -> bool:
         """Records the outcome of a ticket; returns whether it was new.
@@ -248,6 +262,30 @@ class Study(Closing):
         """
         return traffic.tell_counts(self._upkeep, counts, check_words("id", id, 200), past)
 
+    def void(
+        self, id: str | None = None, *, ticket: Ticket | str | None = None, reason: str = "", only_say: bool = False
+    ) -> str:
+        """Takes wrong results out: the counts or past results with this `id`, or the result of a `ticket`; returns what
+        that changes, in words. With `only_say` nothing is changed.
+
+        The state is computed again without them: bets on them are gone, options that only these eliminated come back,
+        and a decision may be revoked. The log keeps what was told. The risk of each answer stays delta if results are
+        taken out, or corrected, without regard to how options compare (theory, section 21).
+        """
+        if (id is None) == (ticket is None):
+            raise InvalidInput("`id` or `ticket` is needed, and not both: which results are wrong")
+        origin = None if id is None else check_words("id", id, 200)
+        return corrections.void(self._upkeep, origin, None if ticket is None else _id(ticket), reason, only_say)
+
+    def correct(self, ticket: Ticket | str, outcome: float, *, reason: str = "", only_say: bool = False) -> str:
+        """Corrects the outcome of a ticket; returns what that changes. What `void` says holds here, too."""
+        return corrections.correct(self._upkeep, _id(ticket), outcome, reason, only_say)
+
+    def correct_counts(self, counts: CountRows, id: str, *, reason: str = "", only_say: bool = False) -> str:
+        """Replaces the counts told as `id` by the right ones, which count as told now; returns what that changes. What
+        `void` says holds here, too. It is safe to repeat."""
+        return corrections.correct_counts(self._upkeep, check_words("id", id, 200), counts, reason, only_say)
+
     def withdraw(self, label: str) -> bool:
         """Takes an option out of the study, perhaps because it is out of stock or unsafe; returns whether it was in.
 
@@ -281,23 +319,15 @@ class Study(Closing):
 
     def shares(self) -> dict[str, float]:
         """Returns how to split the next traffic, as shares by label: as planned, or equally before there is a plan; all
-        to the recommended option once the study has decided or ended. A study with items has none: its trials are those
-        of `ask`."""
+        to the recommended option once the study has decided, and equally among those that may be the best if it ended
+        without a decision. A study with items has none: its trials are those of `ask`."""
         self._upkeep.catch_up()
         telling.check_without_items(self._upkeep, "tickets, from ask")
         with self._upkeep.reading() as ledger:
             _, fold = self._upkeep.resume(ledger)
         fold.feed()
-        state, definition = fold.state, fold.definition.of(fold.state)
-        policy, labels = definition.policy, definition.instance.labels
-        shares = policy.shares(state)
-        verdict = policy.verdict(state)
-        if verdict.decided or (shares is not None and definition.over(state.samples, self._upkeep.now)):
-            shares = (np.arange(len(labels)) == verdict.arm).astype(np.float64)
-        if shares is None:
-            shares = np.ones(len(labels))
-            shares[list(state.withdrawn)] = 0.0
-        return dict(zip(labels, (shares / shares.sum()).tolist(), strict=True))
+        labels, shares = fold.definition.of(fold.state).instance.labels, traffic.shares_of(fold, self._upkeep.now)
+        return dict(zip(labels, shares.tolist(), strict=True))
 
     def abandon(self, *tickets: Ticket | str) -> None:
         """Gives tickets back, all or none: they are no longer pending, but a result told later is still accepted."""
@@ -310,13 +340,15 @@ class Study(Closing):
             ledger.delete(self._upkeep.now, actor())
 
     def status(self, control: str | None = None, patience: float | None = None) -> Status:
-        """Returns the status of the study; every option is compared with the one labelled `control`, if given.
+        """Returns the status of the study; every option is compared with the one labelled `control`, if given, or else
+        with the study's own control, if it has one.
 
         With thousands of connected options, estimates, intervals and the forecast take seconds. If `patience` is given,
         those that are not there after so many seconds are None, and `Status.computing` says so; ask again for them.
         """
         if patience is not None:
             patience = min(check_number("patience", patience, "a number of seconds", low=0.0, strict=False), LEASE)
+        telling.lapse(self._upkeep)
         self._upkeep.catch_up(patience=patience)
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
@@ -328,6 +360,7 @@ class Study(Closing):
 
         Every option is compared with the one labelled `control`, if given.
         """
+        telling.lapse(self._upkeep)
         self._upkeep.catch_up()
         base = None if control is None else self.definition.check_arm(control)
         with self._upkeep.reading() as ledger:
@@ -440,7 +473,14 @@ class Study(Closing):
             verdicts=tuple(ledger.verdicts(bulk=accounts)),
             failures=ledger.failures(),
             joins=ledger.joins(),
+            corrections=ledger.voided(),
+            days=ledger.counted(),
+            lapsed=ledger.n_lapsed(now),
         )
+
+
+def _id(ticket: Ticket | str) -> str:
+    return check_words("ticket", ticket.id if isinstance(ticket, Ticket) else ticket, 100)
 
 
 def _shuffled(instance: Instance, items: Sequence[str] | None, seed: int | None) -> tuple[str, ...] | None:

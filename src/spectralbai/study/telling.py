@@ -21,6 +21,7 @@ class Tell:
     def __init__(self, name: str, definition: Definition, results: Outcomes) -> None:
         """Checks the outcomes; `name` is that of the study."""
         self._name = name
+        self._lapses = definition.lapse_as is not None
         self._outcomes: list[tuple[str, float | None]] = []  # None if the trial failed and does not count
         self._reasons: dict[str, str] = {}
         try:
@@ -57,8 +58,10 @@ class Tell:
             elif before is None:
                 new[id_] = Told(rows[id_].arm, outcome, rows[id_].block, id_, rows[id_].item)
             elif before != outcome:
+                late = " (told within the window, or lapsed)" if self._lapses else ""
                 raise Conflict(
-                    f'the ticket "{id_}" has the outcome {before!r} already, got {outcome!r}; results are never changed'
+                    f'the ticket "{id_}" has the outcome {before!r} already{late}, got {outcome!r}; results are never '
+                    "changed without saying so: spectralbai study correct"
                 )
         changed = new.keys() | failed
         reasons = {id_: why for id_, why in self._reasons.items() if id_ in changed and why != rows[id_].failed}
@@ -114,6 +117,29 @@ def tell_batches(
         return basis.revision, fill
 
     return upkeep.write(compute, on_recorded)
+
+
+def lapse(upkeep: Upkeep) -> int:
+    """Tells the outcome of tickets that lapsed, if the study says what they count as; returns how many did."""
+    definition = upkeep.definition
+    if definition.lapse_as is None:
+        return 0
+    outcome = definition.lapse_as
+    with upkeep.reading() as ledger:
+        if not ledger.n_lapsed(upkeep.now):
+            return 0
+
+    def compute() -> Change[int]:
+        def fill(draft: Draft) -> int:
+            gone = draft.ledger.lapsed(draft.now)  # once more: results may have been told meanwhile
+            if gone:
+                told = tuple(Told(arm, outcome, block, id_, item) for id_, arm, block, item in gone)
+                draft.events.append(ResultsTold(told))
+            return len(gone)
+
+        return upkeep.basis.revision, fill
+
+    return upkeep.write(compute)
 
 
 def add(

@@ -17,11 +17,12 @@ from spectralbai.checks import LARGEST_COUNT, check_integer
 from spectralbai.errors import Conflict, InvalidInput
 from spectralbai.journal.definition import Definition
 from spectralbai.journal.entries import CountRows
-from spectralbai.journal.events import BlockOpened, Event, ResultsTold, Told
+from spectralbai.journal.events import BlockOpened, CountsTold, Event, ResultsTold, Told
 from spectralbai.journal.fold import Fold
 from spectralbai.study.ledger import Ledger, StoredState
 from spectralbai.study.telling import add, check_without_items, is_recorded
 from spectralbai.study.upkeep import Change, Draft, Upkeep
+from spectralbai.text.wording import in_words
 
 if TYPE_CHECKING:
     from spectralbai.policy import State
@@ -129,11 +130,35 @@ def _until_estimate(definition: Definition, state: State, arms: Indices) -> int:
     return int(first[~seen[found]].max()) + 1
 
 
+def shares_of(fold: Fold, now: float) -> Vector:
+    """Returns how to split the next traffic, (n_arms,); see `Study.shares`."""
+    state, definition = fold.state, fold.definition.of(fold.state)
+    policy, n_arms = definition.policy, definition.instance.problem.n_arms
+    shares, verdict = policy.shares(state), policy.verdict(state)
+    if verdict.decided:
+        shares = (np.arange(n_arms) == verdict.arm).astype(np.float64)
+    elif definition.over(state.samples, now) and verdict.candidates:
+        shares = np.isin(np.arange(n_arms), verdict.candidates).astype(np.float64)
+    if shares is None:
+        shares = np.ones(n_arms)
+        shares[list(state.withdrawn)] = 0.0
+    split: Vector = shares / shares.sum()
+    return split
+
+
+def _counts_of(fold: Fold, id_: str, trials: Vector, successes: Vector, now: float) -> CountsTold:
+    """Returns the event that counts came, to a study that is as in the fold."""
+    running = not fold.verdict.settled and not fold.definition.over(fold.state.samples, now)
+    asked = tuple(shares_of(fold, now).tolist()) if running else ()
+    return CountsTold(id_, tuple(map(int, trials.tolist())), tuple(map(int, successes.tolist())), asked)
+
+
 def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
     """Records trials and successes per arm; see `Study.tell_counts`."""
     upkeep.refresh()
     check_without_items(upkeep, "tickets, from ask")
-    arms, outcomes = in_order(*counted(upkeep.definition, counts), f"{upkeep.name}\n{id_}")
+    trials, successes, ends = counted(upkeep.definition, counts)
+    arms, outcomes = in_order(trials, successes, ends, f"{upkeep.name}\n{id_}")
     results = list(zip(arms.tolist(), outcomes.tolist(), strict=True))
     if past:
         labels = upkeep.definition.instance.labels
@@ -145,7 +170,7 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
         revision, fold = upkeep.up_to_date()
         if known:
             return revision, lambda draft: 0
-        before = fold.state
+        before, told = fold.state, _counts_of(fold, id_, trials, successes, upkeep.now)
         with upkeep.reading() as ledger:
             _check_idle(upkeep, ledger, before)
         events, blocks = settle(fold, arms, outcomes)
@@ -160,7 +185,7 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
                 return None  # results were told meanwhile
             opened = {event.number for event in events if isinstance(event, BlockOpened)}
             last = [event for event in fold.openings(before.opened) if event.number not in opened]
-            draft.events += [ResultsTold(rows, id_), *events, *last]
+            draft.events += [ResultsTold(rows, id_), told, *events, *last]
             draft.stored = stored
             return len(results)
 
@@ -173,8 +198,16 @@ def tell_counts(upkeep: Upkeep, counts: CountRows, id_: str, past: bool) -> int:
 
 def _check_idle(upkeep: Upkeep, ledger: Ledger, state: State) -> None:
     """Raises Conflict if trials of the open blocks are handed out or told: counts and tickets cannot share a block."""
-    if ledger.taken(upkeep.now, state):
-        raise Conflict(
-            f'trials of the study "{upkeep.name}" that were asked for are not finished; ask for and tell the rest of '
-            "their block first (study status shows them), or tell these counts as past ones, which only inform"
-        )
+    taken = ledger.taken(upkeep.now, state)
+    if not taken:
+        return
+    rest = sum(block.arms.size for block in state.blocks if block.number in taken) - sum(
+        sum(keys.values()) for keys in taken.values()
+    )
+    pending = ledger.n_pending(upkeep.now)
+    first = f"tell or give back the {in_words(pending, 'ticket')} that are out, then " if pending else ""
+    raise Conflict(
+        f'a block of the study "{upkeep.name}" was begun with tickets, and counts can only begin a new one: {first}ask '
+        f"for the {in_words(rest, 'trial')} left in it (--n {rest}) and tell them; or tell these counts as past ones "
+        "(--past), which only inform"
+    )

@@ -21,6 +21,15 @@ def finite(value: float) -> float | None:
     return float(value) + 0.0 if math.isfinite(value) else None  # never -0.0
 
 
+def difference_in_words(difference: float, ends: tuple[float, float] | None) -> str:
+    """Returns a difference of means of outcomes between `ends`, if these are known: in percentage points if the
+    outcomes lie between 0 and 1."""
+    if ends != (0.0, 1.0):
+        return f"{difference:g}"
+    points = float(f"{100 * difference:.12g}")  # without the rounding error of the product
+    return f"{points:g} percentage point" + ("" if points == 1 else "s")
+
+
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How the cells of a spreadsheet begin that it computes."""
 

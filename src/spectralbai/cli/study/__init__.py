@@ -9,15 +9,14 @@ import typer
 
 from spectralbai.cli.study.checking import check
 from spectralbai.cli.study.files import export, import_, report
-from spectralbai.cli.study.lifecycle import create, delete, join, stop, upgrade, withdraw
+from spectralbai.cli.study.lifecycle import correct, create, delete, join, stop, upgrade, void, withdraw
 from spectralbai.cli.study.status import list_, status
 from spectralbai.cli.study.trials import abandon, ask, shares, tell
 
 app = typer.Typer(no_args_is_help=True, help="Live studies. Ask what to try, tell the outcomes, until it says stop.")
 COMMANDS = (
     *(create, ask, tell, shares, abandon, withdraw, join, stop, status, list_, report, export, delete, import_),
-    upgrade,
-    check,
+    *(void, correct, upgrade, check),
 )
 for command in COMMANDS:
     settings = {"ignore_unknown_options": True} if command is tell else None  # a negative outcome is not an option

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from spectralbai.checks import check_amount
 from spectralbai.cli.extensions import Import
-from spectralbai.cli.files import InstanceFile, read_instance, read_names
+from spectralbai.cli.files import InstanceFile, read_instance, read_names, read_table
 from spectralbai.cli.study.common import Json, Name, StorageUrl, answer, open_study, read_time
 from spectralbai.cli.work import progress
 from spectralbai.errors import InvalidInput
@@ -48,6 +49,27 @@ def create(
     fresh: Annotated[
         bool, Option("--fresh", help="The items are a random sample: the answer is about all that are like them.")
     ] = False,
+    control: Annotated[
+        str | None,
+        Option(
+            help="The option that the others are compared with, such as the page of now: it keeps getting trials.",
+            metavar="LABEL",
+        ),
+    ] = None,
+    control_share: Annotated[
+        str | None,
+        Option(
+            help="Least part of the trials for --control, such as 0.1 or 10%; if not given, what the comparison needs.",
+            metavar="SHARE",
+        ),
+    ] = None,
+    lapse_as: Annotated[
+        float | None,
+        Option(help="What a ticket counts as that is not told within --window, such as 0.", metavar="VALUE"),
+    ] = None,
+    window: Annotated[
+        str | None, Option(help="After how long a ticket lapses: 30m, 12h, 3d, or seconds.", metavar="TIME")
+    ] = None,
     storage: StorageUrl = None,
     as_json: Json = False,
     modules: Import = None,
@@ -62,11 +84,17 @@ def create(
     from spectralbai.study import Study
 
     limits: dict[str, Any] = {"budget": budget, "until": end, "failed_as": failed_as, "items": names}
+    limits |= {"control": control, "control_share": check_amount("--control-share", control_share, (0.0, 1.0))}
+    limits |= {"lapse_as": lapse_as, "window": None if window is None else _seconds(window)}
     made = Study.create(name, instance, delta, storage, goal, **limits)  # type: ignore[arg-type]  # checked inside
-    words = f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}'
     with made as study:
-        document = {"name": name, **study.definition.as_dict()}
-        answer(as_json, document, words + ("" if storage is None else ", same --storage"))
+        document, problem = {"name": name, **study.definition.as_dict()}, study.definition.instance.problem
+    words = f'The study "{name}" is ready; next: spectralbai study ask {shlex.quote(name)}'
+    if problem.noise.shares(problem.sigma) is not None and problem.items is None:
+        words += f" or, for a day's counts, spectralbai study shares {shlex.quote(name)}"
+    answer(as_json, document, words + ("" if storage is None else ", same --storage"))
+    if problem.tolerance:
+        typer.echo(problem.described_tolerance(), err=True)
 
 
 def withdraw(
@@ -87,6 +115,84 @@ def withdraw(
         words = study.status().answer
     answer(as_json, {"withdrawn": label, "new": new}, f'withdrawn: "{label}"' if new else f'"{label}" was out already')
     typer.echo(words, err=True)
+
+
+def void(
+    name: Name,
+    ticket: Annotated[str | None, Argument(help="The ticket whose result is wrong.", metavar="TICKET")] = None,
+    id_: Annotated[
+        str | None,
+        Option("--id", help="Instead: the counts or past results of this name, such as a day.", metavar="TEXT"),
+    ] = None,
+    reason: Annotated[str, Option(help="Why, for the log.", metavar="TEXT")] = "",
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+    modules: Import = None,
+) -> None:
+    """Takes wrong results out of a study.
+
+    The study is computed again without them; what that changes is said before. The log keeps them. The risk stays what
+    it is if results are taken out without regard to how options compare.
+    """
+    with open_study(name, storage) as study:
+        with progress("computing without them"):
+            words = study.void(id_, ticket=ticket, reason=reason, only_say=True)
+        _agree(words, yes)
+        with progress("taking them out"):
+            words = study.void(id_, ticket=ticket, reason=reason)
+        answer(as_json, {"changes": words}, words)
+
+
+def correct(
+    name: Name,
+    first: Annotated[
+        str, Argument(help="The ticket, or with --id the CSV of its right counts.", metavar="TICKET|FILE")
+    ],
+    outcome: Annotated[float | None, Argument(help="The right outcome of the ticket.", metavar="OUTCOME")] = None,
+    id_: Annotated[
+        str | None, Option("--id", help="Correct the counts of this name, such as a day.", metavar="TEXT")
+    ] = None,
+    reason: Annotated[str, Option(help="Why, for the log.", metavar="TEXT")] = "",
+    yes: Annotated[bool, Option("--yes", help="Do not ask.")] = False,
+    storage: StorageUrl = None,
+    as_json: Json = False,
+    modules: Import = None,
+) -> None:
+    """Corrects the outcome of a ticket, or the counts of a day.
+
+    What that changes is said before, as by void; the log keeps what was told. Right counts are told anew, under the
+    same name.
+    """
+    from functools import partial
+
+    from spectralbai.inputs.table import counts_from
+
+    if (id_ is None) == (outcome is None):
+        raise InvalidInput("give a ticket and its right outcome, or --id NAME and a file with the right counts")
+    with open_study(name, storage) as study:
+        if id_ is None:
+            make = partial(study.correct, first, float(outcome or 0.0), reason=reason)
+        else:
+            with read_table(first) as table:
+                rows = counts_from(table, study.definition.instance.labels)
+            make = partial(study.correct_counts, rows, id_, reason=reason)
+        with progress("computing what changes"):
+            words = make(only_say=True)
+        _agree(words, yes)
+        with progress("correcting"):
+            words = make()
+        answer(as_json, {"changes": words}, words)
+
+
+def _agree(words: str, yes: bool) -> None:
+    """Says what a correction changes, and asks whether to make it, unless it is agreed to already."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidInput(f"{words} Nothing was changed; repeat with --yes to do it")
+    typer.echo(words, err=True)
+    typer.confirm("Do it?", abort=True, err=True)
 
 
 def join(
@@ -169,6 +275,15 @@ def upgrade(
     words = f"converted from version {before} to {version()}" if before < version() else "nothing to convert"
     words += "" if backup is None else f"; the file as it was is {backup}"
     answer(as_json, {"before": before, "now": version(), "backup": backup}, words)
+
+
+def _seconds(text: str) -> float:
+    """Returns the seconds of a time such as 90, 30m, 12h or 3d."""
+    unit = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}.get(text[-1:])
+    try:
+        return float(text if unit is None else text[:-1]) * (unit or 1.0)
+    except ValueError:
+        raise InvalidInput(f'--window must be a time such as 30m, 12h or 3d, got "{text}"') from None
 
 
 def _on_items(instance: Instance, names: tuple[str, ...], fresh: bool) -> tuple[Instance, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 import { mayWrite, post, READ_ONLY } from "./api.js";
 import { firstRows } from "./csv.js";
 import { el } from "./dom.js";
-import { field, group, number, radios, select, tableInput } from "./fields.js";
+import { amount, field, group, number, radios, select, tableInput } from "./fields.js";
 import { count } from "./format.js";
 import { likenessPart } from "./likeness.js";
 import { attempt, noticeThere } from "./notices.js";
@@ -77,11 +77,11 @@ export function createView() {
     value: "0.05",
     required: true,
   });
-  const tolerance = number(
+  const tolerance = amount(
     "tolerance",
     "Tolerance",
-    { min: 0, step: "any", value: "0" },
-    "An option this close to the best is as good.",
+    { value: "0" },
+    "An option this close to the best is as good: 0.005, or 0.5% of clicks.",
   );
   const budget = number(
     "budget",
@@ -143,7 +143,7 @@ export function createView() {
   const names = () => namesIn(items.text());
 
   function asked() {
-    const body = { ...likeness.asked(), tolerance: tolerance.number() ?? 0 };
+    const body = { ...likeness.asked(), tolerance: tolerance.value() ?? 0 };
     if (names().length) body.items = { [sample.value()]: names().length };
     else body.delta = delta.number();
     if (outcomes.value() === "binary") body.binary = true;

@@ -27,6 +27,20 @@ export function number(id, text, attributes = {}, hint = "") {
   };
 }
 
+/** A number, or a text such as 0.5%, which is sent as it is: the service understands it. */
+export function amount(id, text, attributes = {}, hint = "") {
+  const input = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", ...attributes });
+  const made = field(id, text, input, hint);
+  const given = () => made.input.value.trim();
+  return {
+    ...made,
+    value: () => (given() === "" ? null : Number.isNaN(Number(given())) ? given() : Number(given())),
+    set: (value) => {
+      made.input.value = value;
+    },
+  };
+}
+
 export function select(id, text, choices = []) {
   const made = field(id, text, el("select", {}));
   const options = (pairs, first) => {

@@ -2,7 +2,7 @@
 
 import { firstRows, isNumeric, rowsIn } from "./csv.js";
 import { el, label } from "./dom.js";
-import { checkbox, number, radios, select, tableInput } from "./fields.js";
+import { amount, checkbox, number, radios, select, tableInput } from "./fields.js";
 import { count } from "./format.js";
 
 const PREVIEW = 6;
@@ -24,10 +24,10 @@ export function likenessPart({ title, hint, hintOfStep, accept, onFile, isTable 
   const neighbors = number("neighbors", "Neighbours of each option", { min: 1, step: 1, placeholder: "as usual" });
   const by = select("by", "Column with the categories");
   const edges = tableInput("edges", "Table of pairs (CSV)", "Columns: label, label and perhaps weight.");
-  const step = number(
+  const step = amount(
     "step",
     "Options that are alike differ by at most",
-    { min: 0, step: "any", placeholder: "0.1" },
+    { placeholder: "0.1" },
     hintOfStep,
   );
   const ofAlike = { features: el("div", {}, features, neighbors.element), by: by.element, edges: edges.element };
@@ -92,7 +92,7 @@ export function likenessPart({ title, hint, hintOfStep, accept, onFile, isTable 
         arms: table.text(),
         label: labels.value() || null,
         guess: guess.value() || null,
-        step: step.number(),
+        step: step.value(),
       };
       const way = alike.value();
       if (way === "features") {
