@@ -179,6 +179,15 @@ def test_closed_bets_leave_the_least_that_they_were_worth_with_the_money_moved_s
     assert halved.led[2], "who has led is remembered"
 
 
+def test_what_bets_spared_before_they_were_closed_does_not_count_when_they_are_closed_again() -> None:
+    arms, leaders, won = Account.opened(ARMS), Leaders.opened(ARMS), np.ones(ARMS)
+    for arm in range(3):
+        arms = arms.settled(won).without(arm, relied=True)
+        leaders = leaders.settled(np.zeros(ARMS), won, leaders.own).without(arm, relied=True)
+        np.testing.assert_allclose(arms.wealth[3:], -HALF * (arm + 1), err_msg="what was moved, without what it won")
+        np.testing.assert_allclose(leaders.cash[3:], -HALF * (arm + 1))
+
+
 def test_the_bets_of_a_withdrawn_leader_leave_what_they_are_worth_but_not_more_than_they_were_given() -> None:
     shares = np.where(np.arange(ARMS) >= 4, 0.25, 0.0)
     leaders = Leaders.opened(ARMS).joined(np.arange(4, ARMS))
@@ -196,6 +205,8 @@ def test_the_bets_of_a_withdrawn_leader_leave_what_they_are_worth_but_not_more_t
         (now, peak), (_, before) = after.wealth(b), leaders.wealth(b)
         np.testing.assert_allclose(peak[others], np.maximum(now, before - HALF)[others])
     np.testing.assert_array_equal(leaders.without(0, relied=False).cash[1:], leaders.cash[1:] - HALF)
+    later = leaders.without(0, relied=False).without(4, relied=False)
+    np.testing.assert_allclose(later.cash[1:4], after.cash[1:4] - HALF, err_msg="what was given is halved, too")
 
 
 @pytest.mark.parametrize("returned", ["what is left of the gift", "all winnings"])
