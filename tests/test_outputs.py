@@ -409,11 +409,13 @@ def test_bad_input_is_one_sentence_and_nothing_is_written(
     assert not (folder / "none").exists() and not (folder / "reproduction").exists()
 
 
+SCORE = ("--run", "echo 1 {option} 0.5", "--low", "0", "--high", "1", "--tolerance", "0.3")
 NEW = "place/new"
 """What commands make, where they make something."""
 OWN = {
     **dict.fromkeys(
-        ("create", "ask", "tell", "abandon", "withdraw", "stop", "join", "import", "delete"), "given/studies.db"
+        ("create", "ask", "tell", "abandon", "withdraw", "stop", "join", "import", "delete", "void", "correct"),
+        "given/studies.db",
     ),
     **dict.fromkeys(("compare", "plot"), "given/results/results.sqlite"),  # where solved instances are kept
 }
@@ -452,6 +454,42 @@ EVERY: dict[str, tuple[tuple[str, ...], ...]] = {
     ),
     "study shares": (("study", "shares", "pages", "--n", "9"),),
     "study abandon": (("study", "abandon", "pages", "{ticket}"),),
+    "pick": (
+        ("pick", "--table", "given/wide.csv", "--low", "0", "--high", "1", "--tolerance", "0.1"),
+        (
+            "pick",
+            "given/options.txt",
+            "given/items.txt",
+            *SCORE,
+            "--out",
+            f"{NEW}.html",
+            "--storage",
+            f"sqlite:///{NEW}.db",
+        ),
+        ("pick", "given/options.txt", "given/items.txt", *SCORE, "--out", "mine.html"),
+        ("pick", "given/options.txt", "given/items.txt", *SCORE, "--storage", "sqlite:///theirs.db"),
+    ),
+    "backup": (
+        ("backup", f"{NEW}.db"),
+        ("backup", "given/x.json"),
+        ("backup", f"{NEW}2.db", "--storage", "sqlite:///theirs.db"),
+    ),
+    "restore": (
+        ("restore", "given/studies.db", "--storage", f"sqlite:///{NEW}.db"),
+        ("restore", "given/studies.db"),
+        ("restore", "theirs.db", "--storage", f"sqlite:///{NEW}2.db"),
+    ),
+    "study void": (
+        ("study", "import", "pages", "given/past.csv", "--origin", "past"),
+        ("study", "void", "pages", "--id", "past"),
+        ("study", "void", "pages", "--id", "past", "--yes"),
+    ),
+    "study correct": (
+        ("study", "tell", "pages", "{ticket}", "0"),
+        ("study", "correct", "pages", "{ticket}", "1"),
+        ("study", "correct", "pages", "{ticket}", "1", "--yes"),
+    ),
+    "study check": (("study", "check", "pages"), ("study", "check", "--all", "--json")),
     "study withdraw": (("study", "withdraw", "pages", "a"),),
     "study stop": (("study", "stop", "pages"),),
     "study join": (("study", "join", "pages", "given/larger.json"), ("study", "join", "pages", "given/x.json")),
@@ -488,6 +526,9 @@ def test_no_command_changes_a_file_that_it_did_not_make(name: str, folder: Path,
     (given / "x.json").write_text(json.dumps({**json.loads(DEFINITION), "mu": [0.9, 0.2], "labels": ["a", "b"]}))
     larger = {**json.loads(DEFINITION), "n_arms": 3, "mu": [0.9, 0.2, 0.1], "labels": ["a", "b", "c"]}
     (given / "larger.json").write_text(json.dumps(larger))
+    (given / "options.txt").write_text("a\nb\n")
+    (given / "items.txt").write_text("one\ntwo\n")
+    (given / "wide.csv").write_text("option,one,two\na,1,1\nb,0,0\n")
     (given / "past.csv").write_text("label,outcome\n" + "a,0.5\na,0.7\nb,0.2\nb,0.3\n")
     (given / "counts.csv").write_text("label,trials,successes\na,3,2\nb,3,0\n")
     (given / "c.toml").write_text(CAMPAIGN)
@@ -512,7 +553,7 @@ def test_no_command_changes_a_file_that_it_did_not_make(name: str, folder: Path,
         in_theirs = [(*arguments, "--storage", "sqlite:///theirs.db")] if arguments[0] == "study" else []
         for one in (arguments, *in_theirs):
             before = files()
-            codes.append(run(*(part.format(ticket=ticket) for part in one), stdin=b"no-ticket 1\n").code)
+            codes.append(run(*(part.replace("{ticket}", ticket) for part in one), stdin=b"no-ticket 1\n").code)
             after = files()
             for path, content_and_mode in before.items():
                 ours = one is arguments and path == folder / OWN.get(name.split()[-1], "none")

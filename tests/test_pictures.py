@@ -18,7 +18,7 @@ from spectralbai.campaign import Cell, RunRow
 from spectralbai.planning import Budget
 from spectralbai.planning.budget import Chance
 from spectralbai.text.latex import escaped, tabular
-from tests.campaign.examples import HEAD, PATH, TAS, simulated
+from tests.campaign.campaigns import HEAD, PATH, TAS, simulated
 from tests.contracts.commands import INSTANCE
 from tests.test_plot import ROWS
 

@@ -92,7 +92,7 @@ def load_rest() -> None:
     """Loads the compiled code that `load` does not: of catalogues, and of the algorithm as printed."""
     import spectralbai as sb
 
-    categories = sb.Problem(sb.Graph.from_categories(["a", "a", "b"]), 0.01)
+    categories = sb.Problem(sb.Graph.from_categories(["a", "a", "b"]), [0.01, 0.01])
     sb.solve_allocation(categories, [0.5, 0.6, 0.9], 1e-2, solver="catalogue")
     printed = sb.SpectralTaS.as_printed(sb.Problem(sb.Graph.from_edges(3, [(1, 2)]), 0.01), 0.1, iterations=3)
     sb.simulate.run(printed, [2.0, 0.5, 0.6], seed=0, max_samples=50)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from spectralbai.campaign import RunRow
-from tests.campaign.examples import simulated
+from tests.campaign.campaigns import simulated
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from spectralbai.campaign import Campaign, Results, run_campaign, summarise
 from spectralbai.drift import Jump
 from spectralbai.instances import KINDS, cliques, path
 from spectralbai.policy import POLICIES, Policy, Uniform
-from tests.campaign.examples import BAD_FILES, CLIQUES, HEAD, PATH, SMALL, TAS, parse, simulated
+from tests.campaign.campaigns import BAD_FILES, CLIQUES, HEAD, PATH, SMALL, TAS, parse, simulated
 
 
 def test_a_campaign_is_instances_times_policies_times_risks() -> None:

@@ -16,7 +16,7 @@ from spectralbai import InvalidInput, SpectralBAIError, simulate
 from spectralbai.campaign import Results, RunRow, run_campaign, runner, summarise
 from spectralbai.campaign import results as results_module
 from spectralbai.policy import POLICIES
-from tests.campaign.examples import HEAD, PATH, SMALL, TAS, RunCommand, count, n_trajectories, parse, simulated
+from tests.campaign.campaigns import HEAD, PATH, SMALL, TAS, RunCommand, count, n_trajectories, parse, simulated
 
 
 def test_every_cell_has_its_runs_and_they_are_those_of_the_library(small: tuple[Path, list[RunRow]]) -> None:

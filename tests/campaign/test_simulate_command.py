@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from spectralbai.campaign import Results, RunRow
-from tests.campaign.examples import (
+from tests.campaign.campaigns import (
     BAD_FILES,
     CLIQUES,
     HEAD,

@@ -13,7 +13,7 @@ from scipy.stats import beta, t
 from spectralbai import lower_bound
 from spectralbai.campaign import Cell, Results, RunRow, summarise
 from spectralbai.instances import path
-from tests.campaign.examples import CLIQUES, HEAD, SMALL, TAS, RunCommand, parse, simulated
+from tests.campaign.campaigns import CLIQUES, HEAD, SMALL, TAS, RunCommand, parse, simulated
 from tests.means import mu_of
 
 

@@ -15,7 +15,7 @@ import pytest
 from spectralbai import Graph, Instance, InvalidInput, Items, Problem, SpectralRace, SpectralTaS, simulate
 from spectralbai.arrays import Matrix
 from spectralbai.campaign import Campaign, Results, run_campaign, summarise
-from tests.campaign.examples import CLIQUES, HEAD, PATH, TAS, RunCommand, parse, simulated
+from tests.campaign.campaigns import CLIQUES, HEAD, PATH, TAS, RunCommand, parse, simulated
 
 OPTIONS = ("old", "new", "other")
 N_ITEMS = 40

@@ -22,9 +22,10 @@ def backup(
     as_json: Json = False,
     modules: Import = None,
 ) -> None:
-    """Copies a storage to a file while it is in use, and checks the copy.
+    """Copies a storage to a file, while it is in use.
 
-    The file is an SQLite storage, whichever database it was copied from; spectralbai restore copies it back.
+    The copy is checked. The file is an SQLite storage, whichever database it was copied from; spectralbai restore
+    copies it back.
     """
     from spectralbai.study import backup as copy
 

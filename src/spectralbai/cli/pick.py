@@ -97,7 +97,9 @@ def pick(
     as_json: Json = False,
     force: Force = False,
 ) -> None:
-    """Picks the best option: runs a command on pairs of an option and an item, until the answer is certain enough.
+    """Picks the best option, by running a command on some items.
+
+    It runs on pairs of an option and an item, until the answer is certain enough.
 
     \b
     Examples:

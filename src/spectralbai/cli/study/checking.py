@@ -21,9 +21,10 @@ def check(
     as_json: Json = False,
     modules: Import = None,
 ) -> None:
-    """Checks that a study is as it was written; exit code 1 if it is not.
+    """Checks that a study is as it was written.
 
-    Its log is folded again, and compared with its checksums and with its state, results and tickets.
+    The exit code is 1 if it is not. Its log is folded again, and compared with its checksums and with its state,
+    results and tickets.
     """
     from spectralbai.study import Studies
 
