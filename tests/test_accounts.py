@@ -208,7 +208,8 @@ def test_leaders_get_stakes_by_the_squares_of_their_chances_and_the_rest_is_shar
 
 def peaks(*wealth: float) -> Account:
     """Returns accounts whose largest wealth was this, and which have lost most of it since."""
-    return Account(np.log(np.array(wealth)) - 1, np.full(len(wealth), -np.inf), np.log(np.array(wealth)))
+    nothing = np.full(len(wealth), -np.inf)
+    return Account(np.log(np.array(wealth)) - 1, nothing, np.log(np.array(wealth)), nothing)
 
 
 def test_arms_not_eliminated_are_candidates_and_the_last_one_is_the_answer() -> None:

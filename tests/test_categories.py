@@ -274,7 +274,7 @@ def test_bets_against_R_gain_nothing_on_average_under_smooth_means(kind: str) ->
 
 
 def test_arms_that_stood_in_for_the_leader_have_led() -> None:
-    """Without one of them the bets need not be fair: at its withdrawal all accounts start anew."""
+    """Without one of them the bets need not be fair: at its withdrawal the bets of all accounts are closed."""
     graph = Graph.from_categories(["home"] * 5 + ["away"] * 3)
     problem = Problem(graph, [1e-4, 1e-4])
     counts = np.array([9.0, 9, 9, 9, 0, 9, 9, 0])

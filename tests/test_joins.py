@@ -114,7 +114,10 @@ def test_new_accounts_start_at_what_withdrawals_have_left_of_1_and_the_others_go
     leaders = Leaders.opened(3).joined(np.array([0, 2]))
     leaders = leaders.settled(np.array([0.4, 0.0, 0.4]), np.full(3, 0.5), np.full((2, 3), 2.0))
     before = Accounts(
-        Account(np.zeros(3), np.full(3, 1.0), np.full(3, 4.0)), Account.opened(1), leaders, np.ones(3) > 0
+        Account(np.zeros(3), np.full(3, 1.0), np.full(3, 4.0), np.full(3, -np.inf)),
+        Account.opened(1),
+        leaders,
+        np.ones(3) > 0,
     )
     after = before.grown(5, True)
     np.testing.assert_array_equal(after.arms.wealth[:3], before.arms.wealth)
@@ -126,6 +129,7 @@ def test_new_accounts_start_at_what_withdrawals_have_left_of_1_and_the_others_go
         np.testing.assert_array_equal(now[:3], leaders.wealth(leader)[0])
         assert (now[3:] == 0).all() and (peak[3:] == 0).all()
     later = before.without(1).grown(5, True)
+    assert later.arms.spared[3:].tolist() == [-np.inf] * 2
     assert (later.arms.wealth[3:] == -HALF).all() and (later.arms.peak[3:] == -HALF).all()
     assert later.leaders is not None and (later.leaders.peak[:, 3:] == -HALF).all()
 
@@ -172,7 +176,7 @@ def test_races_lose_the_best_arm_of_each_set_with_probability_delta_at_most(
     def inherited(accounts: Accounts, n_arms: int, same_R: bool) -> Accounts:
         """The new arm inherits what the account against arm 2, a worse arm, has."""
         arms = accounts.arms
-        longer = [np.append(each, each[2]) for each in (arms.cash, arms.bets, arms.peak)]
+        longer = [np.append(each, each[2]) for each in (arms.cash, arms.bets, arms.peak, arms.spared)]
         return Accounts(Account(*longer), accounts.R, None, np.zeros(n_arms, dtype=bool))
 
     monkeypatch.setattr(Accounts, "grown", inherited)
@@ -261,7 +265,7 @@ def test_the_account_against_R_goes_on_where_the_new_problem_implies_the_old_one
     assert not sb.Problem(*NEW["categories"]).implies(categories), "a larger R"
     assert not sb.Problem(NEW["categories"][0], [0.2, 0.2, 0.0, 0.0]).implies(sb.Problem(OLD["categories"][0], 0.3))
 
-    memory = Accounts(Account.opened(5), Account(np.zeros(1), np.ones(1), np.ones(1)), None, np.zeros(5, dtype=bool))
+    memory = Accounts(Account.opened(5), Account(*np.ones((4, 1))), None, np.zeros(5, dtype=bool))
     rule = sb.stopping.RULES["betting"]
     assert rule.join(memory, lone, old).R is memory.R and rule.join(memory, lone, old).R_since == 0
     anew = rule.join(memory, edges, old)

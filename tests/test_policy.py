@@ -205,7 +205,7 @@ def test_bad_questions_are_refused_with_the_reason(n: Any, pending: Any, message
 
 
 @pytest.mark.parametrize(
-    "broken", [{}, [], {"format": "spectralbai-state/0"}, {"format": "spectralbai-state/6", "counts": [1]}]
+    "broken", [{}, [], {"format": "spectralbai-state/0"}, {"format": "spectralbai-state/7", "counts": [1]}]
 )
 def test_a_broken_state_is_refused(broken: Any) -> None:
     with pytest.raises(InvalidInput, match="a state must"):

@@ -48,8 +48,8 @@ def test_another_format_is_refused_with_both_names() -> None:
     with pytest.raises(InvalidInput, match="the format 'spectralbai-verdict/2', got 'spectralbai-verdict/1'"):
         Verdict.from_dict(ALL.as_dict() | {"format": "spectralbai-verdict/1"})
     own = SpectralTaS(Problem(Graph.from_edges(2, []), 1.0))
-    with pytest.raises(InvalidInput, match="the format 'spectralbai-state/6', got 'spectralbai-state/5'; write"):
-        State.from_dict(own.init().as_dict() | {"format": "spectralbai-state/5"})
+    with pytest.raises(InvalidInput, match="the format 'spectralbai-state/7', got 'spectralbai-state/6'; write"):
+        State.from_dict(own.init().as_dict() | {"format": "spectralbai-state/6"})
 
 
 def test_a_state_remembers_when_its_rules_were_read_and_a_policy_says_what_came_since() -> None:

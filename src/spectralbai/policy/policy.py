@@ -372,10 +372,10 @@ class Policy:
         """Returns the state without an arm: it is never pulled again and never the answer; a decision for it is
         revoked.
 
-        From then on the question is which of the other arms is best. Bets that relied on the arm are undone, and arms
-        that they eliminated come back. Open blocks with a pull of the arm are cancelled: their results only inform. The
-        decision to withdraw an arm must not depend on outcomes; then the risk of all answers together is at most 2
-        delta (theory 12.15).
+        From then on the question is which of the other arms is best. Bets that relied on the arm are closed, and arms
+        that they eliminated come back. Open blocks with a pull of the arm are cancelled: their results only inform.
+        Which arms are withdrawn, and when, may depend on seen results but not on sealed ones; then the risk of all
+        answers together is at most 2 delta (theory 12.15).
         """
         return self.after_withdrawal(state, arm)[0]
 

@@ -16,7 +16,7 @@ from spectralbai.evidence.item_data import ItemData
 from spectralbai.evidence.memory import Memory
 from spectralbai.verdict import Verdict
 
-FORMAT = "spectralbai-state/6"
+FORMAT = "spectralbai-state/7"
 
 
 @dataclass(frozen=True, eq=False)

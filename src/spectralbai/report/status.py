@@ -182,7 +182,7 @@ class Status:
     @property
     def risk(self) -> float:
         """The proved bound on the probability of a wrong answer since arms last joined: delta, or 2 delta if arms were
-        withdrawn. It holds if joins and withdrawals do not depend on outcomes."""
+        withdrawn (theory 12.15). It holds if joins do not depend on outcomes; withdrawals may depend on seen ones."""
         return min(2 * self.delta, 1.0) if any(arm.withdrawn for arm in self.arms) else self.delta
 
     @cached_property

@@ -2,6 +2,9 @@
 
 All amounts are stored as logarithms. An account consists of cash and of what is in bets. It starts at 1 (log 0), all
 in cash, and a part of the cash is moved into bets at every block.
+
+Bets that relied on a leader which is withdrawn later are closed. What they leave must not be more than there was when
+that leader led first: when that was is not stored, but the least that it can have been is (`spared`).
 """
 
 from __future__ import annotations
@@ -43,26 +46,29 @@ class Account(Memory):
     bets: Vector
     peak: Vector
     """Largest wealth so far: once it has reached 1/delta, the hypothesis stays refuted."""
+    spared: Vector
+    """The least that the bets would be worth if they had stopped at some time, with the money moved since at rest."""
 
     @classmethod
     def opened(cls, n: int) -> Self:
-        return cls(np.zeros(n), np.full(n, -np.inf), np.zeros(n))
+        return cls(np.zeros(n), np.full(n, -np.inf), np.zeros(n), np.full(n, -np.inf))
 
     @property
     def wealth(self) -> Vector:
         return np.logaddexp(self.cash, self.bets)
 
-    def without(self, arm: int, withdrawals: int, anew: bool) -> Account:
-        """Returns the accounts after an arm is withdrawn; `withdrawals` counts this one too (theory 12.15).
+    def without(self, arm: int, relied: bool) -> Account:
+        """Returns the accounts after an arm is withdrawn (theory 12.15).
 
-        All accounts are halved. If their bets may have relied on the arm, they start `anew` with 2^-withdrawals.
+        All accounts are halved. If their bets may have `relied` on the arm, these are closed, and only what they spared
+        is left.
         """
-        cash, bets, peak = (each - HALF for each in (self.cash, self.bets, self.peak))
-        if anew:
-            start = np.full(cash.size, -HALF * withdrawals)
-            cash, bets, peak = np.where(self.left, start, cash), np.full(cash.size, -np.inf), start
-        cash[arm] = OUT
-        return Account(cash, bets, np.where(cash < OUT / 2, peak, OUT))
+        cash, bets, peak, spared = (amount - HALF for amount in (self.cash, self.bets, self.peak, self.spared))
+        if relied:
+            cash, bets = np.logaddexp(cash, spared), np.full(cash.size, -np.inf)
+            peak, spared = cash, bets
+        cash = np.where(np.arange(cash.size) == arm, OUT, cash)
+        return Account(cash, bets, np.where(cash < OUT / 2, peak, OUT), spared)
 
     @property
     def left(self) -> Mask:
@@ -72,7 +78,12 @@ class Account(Memory):
     def grown(self, n: int, withdrawals: int) -> Account:
         """Returns the accounts with new ones added, `n` in all; new ones start with 2^-withdrawals (theory 12.16)."""
         start = -HALF * withdrawals
-        return Account(extended(self.cash, n, start), extended(self.bets, n, -np.inf), extended(self.peak, n, start))
+        return Account(
+            extended(self.cash, n, start),
+            extended(self.bets, n, -np.inf),
+            extended(self.peak, n, start),
+            extended(self.spared, n, -np.inf),
+        )
 
     def settled(self, pay: Vector, invested: float = INVESTED, idle: Mask | int | None = None) -> Account:
         """Returns the accounts after bets that paid exp(pay), to which a part of the cash was moved first.
@@ -81,7 +92,8 @@ class Account(Memory):
         """
         cash, moved = _invested(self.cash, invested, idle)
         bets = np.logaddexp(self.bets, moved) + pay
-        return Account(cash, bets, np.maximum(self.peak, np.logaddexp(cash, bets)))
+        spared = np.minimum(np.logaddexp(self.spared, moved), bets)
+        return Account(cash, bets, np.maximum(self.peak, np.logaddexp(cash, bets)), spared)
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,11 +112,15 @@ class Leaders(Memory):
     """W_bi: a row per leader b, a column per arm i."""
     peak: Matrix
     """Largest C_i + W0_i + W_bi so far: once it has reached 1/delta, arm i stays beaten by b."""
+    spared: Vector
+    """The least that W0_i would be if its bets had stopped at some time, as in `Account.spared`."""
+    given: Matrix
+    """The money that was moved into W_bi so far: as much of W_bi goes back to the cash box if b is withdrawn."""
 
     @classmethod
     def opened(cls, n_arms: int) -> Self:
-        nobody = np.zeros((0, n_arms))
-        return cls(np.zeros(n_arms), np.full(n_arms, -np.inf), np.zeros(0, dtype=np.intp), nobody, nobody)
+        nobody, nothing = np.zeros((0, n_arms)), np.full(n_arms, -np.inf)
+        return cls(np.zeros(n_arms), nothing, np.zeros(0, dtype=np.intp), nobody, nobody, nothing, nobody)
 
     def joined(self, arms: Indices) -> Leaders:
         """Returns the accounts with rows for new leaders.
@@ -125,21 +141,30 @@ class Leaders(Memory):
             self,
             leaders=np.concatenate([self.leaders[rows], new]),
             own=np.vstack([self.own[rows], np.full(shape, -np.inf)]),
+            given=np.vstack([self.given[rows], np.full(shape, -np.inf)]),
             peak=np.vstack([self.peak[rows], peak]),
         )
 
-    def without(self, arm: int, withdrawals: int, anew: bool) -> Leaders:
-        """Returns the accounts after an arm is withdrawn, as in `Account.without`; its row as a leader is deleted."""
-        rows = self.leaders != arm
-        leaders, own, peak = self.leaders[rows], self.own[rows] - HALF, self.peak[rows] - HALF
-        cash, common = self.cash - HALF, self.common - HALF
-        if anew:
-            start = np.full(cash.size, -HALF * withdrawals)
-            cash, common = np.where(cash < OUT / 2, start, cash), np.full(cash.size, -np.inf)
-            own, peak = np.full(own.shape, -np.inf), np.broadcast_to(start, own.shape).copy()
-        cash[arm] = OUT
+    def without(self, arm: int, relied: bool) -> Leaders:
+        """Returns the accounts after an arm is withdrawn, as in `Account.without`.
+
+        Its own bets as a leader are closed. What they leave goes back to the cash box, at most what they were given:
+        more is not sure to be won in fair bets. W0 is closed too if it relied on the arm; other leaders' bets did not.
+        """
+        rows, cash, common, spared = self.leaders != arm, self.cash, self.common, self.spared
+        left = np.logaddexp.reduce(np.minimum(self.own, self.given)[~rows], axis=0, initial=-np.inf)
+        cash = np.logaddexp(cash, left)
+        if relied:
+            cash, common = np.logaddexp(cash, spared), np.full(cash.size, -np.inf)
+            spared = common
+        own = self.own[rows]
+        peak = np.logaddexp(cash, own) if relied else self.peak[rows]
+        peak = np.maximum(peak, np.logaddexp(np.logaddexp(cash, common), own)) - HALF
+        cash = np.where(np.arange(cash.size) == arm, OUT, cash - HALF)
         peak[:, cash > OUT / 2] = OUT
-        return Leaders(cash, common, leaders, own, peak)
+        return Leaders(
+            cash, common - HALF, self.leaders[rows], own - HALF, peak, spared - HALF, self.given[rows] - HALF
+        )
 
     def grown(self, n_arms: int, withdrawals: int) -> Leaders:
         """Returns the accounts with new ones against arms that joined, as in `Account.grown`; these have never led."""
@@ -150,6 +175,8 @@ class Leaders(Memory):
             self.leaders,
             extended(self.own, n_arms, -np.inf),
             extended(self.peak, n_arms, start),
+            extended(self.spared, n_arms, -np.inf),
+            extended(self.given, n_arms, -np.inf),
         )
 
     def settled(
@@ -169,9 +196,12 @@ class Leaders(Memory):
         with np.errstate(divide="ignore"):
             to_common, to_own = np.log(max(1 - shares.sum(), 0.0)), np.log(shares[self.leaders])
         common = np.logaddexp(self.common, moved + to_common) + common_pay
+        spared = np.minimum(np.logaddexp(self.spared, moved + to_common), common)
         own = np.logaddexp(self.own, moved + to_own[:, None]) + own_pay
+        given = np.logaddexp(self.given, moved + to_own[:, None])
         wealth = np.logaddexp(np.logaddexp(cash, common), own)
-        return replace(self, cash=cash, common=common, own=own, peak=np.maximum(self.peak, wealth))
+        peak = np.maximum(self.peak, wealth)
+        return replace(self, cash=cash, common=common, own=own, peak=peak, spared=spared, given=given)
 
     def beaten_by_all(self, arms: Indices) -> Vector:
         """Returns C_i + W0_i of these arms, which counts for every leader."""
@@ -200,7 +230,7 @@ class Accounts(Memory):
     leaders: Leaders | None
     """The accounts of the leaders; None without a tolerance."""
     led: Mask
-    """Which arms have led, alone or in a mixture of arms, so that bets at tolerance 0 relied on them."""
+    """Which arms the bets at tolerance 0 rely on: those that led since the bets were last closed, alone or mixed."""
     withdrawals: int = 0
     """How many arms were withdrawn so far."""
     R_since: int = 0
@@ -208,14 +238,13 @@ class Accounts(Memory):
 
     def without(self, arm: int) -> Accounts:
         """Returns the accounts after an arm is withdrawn."""
-        withdrawals = self.withdrawals + 1
-        anew = bool(self.led[arm])
+        relied = bool(self.led[arm])
         return replace(
             self,
-            arms=self.arms.without(arm, withdrawals, anew),
-            leaders=None if self.leaders is None else self.leaders.without(arm, withdrawals, anew),
-            led=np.zeros(self.arms.cash.size, dtype=bool) if anew else self.led,
-            withdrawals=withdrawals,
+            arms=self.arms.without(arm, relied),
+            leaders=None if self.leaders is None else self.leaders.without(arm, relied),
+            led=np.zeros(self.arms.cash.size, dtype=bool) if relied else self.led,
+            withdrawals=self.withdrawals + 1,
         )
 
     def grown(self, n_arms: int, same_R: bool) -> Accounts:

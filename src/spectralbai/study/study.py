@@ -295,8 +295,9 @@ class Study(Closing):
         """Takes an option out of the study, perhaps because it is out of stock or unsafe; returns whether it was in.
 
         It is never tried again and never the answer. A decision for it is revoked, and the study goes on. Open blocks
-        with a trial of it are cancelled: their tickets are given back, and results told for them only inform. The
-        decision to withdraw must not depend on outcomes; then the risk of all answers together is at most 2 delta.
+        with a trial of it are cancelled: their tickets are given back, and results told for them only inform. You may
+        withdraw an option because of what the study says, but not because of single results of blocks that are not
+        complete; then the risk of all answers together is at most 2 delta (theory 12.15).
         """
         return changes.withdraw(self._upkeep, label)
 

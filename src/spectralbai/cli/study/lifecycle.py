@@ -107,8 +107,8 @@ def withdraw(
     """Takes an option out of a study.
 
     Do so if it is out of stock or unsafe, for example. It is never tried again and never the answer; if it was the
-    answer, the study goes on. The risk of all answers together is then at most 2 delta, if options are not withdrawn
-    because of their outcomes.
+    answer, the study goes on. The risk of all answers together is then at most 2 delta, also if the option is withdrawn
+    because of what the study says, but not because of single results of blocks that are not complete.
     """
     with open_study(name, storage) as study, progress("processing results"):
         new = study.withdraw(label)
