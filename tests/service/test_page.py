@@ -145,6 +145,7 @@ def test_study_on_items_from_a_list(page: Page, live: str, studies: sb.Studies) 
     assert definition.instance.problem.items == sb.Items.fresh(12)
     assert sorted(definition.items or ()) == sorted(f"question {number}" for number in range(1, 13))
     page.shows(".items", "No outcome is told yet.")
+    page.shows("[aria-labelledby=graph-title]", "Nothing was said of which options are alike.")
 
 
 def test_items_are_drawn_as_they_come(page: Page, live: str, studies: sb.Studies) -> None:

@@ -61,7 +61,9 @@ export function graphPart(onChoose) {
       say(error.message);
       return;
     }
-    if (graph.nodes.length) arms(graph);
+    if (graph.nodes.length && !graph.edges.length && !graph.categories.length)
+      say("Nothing was said of which options are alike.");
+    else if (graph.nodes.length) arms(graph);
     else if (graph.categories.length > MOST_BUBBLES)
       say(`${count(graph.categories.length)} categories are too many to draw; the table of options shows them.`);
     else categories(graph.categories);
