@@ -186,9 +186,17 @@ def test_what_is_undecided_has_an_exit_code_of_its_own(run: Callable[..., Any], 
 
 def test_known_outcomes_are_not_run(run: Callable[..., Any], folder: Path) -> None:
     (folder / "known.csv").write_text("option,item,outcome\nhigh,1,9\nhigh,2,9\nbroken,3,0\nother,1,5\n")
-    done = run(*PICK, "--failed-as", "0", "--known", "known.csv")
-    assert done.code == 0 and "known.csv: 3 outcomes are known; 1 are of other options or items" in done.stderr
-    assert not {"9 1", "9 2", "x 3"} & set((folder / "calls").read_text().splitlines())
+    done = run(*PICK, "--failed-as", "0", "--known", "known.csv", "--seed", "1")
+    assert done.code == 0 and done.stderr.startswith(
+        "known.csv: 3 outcomes known, and 1 outcome of other options or items left out\n"
+    )
+    calls = (folder / "calls").read_text().splitlines()
+    assert not {"9 1", "9 2", "x 3"} & set(calls)
+    used = re.search(r"(\d) more outcomes? (?:was|were) known before\.", done.stdout)
+    assert used is not None and 1 <= int(used[1]) <= 3
+    counted = sum(int(count) for count in re.findall(r"^(?:high|low|broken)[ *]+(\d+)", done.stdout, re.MULTILINE))
+    tried = re.search(r"This took (\d+) of", done.stdout)
+    assert tried is not None and counted == int(tried[1]) + int(used[1])
 
 
 def test_exported_results_are_known_to_the_next_search(run: Callable[..., Any], folder: Path) -> None:

@@ -246,6 +246,7 @@ def _known(file: Path, question: Any) -> tuple[dict[tuple[str, str], float], tup
     """Returns the outcomes in a file that are about these options and items, and a remark."""
     from spectralbai.inputs.outcomes import outcomes_from
     from spectralbai.picking.carry_out import check_known
+    from spectralbai.text.wording import in_words
 
     with read_table(file) as table:
         exported = {"label", "item", "outcome"} <= set(table.columns)  # by `study export`
@@ -258,8 +259,8 @@ def _known(file: Path, question: Any) -> tuple[dict[tuple[str, str], float], tup
             raise InvalidInput("no outcome is of these options and items; their labels must be the same")
         check_known(question, ours)
     left = len(scores) - len(ours)
-    others = f"; {left:,} are of other options or items" if left else ""
-    return ours, (f"{file}: {len(ours):,} outcomes are known{others}",)
+    others = f", and {in_words(left, 'outcome')} of other options or items left out" if left else ""
+    return ours, (f"{file}: {in_words(len(ours), 'outcome')} known{others}",)
 
 
 def _remark(remarks: tuple[str, ...]) -> None:

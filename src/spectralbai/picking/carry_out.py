@@ -68,12 +68,15 @@ def result_of(question: Question, study: Study, status: Status) -> Pick:
     items = {name: at for at, name in enumerate(question.members)}
     outcomes = np.full((len(question.options), len(items)), np.nan)
     tickets = {ticket.id: ticket for ticket in records.tickets}
-    trials = 0
+    trials = known = 0
     for result in records.observations:
         ticket = tickets[result.ticket or ""]
         if ticket.failed is not None and definition.failed_as is None:
             continue  # written off: the option was held back
-        trials += ticket.worker != KNOWN
+        if ticket.worker == KNOWN:
+            known += 1
+        else:
+            trials += 1
         at = result.arm, items[str(definition.item_name(result.item))]
         if np.isnan(outcomes[at]):
             outcomes[at] = result.outcome
@@ -84,6 +87,7 @@ def result_of(question: Question, study: Study, status: Status) -> Pick:
         option=status.best,
         value=None if status.best is None else values[status.best],
         trials=trials,
+        known=known,
         pairs=question.pairs,
         table=Table(outcomes, question.options.labels, list(items)),
         held_back={label: reasons[arm] for arm, label in withdrawn.items() if arm in reasons},

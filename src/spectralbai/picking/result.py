@@ -41,6 +41,8 @@ class Pick:
     """What was given with this label, or the label."""
     trials: int
     """The trials done."""
+    known: int
+    """The outcomes that were used without a trial, since they were known before."""
     pairs: int
     """The trials that trying everything would have taken."""
     table: Table
@@ -61,10 +63,18 @@ class Pick:
         """What was saved, in a sentence or two."""
         share = self.trials / self.pairs
         if not self.decided:
-            return f"This took {self.trials:,} trials; trying everything would take {self.pairs:,}."
+            words = f"This took {self.trials:,} trials; trying everything would take {self.pairs:,}."
+            return words + self._from_before
         words = f"This took {self.trials:,} of {self.pairs:,} trials"
         words += f": {percent(1 - share)} of them were not needed." if self.trials < self.pairs else ", all of them."
+        words += self._from_before
         return words + (f" {reason}" if (reason := self._why_little()) and share > MUCH else "")
+
+    @property
+    def _from_before(self) -> str:
+        if not self.known:
+            return ""
+        return f" {in_words(self.known, 'more outcome')} {'was' if self.known == 1 else 'were'} known before."
 
     def _why_little(self) -> str:
         items = self.status.items
@@ -115,6 +125,7 @@ class Pick:
             "option": self.option,
             "decided": self.decided,
             "trials": self.trials,
+            "known": self.known,
             "pairs": self.pairs,
             "held_back": dict(self.held_back),
             "sentences": list(self.sentences),
