@@ -62,9 +62,10 @@ def processes(jobs: int) -> Iterator[Executor | None]:
     except BaseException as error:
         # The command ends now. Threads of the executor may fail because its workers are gone, and nobody needs to know.
         threading.excepthook = lambda _: None
-        executor.shutdown(wait=False, cancel_futures=True)
         for worker in multiprocessing.active_children():
             worker.terminate()
+        # Waits for those threads: Python, which wakes them when it ends, must not find that they close their pipes.
+        executor.shutdown(cancel_futures=True)
         if isinstance(error, BrokenProcessPool):
             raise SpectralBAIError(
                 "a simulating process was killed, perhaps for want of memory; try again with fewer --jobs"
