@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 DOCS := $(VENV)/.docs
 BENCH := $(VENV)/.bench
 
-.PHONY: demo test lint docs bench verify verify-risk verify-intervals verify-plans verify-kills verify-service components clean
+.PHONY: demo test lint docs bench verify verify-risk verify-intervals verify-plans verify-kills verify-service verify-inspect components clean
 
 demo: $(READY)
 	@echo "The experiment of the paper; the picture will be in reproduction/figure.png"
@@ -39,7 +39,7 @@ bench: $(BENCH)
 	$(BIN)/python -m benchmarks.items
 	$(BIN)/python -m benchmarks.search
 
-verify: verify-risk verify-intervals verify-plans verify-kills verify-service
+verify: verify-risk verify-intervals verify-plans verify-kills verify-service verify-inspect
 
 verify-risk: $(READY)
 	$(BIN)/python -m verification.betting
@@ -66,6 +66,12 @@ verify-service: $(BENCH)
 	$(BIN)/python -m verification.backups
 	$(BIN)/python -m verification.damage
 	$(BIN)/python -m verification.edges
+
+# inspect_ai needs other versions than constraints.txt has, so it gets an environment of its own.
+verify-inspect:
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && cp -r examples "$$folder" && $(PYTHON) -m venv "$$folder/venv" && \
+	  "$$folder/venv/bin/python" -m pip install -q --disable-pip-version-check '.[study]' 'inspect_ai==0.3.285' && \
+	  cd "$$folder" && venv/bin/python examples/inspect_pick.py | tail -n 2
 
 components: $(READY)
 	@$(BIN)/python docs/tools/components.py > components.json
