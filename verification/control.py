@@ -14,7 +14,7 @@ import argparse
 import math
 import os
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from multiprocessing import get_context
 
@@ -23,36 +23,25 @@ from rich.console import Console
 from rich.table import Table
 
 import spectralbai as sb
-from spectralbai.noise import Drawing
 from spectralbai.policy import SpectralRace, Verdict
 from spectralbai.stopping import AgainstControl, Contrasts
 from spectralbai.tape import Tape
 from verification.coverage import CONFIDENCE, limits, missed
+from verification.intervals import Kind
 
 DELTA = 0.2
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One kind of instance: a problem, its true means, how outcomes are drawn, and the samples of a run."""
-
-    name: str
-    problem: sb.Problem
-    mu: tuple[float, ...]
-    samples: int = 300
-    noise: Drawing | None = None
 
 
 def kinds() -> list[Kind]:
     """Returns the instances. The control is arm 0."""
     pair, four = sb.Graph.from_edges(2, []), sb.Graph.from_edges(4, [(0, 1), (1, 2)])
     return [
-        Kind("two equal rates", sb.Problem.bounded(pair, math.inf, binary=True, tolerance=0.1), (0.3, 0.3)),
-        Kind("two equal means", sb.Problem(pair, math.inf, tolerance=0.3), (1.0, 1.0)),
+        Kind("two equal rates", sb.Problem.bounded(pair, math.inf, binary=True, tolerance=0.1), (0.3, 0.3), 300),
+        Kind("two equal means", sb.Problem(pair, math.inf, tolerance=0.3), (1.0, 1.0), 300),
         Kind("scores", sb.Problem.bounded(pair, math.inf, tolerance=0.02), (0.70, 0.72), 200, 0.05),
         Kind("rates near 0", sb.Problem.bounded(pair, math.inf, binary=True, tolerance=0.02), (0.03, 0.05), 600),
-        Kind("four rates, a graph", sb.Problem.bounded(four, 0.05, binary=True), (0.5, 0.6, 0.7, 0.5)),
-        Kind("sigma per arm", sb.Problem(four, 0.3, [1.0, 0.2, 3.0, 1.0], 0.2), (0.0, 0.2, 0.5, 0.0)),
+        Kind("four rates, a graph", sb.Problem.bounded(four, 0.05, binary=True), (0.5, 0.6, 0.7, 0.5), 300),
+        Kind("sigma per arm", sb.Problem(four, 0.3, [1.0, 0.2, 3.0, 1.0], 0.2), (0.0, 0.2, 0.5, 0.0), 300),
     ]
 
 
